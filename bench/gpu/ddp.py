@@ -2,6 +2,10 @@
 gradients. With "frees" it takes and gives back the GPU's and pinned memory in every step while gradients travel, which waits for the kernels.
 
     RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py [ddp|fsdp] [frees]
+
+STEPS (300, at least 70) steps are made. A step's milliseconds are those of the last 100 (half of them if there are fewer than 200), and of the 50 after the
+first 10: what a process that is young still compiles is in these. torchrun sets OMP_NUM_THREADS=1 for several ranks of a host; without it PyTorch's threads
+spin on all cores.
 """
 import os
 import sys
@@ -35,12 +39,15 @@ frees = "frees" in sys.argv
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 data = torch.Generator(device="cpu").manual_seed(100 + rank)
 
+steps = int(os.environ.get("STEPS", 300))
+assert steps >= 70, f"STEPS={steps}: at least 70"
+last = min(100, steps // 2)
 losses = []
-begin = None
-for step in range(60):
-    if step == 10:
+marks = {}
+for step in range(steps):
+    if step in (10, 60, steps - last):
         torch.cuda.synchronize()
-        begin = time.perf_counter()
+        marks[step] = time.perf_counter()
     x = torch.randn(256, 512, generator=data).to(device)
     y = torch.randint(0, 10, (256,), generator=data).to(device)
     loss = torch.nn.functional.cross_entropy(model(x), y)
@@ -51,12 +58,13 @@ for step in range(60):
         torch.empty(1 << 20).pin_memory()
         torch.cuda.empty_cache()
     optimizer.step()
-    if step % 10 == 9:
+    if step % 10 == 9 and step < 60 or step == steps - 1:
         losses.append(loss.item())
 torch.cuda.synchronize()
-seconds = time.perf_counter() - begin
+steady = (time.perf_counter() - marks[steps - last]) / last * 1e3
+young = (marks[60] - marks[10]) / 50 * 1e3
 weights = [p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()]
 total = sum(p.double().abs().sum().item() for p in weights)
 if rank == 0:
-    print("losses", " ".join(f"{v:.9f}" for v in losses), f"weights {total:.9f}", f"({seconds / 50 * 1e3:.2f} ms a step)", flush=True)
+    print("losses", " ".join(f"{v:.9f}" for v in losses), f"weights {total:.9f}", f"({steady:.2f} ms a step, {young:.2f} when young)", flush=True)
 dist.destroy_process_group()

@@ -6,6 +6,7 @@
 #include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
 #include "nccl/net_v12.h"
+#include "nccl/profiler.h"
 #include "nccl/rma_v14.h"
 #include "nccl/tuner.h"
 

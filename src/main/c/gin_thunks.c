@@ -25,8 +25,7 @@ ncclResult_t ginConnect(void *ctx, void *handles[], int nranks, int rank, int qu
 
 ncclResult_t ginRegMrSym(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle,
                          void **ginHandle) {
-  (void)mrFlags;
-  MILLRACE_FORWARD_SHIELDED(ginRegMrSym, collComm, data, size, type, mhandle, ginHandle);
+  MILLRACE_FORWARD_SHIELDED(ginRegMrSym, collComm, data, size, type, mrFlags, mhandle, ginHandle);
 }
 
 ncclResult_t ginRegMrSymDmaBuf(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,

@@ -1,5 +1,5 @@
 /* Files in shared memory that would stay for ever: this process's when it exits and has closed nothing, as the JVM in it does not hear of an exit that is C's,
- * and those of dead processes beside them. Their names say whose they are: see org.millrace.net.shm.file.FileName. */
+ * and those of dead processes beside them. Their names say whose they are: see org.millrace.file.FileName. */
 #define _GNU_SOURCE
 #include "shim.h"
 
@@ -51,13 +51,26 @@ static int is_dead(const struct process *process) {
   return found == 0 || (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
 }
 
-/* Whether a name is one of ours, and whose. */
-static int read_name(const char *name, struct process *owner) {
+/* Whether a name is one of ours, whose, and whether it is a trace: these stay for whoever asks what happened, and Java sweeps them. */
+static int read_name(const char *name, struct process *owner, int *trace) {
   char kind[8];
   int end = 0;
-  return sscanf(name, "millrace-%*16[0-9a-f]-%18ld-%18ld-%18ld.%4[a-z]%n", &owner->pid, &owner->start,
-                &owner->namespace, kind, &end) == 4 &&
-         name[end] == 0 && (!strcmp(kind, "sock") || !strcmp(kind, "ring") || !strcmp(kind, "mem"));
+  if (sscanf(name, "millrace-%*16[0-9a-f]-%18ld-%18ld-%18ld.%5[a-z]%n", &owner->pid, &owner->start, &owner->namespace,
+             kind, &end) != 4 || name[end] != 0)
+    return 0;
+  *trace = !strcmp(kind, "trace");
+  return *trace || !strcmp(kind, "sock") || !strcmp(kind, "ring") || !strcmp(kind, "mem");
+}
+
+/* Whether nothing is open in a trace and nothing has failed: org.millrace.trace.TraceLayout, OPEN_OFFSET and FAILED_OFFSET. */
+static int is_uneventful(int directory, const char *name) {
+  int open_and_failed[2] = {1, 1};
+  int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  if (file < 0)
+    return 0;
+  ssize_t length = pread(file, open_and_failed, sizeof open_and_failed, 80);
+  close(file);
+  return length == sizeof open_and_failed && open_and_failed[0] == 0 && open_and_failed[1] == 0;
 }
 
 /* A child of the host that exits has another number, and leaves its parent's files alone. */
@@ -67,9 +80,12 @@ static void delete_leftovers(void) {
   struct dirent *entry;
   while (directory && (entry = readdir(directory))) {
     struct stat file;
-    if (!read_name(entry->d_name, &owner) || owner.namespace != self.namespace)
+    int trace;
+    if (!read_name(entry->d_name, &owner, &trace) || owner.namespace != self.namespace)
       continue;
     int own = owner.pid == self.pid && owner.start == self.start;
+    if (trace && !(own && is_uneventful(dirfd(directory), entry->d_name)))
+      continue;
     if ((own || is_dead(&owner)) && fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
         file.st_uid == geteuid())
       unlinkat(dirfd(directory), entry->d_name, 0);

@@ -1,10 +1,12 @@
 /* The network tables, of which NCCL takes the newest it knows: v12 since 2.30, v11 since 2.28, v10 since
  * 2.26, v9 since 2.24, v8 since 2.20. */
+#include "net_events.h"
 #include "net_thunks.h"
 
 static ncclResult_t init12(void **ctx, uint64_t commId, ncclNetCommConfig_v12_t *config,
                            ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
-  (void)config, (void)profFunction;
+  (void)config;
+  netEventsUse(profFunction);
   return netInit(12, ctx, commId, logFunction);
 }
 
@@ -19,7 +21,8 @@ MILLRACE_EXPORT const ncclNet_v12_t ncclNetPlugin_v12 = {
 
 static ncclResult_t init11(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t *config,
                            ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
-  (void)config, (void)profFunction;
+  (void)config;
+  netEventsUse(profFunction);
   return netInit(11, ctx, commId, logFunction);
 }
 
@@ -33,7 +36,7 @@ MILLRACE_EXPORT const ncclNet_v11_t ncclNetPlugin_v11 = {
     .isend = netIsend10,     .irecv = netIrecv10,  .finalize = netFinalize11};
 
 static ncclResult_t init10(ncclDebugLogger_t logFunction, ncclProfilerCallback_t profFunction) {
-  (void)profFunction;
+  netEventsUse(profFunction);
   return netInit(10, NULL, 0, logFunction);
 }
 

@@ -1,5 +1,6 @@
 /* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: tags (a
- * connection is never shared, as maxRecvs is 1), traffic classes, parents of profiler events. */
+ * connection is never shared, as maxRecvs is 1), traffic classes. */
+#include "net_events.h"
 #include "net_thunks.h"
 
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
@@ -63,8 +64,10 @@ ncclResult_t netIsend9(void *sendComm, void *data, size_t size, int tag, void *m
 
 ncclResult_t netIsend10(void *sendComm, void *data, size_t size, int tag, void *mhandle, void *phandle,
                         void **request) {
-  (void)phandle;
-  return netIsend9(sendComm, data, size, tag, mhandle, request);
+  ncclResult_t result = netIsend9(sendComm, data, size, tag, mhandle, request);
+  if (result == ncclSuccess)
+    netEventStart(phandle, 0, size, request);
+  return result;
 }
 
 ncclResult_t netIrecv8(void *recvComm, int n, void **data, int *sizes, int *tags, void **mhandles,
@@ -83,8 +86,10 @@ ncclResult_t netIrecv9(void *recvComm, int n, void **data, size_t *sizes, int *t
 
 ncclResult_t netIrecv10(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
                         void **phandles, void **request) {
-  (void)phandles;
-  return netIrecv9(recvComm, n, data, sizes, tags, mhandles, request);
+  ncclResult_t result = netIrecv9(recvComm, n, data, sizes, tags, mhandles, request);
+  if (result == ncclSuccess && phandles)
+    netEventStart(phandles[0], 1, sizes[0], request);
+  return result;
 }
 
 /* Host memory needs no flush: a null request is one that is done. */
@@ -94,8 +99,15 @@ ncclResult_t netIflush(void *recvComm, int n, void **data, int *sizes, void **mh
   return ncclSuccess;
 }
 
-ncclResult_t netTest(void *request, int *done, int *sizes) {
+static ncclResult_t test(void *request, int *done, int *sizes) {
   MILLRACE_FORWARD(test, request, done, sizes);
+}
+
+ncclResult_t netTest(void *request, int *done, int *sizes) {
+  ncclResult_t result = test(netEventRequest(request), done, sizes);
+  if (result != ncclSuccess || *done)
+    netEventStop(request);
+  return result;
 }
 
 ncclResult_t netCloseSend(void *sendComm) {

@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 3
+#define MILLRACE_PLUGIN_INTERFACE 4
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -46,7 +46,7 @@ struct millraceUpcalls {
   ncclResult_t (*ginCreateContext)(int version, void *collComm, int nSignals, int nCounters, int nContexts,
                                    int queueDepth, int backendVersion, void **ginCtx,
                                    ncclNetDeviceHandle_t **devHandle);
-  ncclResult_t (*ginRegMrSym)(void *collComm, void *data, size_t size, int type, void **mhandle,
+  ncclResult_t (*ginRegMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags, void **mhandle,
                               void **ginHandle);
   ncclResult_t (*ginDeregMrSym)(void *collComm, void *mhandle);
   ncclResult_t (*ginDestroyContext)(void *ginCtx);
@@ -63,6 +63,9 @@ struct millraceUpcalls {
                          uint64_t localOff, void *localMhandle, int rank, void **request);
   ncclResult_t (*rmaFlush)(void *rmaCtx, int context, int rank, void **request);
   ncclResult_t (*rmaTest)(void *collComm, void *request, int *done);
+  ncclResult_t (*profilerInit)(void **operations, int *mask, uint64_t communicator, int nodes, int ranks,
+                               int rank);
+  ncclResult_t (*profilerFinalize)(void *operations, int64_t started, int64_t stopped);
 };
 
 /* All of them are called through one function of Java's, by number and with each argument as a word: to make

@@ -1,5 +1,6 @@
 /* A kernel of one warp that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. A copy of a few
- * bytes is through in half the time that a copy engine takes to be started and to answer. org.millrace.cuda.copy.CopyKernel is its host.
+ * bytes is through in half the time that a copy engine takes to be started and to answer. And a kernel that makes many copies at once, in the time that a copy
+ * engine takes for a few. org.millrace.cuda.copy.CopyKernel is their host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
  *
@@ -151,5 +152,55 @@ extern "C" __global__ void __launch_bounds__(LANES) copy_commands(millraceCopyMa
     }
     if (lane == 0) {
         store_release(&mailbox->state, MILLRACE_COPY_GONE);
+    }
+}
+
+enum { BATCH_COPIES = 128, BATCH_THREADS = 512, BATCH_PIECE = 32768 };
+
+struct Batch {
+    u64 copies[BATCH_COPIES][3]; /* to, from, bytes */
+    u64 count;
+};
+
+/* By all threads of a block; the loads of one pass are under way at once. */
+template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
+    const u32 loads = 4;
+    u64 count = bytes / sizeof(T);
+    for (u64 first = threadIdx.x; first < count; first += loads * blockDim.x) {
+        T values[loads];
+#pragma unroll
+        for (u32 i = 0; i < loads; i++) {
+            if (first + i * blockDim.x < count) {
+                values[i] = get<T>(from + (first + i * blockDim.x) * sizeof(T));
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < loads; i++) {
+            if (first + i * blockDim.x < count) {
+                put<T>(to + (first + i * blockDim.x) * sizeof(T), values[i]);
+            }
+        }
+    }
+}
+
+/* Copies in any order, cut into pieces that are dealt out to the blocks in turn. They are there for everybody when the kernel has ended. */
+extern "C" __global__ void __launch_bounds__(BATCH_THREADS) copy_batch(const Batch batch) {
+    for (u32 i = 0; i < batch.count; i++) {
+        u64 bytes = batch.copies[i][2];
+        for (u64 piece = (blockIdx.x + gridDim.x - i % gridDim.x) % gridDim.x; piece * BATCH_PIECE < bytes; piece += gridDim.x) {
+            u64 at = piece * BATCH_PIECE, to = batch.copies[i][0] + at, from = batch.copies[i][1] + at;
+            u64 length = bytes - at < BATCH_PIECE ? bytes - at : BATCH_PIECE;
+            u64 alignment = to | from;
+            u64 width = alignment % sizeof(Line) == 0 ? sizeof(Line) : alignment % sizeof(u64) == 0 ? sizeof(u64) : 1;
+            u64 body = length / width * width;
+            if (width == sizeof(Line)) {
+                copy_by_block<Line>(to, from, body);
+            } else if (width == sizeof(u64)) {
+                copy_by_block<u64>(to, from, body);
+            } else {
+                copy_by_block<unsigned char>(to, from, body);
+            }
+            copy_by_block<unsigned char>(to + body, from + body, length - body);
+        }
     }
 }

@@ -2,8 +2,8 @@
 module org.millrace {
     requires java.management;
     requires jdk.net;
+    requires static jdk.jfr;
     requires org.apache.logging.log4j;
-    requires static info.picocli;
     requires static org.jspecify;
 
     exports org.millrace.abi;
@@ -14,16 +14,9 @@ module org.millrace {
     exports org.millrace.nccl;
     exports org.millrace.net;
     exports org.millrace.proxy;
+    exports org.millrace.trace;
     exports org.millrace.transport;
     exports org.millrace;
-
-    opens org.millrace.cli to info.picocli;
-    opens org.millrace.cli.console to info.picocli;
-    opens org.millrace.cli.doctor to info.picocli;
-    opens org.millrace.cli.gin to info.picocli;
-    opens org.millrace.cli.matrix to info.picocli;
-    opens org.millrace.cli.perf to info.picocli;
-    opens org.millrace.cli.plugin to info.picocli;
 
     uses org.millrace.CommunicatorProvider;
     uses org.millrace.transport.Transport;

@@ -379,6 +379,8 @@ int main(int count, char **arguments) {
   if (on_stub()) {
     print_copies(0);
     printf("%ld events\n", ((long (*)(void))stub_of_cuda("stubRecords"))());
+    printf("in all %ld copies begun by %ld calls for many\n", ((long (*)(int))stub_of_cuda("stubBatches"))(1),
+           ((long (*)(int))stub_of_cuda("stubBatches"))(0));
   }
   printf("OK " TABLE_NAME "\n");
   return 0;

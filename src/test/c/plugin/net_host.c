@@ -28,6 +28,29 @@ struct end {
   ncclNetDeviceHandle_t *deviceHandle;
 };
 
+#if NET_VERSION >= 10
+static long started, stopped, refused;
+
+/* A profiler that takes all but each seventh event. A handle is how many there were before, and counts. */
+static ncclResult_t listen_to_events(void **event, int type, void *parentHandle, int64_t id, void *data) {
+  if (type == ncclProfilerNetEventStart) {
+    const ncclProfilerNetSockDescr_v1_t *message = data;
+    REQUIRE(parentHandle == &started && id == (NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER), "event");
+    REQUIRE(message->type == ncclProfileSocket && message->sock.op >= 0 && message->sock.op <= 1 &&
+                message->sock.length <= MAX_MESSAGE, "descriptor");
+    if (__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED) % 7 == 0)
+      __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
+    else
+      *event = calloc(1, 1);
+  } else {
+    REQUIRE(type == ncclProfilerNetEventStop && *event, "an event that nobody takes is stopped");
+    free(*event);
+    __atomic_add_fetch(&stopped, 1, __ATOMIC_RELAXED);
+  }
+  return ncclSuccess;
+}
+#endif
+
 static long messages, lastMessage;
 static uint64_t seed;
 static char peerHandle[NCCL_NET_HANDLE_MAXSIZE];
@@ -284,10 +307,18 @@ int main(int count, char **arguments) {
   REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|processes|kill");
   messages = lastMessage = atol(arguments[2]);
   seed = strtoull(arguments[3], NULL, 0);
+#if NET_VERSION >= 10
+  profiler = listen_to_events;
+  parent = &started;
+#endif
   if (strcmp(arguments[4], "threads") == 0) {
     one_communicator(arguments[1]);
     /* After the last communicator NCCL has forgotten the plugin's name, and asks for its default. */
     one_communicator("libnccl-net.so");
+#if NET_VERSION >= 10
+    REQUIRE(started == 4 * messages && stopped == started - refused && refused, "%ld events of %ld messages, %ld ended",
+            started, 4 * messages, stopped);
+#endif
   } else {
     if (strcmp(arguments[4], "kill") == 0)
       lastMessage = messages / 2;

@@ -13,11 +13,17 @@ typedef JOIN(ncclNet_v, NET_VERSION, _t) net_t;
 typedef JOIN(ncclNetProperties_v, NET_VERSION, _t) properties_t;
 #define TABLE_NAME "ncclNetPlugin_v" STRING(NET_VERSION)
 
+#if NET_VERSION >= 10
+/* What NCCL passes events of messages on with, and a parent for them: a host may have none. */
+static ncclProfilerCallback_t profiler;
+static void *parent;
+#endif
+
 #if NET_VERSION >= 11
 typedef size_t size_argument;
 static inline ncclResult_t net_init(const net_t *net, void **ctx) {
   ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
-  return net->init(ctx, 0x1234, &config, logger, NULL);
+  return net->init(ctx, 0x1234, &config, logger, profiler);
 }
 #define LISTEN(net, ctx, ...) (net)->listen(ctx, __VA_ARGS__)
 #define CONNECT(net, ctx, dev, ...) (net)->connect(ctx, dev, __VA_ARGS__)
@@ -25,7 +31,7 @@ static inline ncclResult_t net_init(const net_t *net, void **ctx) {
 typedef size_t size_argument;
 static inline ncclResult_t net_init(const net_t *net, void **ctx) {
   *ctx = NULL;
-  return net->init(logger, NULL);
+  return net->init(logger, profiler);
 }
 static ncclNetCommConfig_v10_t config10 = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
 #define LISTEN(net, ctx, ...) ((void)(ctx), (net)->listen(__VA_ARGS__))
@@ -45,9 +51,11 @@ static inline ncclResult_t net_init(const net_t *net, void **ctx) {
 #endif
 
 #if NET_VERSION >= 10
-#define PARENT NULL,
+#define PARENT parent,
+#define PARENTS &parent,
 #else
 #define PARENT
+#define PARENTS
 #endif
 #define ISEND(net, comm, data, size, mhandle, request) \
   (net)->isend(comm, data, (size_argument)(size), 7, mhandle, PARENT request)
@@ -56,7 +64,7 @@ static inline ncclResult_t net_irecv(const net_t *net, void *comm, void *data, s
                                      void **request) {
   size_argument sizes[1] = {(size_argument)size};
   int tags[1] = {7};
-  return net->irecv(comm, 1, &data, sizes, tags, &mhandle, PARENT request);
+  return net->irecv(comm, 1, &data, sizes, tags, &mhandle, PARENTS request);
 }
 
 #endif

@@ -56,6 +56,7 @@ static uint64_t seed = 88172645463325252UL;
 static long withinDevice, withHost;
 /* Of events. */
 static long records;
+static long batches, batched;
 
 static struct range *find(struct range *among, const char *address) {
   for (int i = 0; i < RANGES; i++)
@@ -208,6 +209,33 @@ int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
   stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
   pthread_mutex_unlock(&lock);
   return 0;
+}
+
+/* In an order that looks random. STUB_CUDA_NO_BATCH: as a driver that refuses what it is asked for. */
+int cuMemcpyBatchAsync(char **to, char **from, size_t *bytes, size_t count, const int *attributes, const size_t *indices,
+                       size_t howMany, size_t *failed, struct stream *stream) {
+  if (count < 2 || attributes[0] != 1 || indices[0] != 0 || howMany != 1 || getenv("STUB_CUDA_NO_BATCH")) {
+    *failed = 0;
+    return INVALID;
+  }
+  size_t first = draw() % count;
+  for (size_t i = 0; i < count; i++) {
+    size_t at = (first + count - i) % count;
+    cuMemcpyAsync(to[at], from[at], bytes[at], stream);
+  }
+  pthread_mutex_lock(&lock);
+  batches++;
+  batched += (long)count;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+/* How many copies were begun many at once, and by how many calls. */
+long stubBatches(int copies) {
+  pthread_mutex_lock(&lock);
+  long counted = copies ? batched : batches;
+  pthread_mutex_unlock(&lock);
+  return counted;
 }
 
 int cuEventCreate(struct event **event, unsigned flags) {

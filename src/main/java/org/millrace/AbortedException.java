@@ -19,8 +19,7 @@ public final class AbortedException extends CommunicatorException {
      * @param operation what was being done; null if it was no operation
      * @param cause     why; null if there is nothing more to know
      */
-    public AbortedException(String message, int rank, int peer, @Nullable String operation,
-            @Nullable Throwable cause) {
+    public AbortedException(String message, int rank, int peer, @Nullable String operation, @Nullable Throwable cause) {
         super(message, rank, peer, operation, cause);
     }
 

@@ -54,7 +54,8 @@ public final class Millrace {
      * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
-        Objects.requireNonNull(rendezvous, "rendezvous is null: give file:PATH or tcp:HOST:PORT, the same on all ranks");
+        Objects.requireNonNull(rendezvous,
+                "rendezvous is null: give file:PATH or tcp:HOST:PORT, the same on all ranks");
         Objects.requireNonNull(settings, "settings is null: give an empty map for none");
         if (size < 1 || rank < 0 || rank >= size) {
             throw new IllegalArgumentException(

@@ -3,8 +3,8 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A rank is gone: its process has ended, its host or the network between is down, or it has left. The group cannot go on
- * without it.
+ * A rank is gone: its process has ended, its host or the network between is down, or it has left. The group cannot go
+ * on without it.
  */
 public final class PeerLostException extends CommunicatorException {
 

@@ -37,13 +37,14 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, plugin, .
+            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, inspect,
+                                plugin, .
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .
             4 device:           arithmetic, channel, primitives, work, function, stream, gin, gin.expert
             4 transport:        ., net, shared, collnet
-            4 plugin:           log, shim, loss, net, unpack, fallback, gin, takeover, .
+            4 plugin:           log, shim, loss, net, unpack, fallback, gin, takeover, profile, .
             3 proxy:            ., unpack
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
@@ -57,6 +58,8 @@ class ArchitectureTest {
             1 config:           .
             1 element:          .
             1 library:          .
+            1 trace:            ., reader, why
+            0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
             """;

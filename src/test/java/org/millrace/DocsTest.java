@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -21,6 +22,7 @@ import org.junit.jupiter.api.Test;
 class DocsTest {
 
     private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]+)(?:#[^)]*)?\\)");
+    private static final Pattern SITE_ITEM = Pattern.compile("<item [^>]*href=\"([\\w-]+)\\.html\"");
     private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
     /** A class, perhaps with a member: a capital, and small letters too. */
@@ -48,7 +50,8 @@ class DocsTest {
     }
 
     private static List<Path> pages() throws IOException {
-        List<Path> pages = new ArrayList<>(List.of(Path.of("README.md"), Path.of("bench", "README.md")));
+        List<Path> pages =
+                new ArrayList<>(List.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")));
         try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
             files.sorted().forEach(pages::add);
         }
@@ -69,6 +72,20 @@ class DocsTest {
             }
         }
         assertEquals(List.of(), dead);
+    }
+
+    @Test
+    void theSitesMenuHasEveryPageAndNoOther() throws IOException {
+        Set<String> items = new TreeSet<>();
+        Matcher item = SITE_ITEM.matcher(Files.readString(Path.of("src", "site", "site.xml")));
+        while (item.find()) {
+            items.add(item.group(1) + ".md");
+        }
+        Set<String> expected = new TreeSet<>(Set.of("index.md", "changelog.md", "benchmarks.md"));
+        try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
+            files.forEach(page -> expected.add(page.getFileName().toString()));
+        }
+        assertEquals(expected, items);
     }
 
     @Test

@@ -12,7 +12,14 @@ import java.util.concurrent.locks.LockSupport;
  * until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks stand in
  * for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one core shared
  * with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33 us with short
- * parks. Shared with a thread that yields as well: 3.5 us with yields.)
+ * parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core from that other
+ * thread each time: after some of them without work the thread parks for longer, up to a twentieth of the time that it
+ * was idle.
+ *
+ * <p>
+ * A thread that spins notices that its core is not its own by the time that is missing between two looks at the clock:
+ * the program's threads spin, too, on all cores that they see (OpenMP's between two parallel regions), and wait for the
+ * one whose core was taken. It yields at once then, for a while, before it tries to spin again.
  *
  * <p>
  * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a thousandth of
@@ -24,7 +31,14 @@ public final class TimedIdleStrategy implements IdleStrategy {
     static final int CLOCK_INTERVAL = 64;
     /** A yield that takes longer went to a thread that computes. */
     static final long LONG_YIELD_NANOS = 200_000;
-    /** How long short parks then stand in for yields: each long yield doubles it, from the least to the most. */
+    /**
+     * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the scheduler.
+     */
+    static final long LOST_CORE_NANOS = 1_500_000;
+    /**
+     * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
+     * least to the most.
+     */
     static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
     static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
 
@@ -36,8 +50,12 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private static final int SLOW_HINTS = 12;
     /** As short as the timer can. */
     private static final long SHORT_PARK_NANOS = 1;
+    /** Short parks without work before longer ones: some 200 microseconds. */
+    static final int SHORT_PARKS = 32;
     /** The part of its idle time that it parks. */
     private static final int PARK_DIVISOR = 1000;
+    /** The same while others compute on its core. */
+    private static final int SHARED_PARK_DIVISOR = 20;
 
     /** What is done after a pass without work. */
     enum Stage {
@@ -78,8 +96,16 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private int passes;
     private long idleSince;
 
+    private long lastLook;
+
+    private boolean avoidsSpins;
+    private long lostCoreAt;
+    private long spinAvoidanceNanos;
+
     private boolean avoidsYields;
     private boolean sharpTimers;
+    private int shortParks;
+    private long firstShortPark;
     private long avoidsSince;
     private long avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
 
@@ -140,7 +166,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private void begin() {
         passes = 0;
         hints = 1;
-        stage = firstStage();
+        shortParks = 0;
+        stage = avoidsSpins ? Stage.YIELD : firstStage();
     }
 
     private void spin() {
@@ -151,7 +178,17 @@ public final class TimedIdleStrategy implements IdleStrategy {
 
     private void yieldCore() {
         long before = scheduler.nanoTime();
+        if (avoidsSpins && before - lostCoreAt >= spinAvoidanceNanos) {
+            avoidsSpins = false; // from the next work on
+        }
         if (avoidsYields && before - avoidsSince < avoidanceNanos) {
+            if (shortParks == 0) {
+                firstShortPark = before;
+            }
+            if (++shortParks > SHORT_PARKS) {
+                idleSince = firstShortPark;
+                stage = Stage.PARK;
+            }
             scheduler.park(SHORT_PARK_NANOS);
             return;
         }
@@ -175,7 +212,10 @@ public final class TimedIdleStrategy implements IdleStrategy {
         long now = scheduler.nanoTime();
         if (passes == CLOCK_INTERVAL) {
             idleSince = now;
+        } else if (stage == Stage.SPIN && now - lastLook >= LOST_CORE_NANOS) {
+            yieldFrom(now);
         }
+        lastLook = now;
         if (passes == CLOCK_INTERVAL * EAGER_LOOKS) {
             hints = SLOW_HINTS;
         }
@@ -187,10 +227,19 @@ public final class TimedIdleStrategy implements IdleStrategy {
         }
     }
 
+    private void yieldFrom(long now) {
+        boolean again = now - lostCoreAt < 2 * MOST_AVOIDANCE_NANOS && spinAvoidanceNanos >= LEAST_AVOIDANCE_NANOS;
+        spinAvoidanceNanos = again ? Math.min(spinAvoidanceNanos * 2, MOST_AVOIDANCE_NANOS) : LEAST_AVOIDANCE_NANOS;
+        lostCoreAt = now;
+        avoidsSpins = true;
+        stage = Stage.YIELD;
+    }
+
     private void park() {
         long idle = scheduler.nanoTime() - idleSince;
         parked = true;
-        scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
+        scheduler.park(Math.clamp(idle / (shortParks > SHORT_PARKS ? SHARED_PARK_DIVISOR : PARK_DIVISOR), minParkNanos,
+                maxParkNanos));
         parked = false;
         if (woken) {
             woken = false;

@@ -6,6 +6,12 @@ import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Version;
 import org.millrace.cli.doctor.DoctorCommand;
 import org.millrace.cli.gin.GinCommand;
+import org.millrace.cli.inspect.DumpCommand;
+import org.millrace.cli.inspect.MetricsCommand;
+import org.millrace.cli.inspect.PsCommand;
+import org.millrace.cli.inspect.TopCommand;
+import org.millrace.cli.inspect.TraceCommand;
+import org.millrace.cli.inspect.WhyCommand;
 import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
@@ -24,7 +30,8 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class,
+        subcommands = {PerfCommand.class, MatrixCommand.class, DoctorCommand.class, GinCommand.class, PsCommand.class,
+                TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class, TraceCommand.class,
                 PluginCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})

@@ -89,6 +89,24 @@ public final class PluginSettings {
                     + " 1: in the GPU's, which is an error where it cannot; unset: in the GPU's if the launcher says that"
                     + " all ranks are on this host");
 
+    /** What is kept of NCCL's profiler events. */
+    public enum Events {
+        /** Nothing. */
+        OFF,
+        /** Operations that are enqueued. */
+        OPERATIONS,
+        /** Those, and when their kernels run. */
+        KERNELS
+    }
+
+    /** Which of NCCL's profiler events are kept. */
+    public static final Setting<Events> PROFILER = new Setting<>("MILLRACE_PROFILER",
+            values(Map.of("0", Events.OFF, "1", Events.OPERATIONS, "kernels", Events.KERNELS),
+                    "0 (off), 1 or not set (operations that are enqueued), or kernels (when their kernels run, too:"
+                            + " NCCL's proxy thread then polls)"),
+            Events.OPERATIONS, "0: operations that NCCL enqueues are not written down; kernels: when their kernels run"
+                    + " is written down, too, for which NCCL's proxy thread polls; unset: that they are enqueued");
+
     /** Whether a process that has lost a peer it waits for ends. */
     public static final Setting<Boolean> ON_LOSS = new Setting<>("MILLRACE_ON_LOSS",
             values(Map.of("report", false, "exit", true),
@@ -100,8 +118,8 @@ public final class PluginSettings {
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
             "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
 
-    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, DEVICE_SLOTS,
-            GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, PROFILER,
+            DEVICE_SLOTS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

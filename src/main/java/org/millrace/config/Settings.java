@@ -245,9 +245,9 @@ public final class Settings {
     public static final Setting<Duration> CONNECT_DEADLINE = new Setting<>("MILLRACE_CONNECT_DEADLINE", DEADLINES,
             Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
     /** How long an operation may stand still. */
-    public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60),
-            "an operation that all ranks have come to and that makes no progress for so long fails");
+    public static final Setting<Duration> STALL_DEADLINE =
+            new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
+                    "an operation that all ranks have come to and that makes no progress for so long fails");
     /** How long a rank that lives may be late. */
     public static final Setting<Duration> LATE_DEADLINE = new Setting<>("MILLRACE_LATE_DEADLINE", DEADLINES,
             Duration.ofMinutes(30),
@@ -272,20 +272,47 @@ public final class Settings {
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
 
+    // What is written down
+
+    /** How much a process writes down of what its connections do, for {@code millrace top} and its like. */
+    public static final Setting<TraceDetail> TRACE = new Setting<>("MILLRACE_TRACE", choices(TraceDetail.class),
+            TraceDetail.STEPS,
+            "what a process writes down of its connections, for millrace ps, top, why, dump and metrics: nothing (off),"
+                    + " counters, or the last steps of each as well (steps)");
+    /** Where. */
+    public static final Setting<Optional<Path>> TRACE_DIRECTORY =
+            new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
+                    "directory for what is written down; it should be memory; unset: where rings in shared memory are");
+
+    /** After what time a stall is told. */
+    public static final Setting<Duration> STALL_REPORT = new Setting<>("MILLRACE_STALL_REPORT",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
+            "a connection that stands still for so long with something posted is told on standard error, with the rank"
+                    + " and the cause, as millrace why says; 0s: never");
+
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
             TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE,
-            CLOSE_DEADLINE, FAULT, FIRST_STEP,
-            LOG_LEVEL);
+            CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, STALL_REPORT, LOG_LEVEL);
 
     private Settings() {}
 
     /** {@return every setting, in the order of the topics} */
     public static List<Setting<?>> all() {
         return ALL;
+    }
+
+    /** How much a process writes down. */
+    public enum TraceDetail {
+        /** Nothing. */
+        OFF,
+        /** Counters. */
+        COUNTERS,
+        /** Counters, and the last steps of each connection. */
+        STEPS
     }
 
     /**

@@ -24,7 +24,7 @@ import org.millrace.library.NativeLibrary;
  */
 public final class CudaDriver {
 
-    private static final String LIBRARY = "libcuda.so.1";
+    static final String LIBRARY = "libcuda.so.1";
     private static final int DISABLE_TIMING = 2; // CU_EVENT_DISABLE_TIMING
     private static final int NOT_READY = 600; // CUDA_ERROR_NOT_READY
     private static final int RELAXED_CAPTURE = 2; // CU_STREAM_CAPTURE_MODE_RELAXED

@@ -46,6 +46,9 @@ final class CommunicatorParts {
     private final EngineResources resources = new EngineResources();
     private final Configuration configuration;
     private final ControlPlane control;
+    /** The same on all ranks of the group, and another for every communicator. */
+    private final long number;
+    private final EngineTrace trace;
     private final EngineOptions options;
     private final EngineThreads threads;
     private final DeviceCommunicator device;
@@ -70,6 +73,8 @@ final class CommunicatorParts {
             // closed after the threads have stopped: kernels read work by its address
             Arena arena = resources.add(Arena.ofShared());
             Agreement agreement = Agreement.reach(control, configuration);
+            EngineTrace.open(configuration, control);
+            number = EngineTrace.number(control);
             options = EngineOptions.decide(configuration, agreement);
             device = new DeviceCommunicator(arena, control.rank(), agreement.nodes(), options.layout(),
                     Math.toIntExact(options.transfers().chunkBytes()),
@@ -85,6 +90,7 @@ final class CommunicatorParts {
             collNet = control.size() > 1
                     ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
                     : null;
+            trace = resources.add(new EngineTrace(number, control, options.channels()));
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
                     threads.connectorService(), () -> here == null ? 0 : here.dropped());
@@ -102,7 +108,7 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(),
                 PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
                 new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
-                        failure::failOf, sharedSlots(), options.transfers().groups() ? options.channels() : 0));
+                        failure::failOf, sharedSlots(), options.transfers().groups() ? options.channels() : 0, number));
     }
 
     /** Null if every connection has slots of its own. */
@@ -119,6 +125,11 @@ final class CommunicatorParts {
 
     Configuration configuration() {
         return configuration;
+    }
+
+    /** What is written down of the communicator's operations. */
+    EngineTrace trace() {
+        return trace;
     }
 
     ControlPlane control() {
@@ -194,13 +205,17 @@ final class CommunicatorParts {
                 : options.closeDeadline();
         Duration patience = failure.get() == null ? most : Duration.ZERO;
         if (!stopProxies(patience)) {
-            // Memory that a thread may still touch is never freed: a leak is better than a crash.
-            LOG.error("rank {}: the proxies did not stop; their memory and connections are left open", control.rank());
-            control.close();
+            leaveOpen("the proxies did not stop");
             return;
         }
         connectors.close();
         resources.close();
+    }
+
+    /** Memory that a thread may still touch is never freed: a leak is better than a crash. */
+    void leaveOpen(String why) {
+        LOG.error("rank {}: {}; memory, connections and threads are left open", control.rank(), why);
+        control.close();
     }
 
     /** What the ends of connections tell each other, over the control plane. */

@@ -1,7 +1,6 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
-import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -9,12 +8,8 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.jspecify.annotations.Nullable;
-import org.millrace.AbortedException;
 import org.millrace.Communicator;
-import org.millrace.CommunicatorException;
 import org.millrace.DataType;
-import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -26,12 +21,10 @@ import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.Stream;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Topology;
 import org.millrace.engine.options.EngineOptions;
@@ -74,8 +67,8 @@ final class EngineCommunicator implements Communicator {
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
                 failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
-        this.planLauncher =
-                new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance()));
+        this.planLauncher = new PlanLauncher(launcher,
+                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance()));
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());
@@ -145,7 +138,10 @@ final class EngineCommunicator implements Communicator {
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
         PlannedCollective planned =
                 collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        issue(() -> launches.add(planned, stream));
+        issue(() -> {
+            parts.trace().collective(operation, count, type, root);
+            launches.add(planned, stream);
+        });
         parts.threads().device().catchUp(stream);
     }
 
@@ -211,6 +207,7 @@ final class EngineCommunicator implements Communicator {
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         routes.direct();
+        parts.trace().transfer(sends, count, type, peer);
         launches.add(transferPlanner.transfer(sends, buffer, count, type, peer), stream);
     }
 
@@ -255,7 +252,11 @@ final class EngineCommunicator implements Communicator {
         checkOpen();
         operands.checkRegistered(memory);
         return parts.registrations().add(memory, () -> {
-            launcher.awaitKernels();
+            if (!launcher.awaitKernels()) {
+                throw new MillraceException(
+                        label("a kernel does not leave the device, and registered memory must not be freed"),
+                        failure.get());
+            }
             parts.stopProxiesAfterFailure();
         });
     }
@@ -310,43 +311,15 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
-                    CommunicatorException.NOBODY, null, null));
-            launcher.drain();
-            parts.tearDown();
+            new Departure(parts, launcher).abort();
         }
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            Duration patience = parts.options().closeDeadline();
-            long begun = System.nanoTime();
-            DeadlineException givenUp = failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
-            launcher.drain();
-            // A rank that left at once would look to its slower neighbours like one that was lost.
-            Duration left = patience.minusNanos(System.nanoTime() - begun);
-            if (failure.get() == null && !parts.control().leaveTogether(left.isPositive() ? left : Duration.ofMillis(1))) {
-                LOG.info("rank {} leaves alone", rank());
-            }
-            parts.tearDown();
-            if (givenUp != null) {
-                throw givenUp;
-            }
+            new Departure(parts, launcher).leave();
         }
-    }
-
-    /** What has not completed in time is given up, here and on the other ranks. Null if all has. */
-    private @Nullable DeadlineException giveUpLate(List<EmulatedKernel> late, Duration patience) {
-        if (late.isEmpty()) {
-            return null;
-        }
-        String what = "rank " + rank() + " closes the communicator and gives up " + late.size()
-                + (late.size() == 1 ? " operation that has" : " operations that have") + " not completed within "
-                + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE), first of all "
-                + RemoteFailure.withoutRank(rank(), late.getFirst().toString());
-        failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, late.getFirst().toString(), null));
-        return new DeadlineException(what, rank(), CommunicatorException.NOBODY, late.getFirst().toString(), null);
     }
 
     /** Operations whose work was placed once, in memory that stays. */

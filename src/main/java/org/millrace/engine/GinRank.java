@@ -11,6 +11,7 @@ import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
+import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.connect.EngineResources;
 import org.millrace.engine.options.Agreement;
 import org.millrace.engine.options.EngineOptions;
@@ -79,6 +80,7 @@ public final class GinRank implements AutoCloseable {
             agent.add(communicator);
             resources.add(AgentRunner.start(agent,
                     IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
+            control.onEvent(() -> hear(joined, communicator));
             return new GinRank(control, configuration, resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
             if (control != null) {
@@ -86,6 +88,17 @@ public final class GinRank implements AutoCloseable {
             }
             resources.close();
             throw thrown;
+        }
+    }
+
+    /**
+     * A peer that failed may look alive: a goodbye that was not its own was read, or nothing was under way to it.
+     * Kernels that wait for its signals leave when it says so, and not at their deadline.
+     */
+    private static void hear(ControlPlane control, GinCommunicator communicator) {
+        RemoteFailure told = control.failure();
+        if (told != null) {
+            communicator.failSoon(new GinException(told.message()));
         }
     }
 

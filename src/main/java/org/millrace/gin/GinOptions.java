@@ -35,6 +35,6 @@ public record GinOptions(long chunkBytes, int depth, Duration patience) {
 
     /** What is good for most. */
     public static GinOptions defaults() {
-        return new GinOptions(1 << 20, 64, Duration.ofSeconds(10));
+        return new GinOptions(1 << 20, 256, Duration.ofSeconds(10));
     }
 }

@@ -153,10 +153,11 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
             } catch (TimeoutException notYet) {
                 look.run();
                 if (System.nanoTime() - start > deadline.toNanos()) {
-                    throw new DeadlineException(what + " did not return within " + deadline.toMillis()
-                            + " ms: a rank does not make the same call,"
-                            + " or cannot be reached by the interface that NCCL chose"
-                            + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)",
+                    throw new DeadlineException(
+                            what + " did not return within " + deadline.toMillis()
+                                    + " ms: a rank does not make the same call,"
+                                    + " or cannot be reached by the interface that NCCL chose"
+                                    + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)",
                             CommunicatorException.NOBODY, CommunicatorException.NOBODY, what, null);
                 }
             } catch (InterruptedException interrupted) {

@@ -72,6 +72,27 @@ public interface DeviceRegion extends MemoryRegion {
         long copy(long to, long from, long bytes);
 
         /**
+         * As {@link #copy}, but together with no other: from memory that is not the device's, nor pinned.
+         *
+         * @param to    address of the target
+         * @param from  address of the source
+         * @param bytes 1 or more
+         * @return the copy's number
+         */
+        default long copyAlone(long to, long from, long bytes) {
+            return copy(to, from, bytes);
+        }
+
+        /**
+         * A copy need not wait any longer for others to be begun together with it.
+         *
+         * @param number the copy's
+         */
+        default void submit(long number) {
+            // it has been begun
+        }
+
+        /**
          * {@return whether a copy was made, and all before it: whoever is told now sees the bytes}
          *
          * @param number the copy's

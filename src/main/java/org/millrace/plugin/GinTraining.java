@@ -113,7 +113,7 @@ final class GinTraining {
         private long register(long group, long window) {
             long bytes = ARENA.allocate(WINDOW_BYTES, HANDLE_BYTES).address();
             long memory = ARENA.allocate(Long.BYTES, Long.BYTES).address();
-            tables.callAsShim(Function.GIN_REG_MR_SYM, group, bytes, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), memory,
+            tables.callAsShim(Function.GIN_REG_MR_SYM, group, bytes, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), 0, memory,
                     window);
             return NativeMemory.getLong(memory);
         }

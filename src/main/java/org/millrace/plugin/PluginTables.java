@@ -11,12 +11,14 @@ import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
+import org.millrace.plugin.profile.ProfilerPlugin;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TunerPlugin;
 
 /** What stands behind each of NCCL's tables, and which method behind each of their functions. */
-record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements Upcalls.Target {
+record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin,
+        ProfilerPlugin profiler) implements Upcalls.Target {
 
     /** Tables with nothing open behind them yet. */
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
@@ -24,7 +26,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net,
                 new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
-                new GinPlugin(NativeEnvironment::get));
+                new GinPlugin(NativeEnvironment::get, losses), new ProfilerPlugin(NativeEnvironment::get));
     }
 
     /** Calls as the shim does. */
@@ -65,7 +67,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
             case GIN_CREATE_CONTEXT -> gin.ginCreateContext(number(a, 0), word(a, 1), number(a, 2), number(a, 3),
                     number(a, 4), number(a, 5), number(a, 6), word(a, 7), word(a, 8));
             case GIN_REG_MR_SYM ->
-                gin.ginRegMrSym(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5));
+                gin.ginRegMrSym(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5), word(a, 6));
             case GIN_DEREG_MR_SYM -> gin.ginDeregMrSym(word(a, 0), word(a, 1));
             case GIN_DESTROY_CONTEXT -> gin.ginDestroyContext(word(a, 0));
             case GIN_CLOSE_COLL -> gin.ginCloseColl(word(a, 0));
@@ -81,6 +83,9 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin) implements 
                     word(a, 6), number(a, 7), word(a, 8));
             case RMA_FLUSH -> gin.rmaFlush(word(a, 0), number(a, 1), number(a, 2), word(a, 3));
             case RMA_TEST -> gin.rmaTest(word(a, 0), word(a, 1), word(a, 2));
+            case PROFILER_INIT ->
+                profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
+            case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1), word(a, 2));
         }
     }
 }

@@ -74,8 +74,18 @@ public final class CopyProxy extends AbstractProxy {
     @Override
     public int progress() {
         int copied = 0;
-        while (source.next() && Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end)) {
+        while (source.next()) {
+            if (!Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end)) {
+                if (trace != null) {
+                    trace.blocked(source.step);
+                }
+                break;
+            }
             copy();
+            if (trace != null) {
+                trace.taken(source.end, source.size, source.protocol());
+                trace.done(source.end);
+            }
             source.taken();
             copied++;
         }

@@ -8,6 +8,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Agent;
 import org.millrace.agent.PollSchedule;
 import org.millrace.agent.RequestQueue;
+import org.millrace.trace.AgentTrace;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * Serves connections, one pass after another, the busy ones in each. Connections are added and removed from any thread
@@ -18,6 +20,8 @@ public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
+    /** Null if nothing is written down. */
+    private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
     private final PollSchedule<ProxyConnection> schedule =
             new PollSchedule<>(new ProxyConnection[0], this::progress, PollSchedule.BUSY_POLLS);
@@ -34,6 +38,8 @@ public final class ProxyAgent implements Agent {
     ProxyAgent(String name, LongSupplier nanoClock) {
         this.name = name;
         this.nanoClock = nanoClock;
+        ProcessTrace process = ProcessTrace.current();
+        this.trace = process == null ? null : process.agent(name);
     }
 
     @Override
@@ -46,6 +52,9 @@ public final class ProxyAgent implements Agent {
         int work = requests.runOne();
         work += schedule.pass();
         requests.answer();
+        if (trace != null) {
+            trace.passed(work);
+        }
         return work;
     }
 
@@ -73,7 +82,21 @@ public final class ProxyAgent implements Agent {
      */
     public void add(Collection<? extends ProxyConnection> added) {
         List<ProxyConnection> copy = List.copyOf(added);
-        requests.add(() -> schedule.add(copy));
+        requests.add(() -> serve(copy));
+    }
+
+    private void serve(List<ProxyConnection> added) {
+        if (trace != null) {
+            added.forEach(connection -> connection.servedBy(trace));
+        }
+        schedule.add(added);
+    }
+
+    @Override
+    public void onClose() {
+        if (trace != null) {
+            trace.close();
+        }
     }
 
     /**

@@ -1,6 +1,7 @@
 package org.millrace.proxy;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.AgentTrace;
 
 /** One direction of one connection, driven by a {@link ProxyAgent}. */
 public interface ProxyConnection {
@@ -25,6 +26,15 @@ public interface ProxyConnection {
      */
     default boolean owesData() {
         return !drained();
+    }
+
+    /**
+     * An agent begins to serve the connection. Called on its thread, if it writes down what it does.
+     *
+     * @param agent what it writes down, with the clock that dates everything
+     */
+    default void servedBy(AgentTrace agent) {
+        // most have nothing to date
     }
 
     /**

@@ -120,6 +120,9 @@ public final class ReceiveProxy extends AbstractProxy {
         int work = receiver.progress();
         head = sendMem.headAcquire();
         source.consumed(head);
+        if (trace != null) {
+            trace.consumed(head);
+        }
         try {
             work += accept();
         } finally {
@@ -133,11 +136,19 @@ public final class ReceiveProxy extends AbstractProxy {
         int accepted = 0;
         while (!window.isFull()) {
             FrameHeader header = receiver.poll();
-            if (header == null || !source.admits(header)
-                    || !Steps.reached(head + ConnectionLayout.SLOTS, StepHeader.end(header))) {
+            if (header == null) {
+                break;
+            }
+            if (!source.admits(header) || !Steps.reached(head + ConnectionLayout.SLOTS, StepHeader.end(header))) {
+                if (trace != null) {
+                    trace.blocked(StepHeader.step(header));
+                }
                 break;
             }
             window.add(StepHeader.step(header), StepHeader.end(header));
+            if (trace != null) {
+                trace.taken(StepHeader.end(header), header.payloadBytes(), (int) StepHeader.protocol(header));
+            }
             source.receive(receiver);
             source.taken();
             accepted++;
@@ -150,8 +161,12 @@ public final class ReceiveProxy extends AbstractProxy {
         int delivered = 0;
         while (!window.isEmpty() && receiver.framesCompleted() - window.removed() > 0) {
             source.arrived();
-            recvMem.tailRelease(window.oldestEnd());
+            long end = window.oldestEnd();
+            recvMem.tailRelease(end);
             window.removeOldest();
+            if (trace != null) {
+                trace.done(end);
+            }
             delivered++;
         }
         return delivered;

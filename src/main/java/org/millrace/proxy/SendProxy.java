@@ -109,9 +109,15 @@ public final class SendProxy extends AbstractProxy {
             source.describe(header);
             header.payloadBytes(source.size);
             if (!sender.offer(header, source.region, source.offset)) {
+                if (trace != null) {
+                    trace.blocked(source.step);
+                }
                 break;
             }
             window.add(source.step, source.end);
+            if (trace != null) {
+                trace.taken(source.end, source.size, source.protocol());
+            }
             source.taken();
             posted++;
         }
@@ -128,6 +134,9 @@ public final class SendProxy extends AbstractProxy {
                 recvMem.sizeRelease(ConnectionLayout.slot(step), RecvMem.EMPTY);
             }
             source.released(end);
+            if (trace != null) {
+                trace.done(end);
+            }
             window.removeOldest();
             released++;
         }

@@ -1,7 +1,12 @@
 package org.millrace.transport;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelChannel;
 import org.millrace.proxy.ConnectionName;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * Which end of which connection a transport is to make.
@@ -18,5 +23,19 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
     /** {@return the name of the connection, for messages} */
     public ConnectionName name() {
         return ConnectionName.ofRing(here.rank(), there.rank(), channel, sends);
+    }
+
+    /**
+     * {@return what is written down of the connection; null if nothing is}
+     *
+     * @param direction which way data goes
+     * @param network   what carries it
+     */
+    public @Nullable ConnectionTrace trace(Direction direction, String network) {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? null
+                : process.connection(new ConnectionIdentity(settings.communicator(), here.rank(), there.rank(), channel,
+                        direction, index, 0, 0, -1, settings.firstStep(), network, "rank " + there.rank(),
+                        name().toString()));
     }
 }

@@ -16,9 +16,11 @@ import org.millrace.proxy.StopListener;
  * @param sharedSlots     how connections of sends and receives share slots, where a network lies between; null if each
  *                        has its own
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
+ * @param communicator    a number that all ranks have in common, and other communicators have not
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
-        Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels) {
+        Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
+        long communicator) {
 
     /**
      * How connections of sends and receives share slots ({@code NCCL_NET_SHARED_BUFFERS}): those of one channel and

@@ -60,11 +60,18 @@ class TimedIdleStrategyTest {
         return strategy.stage();
     }
 
+    private Stage idleFor(TimedIdleStrategy strategy, long nanos) {
+        for (long left = nanos; left > 0; left -= 1_000_000) {
+            scheduler.now += Math.min(left, 1_000_000);
+            idleUntilTheNextLook(strategy);
+        }
+        return strategy.stage();
+    }
+
     private TimedIdleStrategy parking() {
         TimedIdleStrategy strategy = strategy(SPIN);
         idleUntilTheNextLook(strategy);
-        scheduler.now += SPIN + YIELD;
-        assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
+        assertEquals(Stage.PARK, idleFor(strategy, SPIN + YIELD));
         return strategy;
     }
 
@@ -72,12 +79,10 @@ class TimedIdleStrategyTest {
     void stagesAreEnteredByTime() {
         TimedIdleStrategy strategy = strategy(SPIN);
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy), "the first look starts the clock");
-        scheduler.now += SPIN - 1;
-        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
+        assertEquals(Stage.SPIN, idleFor(strategy, SPIN - 1));
         scheduler.now++;
         assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
-        scheduler.now += YIELD - 1;
-        assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+        assertEquals(Stage.YIELD, idleFor(strategy, YIELD - 1));
         scheduler.now++;
         assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
         assertEquals(Stage.PARK, idleUntilTheNextLook(strategy));
@@ -97,8 +102,7 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         assertEquals(Stage.SPIN, strategy.stage());
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
-        scheduler.now += SPIN - 1;
-        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
+        assertEquals(Stage.SPIN, idleFor(strategy, SPIN - 1));
         scheduler.now++;
         assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
     }
@@ -130,6 +134,29 @@ class TimedIdleStrategyTest {
     }
 
     @Test
+    void shortParksWithoutWorkBecomeLonger() {
+        TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        strategy.idle(0);
+        for (int i = 0; i <= TimedIdleStrategy.SHORT_PARKS; i++) {
+            assertEquals(Stage.YIELD, strategy.stage());
+            strategy.idle(0);
+        }
+        assertEquals(Stage.PARK, strategy.stage());
+        scheduler.parks.clear();
+        strategy.idle(0);
+        scheduler.now += 1_000_000;
+        strategy.idle(0);
+        scheduler.now += 1_000_000_000;
+        strategy.idle(0);
+        assertEquals(List.of(1_000L, 1_000_000L / 20, LONGEST_PARK), scheduler.parks);
+        strategy.idle(1);
+        strategy.idle(0); // yields are tried again by now
+        strategy.idle(0);
+        assertEquals(1L, scheduler.parks.getLast(), "work begins anew");
+    }
+
+    @Test
     void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
         TimedIdleStrategy strategy = strategy(0);
         scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
@@ -151,6 +178,49 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
         strategy.idle(0);
         assertEquals(22, scheduler.yields, "a short one ends it");
+    }
+
+    @Test
+    void aThreadThatLosesItsCoreWhileItSpinsYieldsForAWhile() {
+        TimedIdleStrategy strategy = strategy(SPIN);
+        idleUntilTheNextLook(strategy);
+        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS - 1;
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy), "passes may be slow");
+        long avoidance = TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        for (int loss = 0; loss < 20; loss++) {
+            scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+            assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+            strategy.idle(1);
+            assertEquals(Stage.YIELD, strategy.stage(), "work does not give the core back");
+            scheduler.now += avoidance - 1;
+            strategy.idle(0);
+            strategy.idle(1);
+            assertEquals(Stage.YIELD, strategy.stage());
+            scheduler.now++;
+            strategy.idle(0);
+            strategy.idle(1);
+            assertEquals(Stage.SPIN, strategy.stage(), "it tries again");
+            idleUntilTheNextLook(strategy);
+            avoidance = Math.min(2 * avoidance, TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+        }
+        scheduler.now += 3 * TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+        strategy.idle(1);
+        idleUntilTheNextLook(strategy);
+        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+        assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
+        scheduler.now += TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        strategy.idle(0);
+        strategy.idle(1);
+        assertEquals(Stage.SPIN, strategy.stage(), "a loss that stands alone counts little");
+    }
+
+    @Test
+    void timeThatAPassWithWorkTookIsNotMissing() {
+        TimedIdleStrategy strategy = strategy(SPIN);
+        idleUntilTheNextLook(strategy);
+        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+        strategy.idle(1);
+        assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
     }
 
     @Test

@@ -21,6 +21,7 @@ class GinCommandTest {
     @CsvSource({"gin signal -n 50 --format v28, us one way, 5",
             "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
             "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
+            "gin flood -r 3 -b 8 -e 64 -n 30 --contexts 5 --blocks 13, descriptors/s, 9",
             "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",
             "gin dispatch -r 4 --ranks-per-host 2 --tokens 800 --batch 100 --seed 6, 800 of 800 tokens, 6",
             "gin dispatch -r 4 --ranks-per-host 2 --low-latency --tokens 800 --batch 100, 800 of 800 tokens, 6"})
@@ -54,6 +55,9 @@ class GinCommandTest {
         Run alone = Run.of("gin", "put", "-r", "1");
         assertEquals(2, alone.status(), alone.toString());
         assertTrue(alone.err().contains("put needs two ranks"), alone.toString());
+        Run crowded = Run.of("gin", "dispatch", "-r", "65", "--device", "cuda");
+        assertEquals(2, crowded.status(), crowded.toString());
+        assertTrue(crowded.err().contains("on GPUs there are at most 64 ranks"), crowded.toString());
         Run uneven = Run.of("gin", "dispatch", "-r", "3", "--ranks-per-host", "2");
         assertEquals(2, uneven.status(), uneven.toString());
         assertTrue(uneven.err().contains("cannot be divided among hosts of 2"), uneven.toString());
@@ -86,9 +90,9 @@ class GinCommandTest {
 
     @Test
     void gpusThatCannotBeUsedAreExplained() {
-        Run none = Run.of("gin", "dispatch", "--device", "cuda");
+        Run none = Run.of("gin", "flood", "--device", "cuda");
         assertEquals(2, none.status(), none.toString());
-        assertTrue(none.err().contains("no kernels for dispatch"), none.toString());
+        assertTrue(none.err().contains("no kernels for flood"), none.toString());
         Run unknown = Run.of("gin", "put", "--device", "tpu");
         assertEquals(2, unknown.status(), unknown.toString());
         assertTrue(unknown.err().contains("there are host and cuda"), unknown.toString());

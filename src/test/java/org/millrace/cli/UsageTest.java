@@ -14,9 +14,11 @@ class UsageTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"| what to do? There are: perf, matrix, doctor, gin, plugin",
+            value = {"| what to do? There are: perf, matrix, doctor, gin, ps, top, dump, " + "metrics, trace, plugin",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
-                    "perff | Did you mean", "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, plugin",
+                    "perff | Did you mean",
+                    "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, ps, top, dump, "
+                            + "metrics, trace, plugin",
                     "plugin instal | there is no 'instal'; there are: install",
                     "perf | Missing required parameter: 'COLLECTIVE'",
                     "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, "

@@ -105,8 +105,8 @@ class EngineErrorsTest {
     @Test
     void aRankThatNeverCallsIsNamed() throws Exception {
         CountDownLatch failed = new CountDownLatch(1);
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms",
-                "MILLRACE_LATE_DEADLINE", "500ms");
+        Map<String, String> settings =
+                EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms", "MILLRACE_LATE_DEADLINE", "500ms");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
                 assertTrue(failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));

@@ -55,7 +55,8 @@ class TypedFailuresTest {
         }
     }
 
-    private static <T extends CommunicatorException> T assertFailure(Class<T> type, int rank, int peer, Throwable thrown) {
+    private static <T extends CommunicatorException> T assertFailure(Class<T> type, int rank, int peer,
+            Throwable thrown) {
         T failure = assertInstanceOf(type, thrown);
         assertEquals(rank, failure.rank(), failure.getMessage());
         assertEquals(peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer), failure.peer(), failure.getMessage());
@@ -81,8 +82,9 @@ class TypedFailuresTest {
 
     @Test
     void ranksThatCallDifferentOperations() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> allReduce(
-                communicator, 100, communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, true));
+        List<Throwable> thrown =
+                EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> allReduce(communicator, 100,
+                        communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, true));
         for (int rank = 0; rank < 2; rank++) {
             assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
         }
@@ -146,8 +148,8 @@ class TypedFailuresTest {
 
     @Test
     void aRankThatDoesNotCome() throws Exception {
-        DeadlineException late = assertThrows(DeadlineException.class, () -> EngineGroup.join(directory, 0, 2,
-                EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "200ms")));
+        DeadlineException late = assertThrows(DeadlineException.class,
+                () -> EngineGroup.join(directory, 0, 2, EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "200ms")));
         assertFailure(DeadlineException.class, 0, 1, late);
     }
 

@@ -162,6 +162,15 @@ public final class HostProgram {
     }
 
     public Outcome run(Object... arguments) throws Exception {
+        return run(builder(arguments));
+    }
+
+    /** Starts the program for a test that ends it itself. */
+    public Process start(Path output, Object... arguments) throws IOException {
+        return builder(arguments).redirectErrorStream(true).redirectOutput(output.toFile()).start();
+    }
+
+    private ProcessBuilder builder(Object... arguments) {
         List<String> command = new ArrayList<>(List.of(executable.toAbsolutePath().toString()));
         Arrays.stream(arguments).map(Object::toString).forEach(command::add);
         ProcessBuilder builder = new ProcessBuilder(command);
@@ -172,7 +181,7 @@ public final class HostProgram {
                 builder.environment().put(variable, value);
             }
         });
-        return run(builder);
+        return builder;
     }
 
     private static Outcome run(ProcessBuilder builder) throws IOException, InterruptedException {

@@ -113,6 +113,24 @@ public class plugin_h extends plugin_h$shared {
     public static int NCCL_NET_MAX_DEVS_PER_NIC_V12() {
         return NCCL_NET_MAX_DEVS_PER_NIC_V12;
     }
+    private static final int NCCL_PROFILER_NET_VER_BITS = (int)16L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_PROFILER_NET_VER_BITS 16
+     * }
+     */
+    public static int NCCL_PROFILER_NET_VER_BITS() {
+        return NCCL_PROFILER_NET_VER_BITS;
+    }
+    private static final int NCCL_PROFILER_NET_SOCKET_VER = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_PROFILER_NET_SOCKET_VER 1
+     * }
+     */
+    public static int NCCL_PROFILER_NET_SOCKET_VER() {
+        return NCCL_PROFILER_NET_SOCKET_VER;
+    }
     private static final int NCCL_NUM_ALGORITHMS_V5 = (int)7L;
     /**
      * {@snippet lang=c :
@@ -590,6 +608,159 @@ public class plugin_h extends plugin_h$shared {
     public static int ncclFuncGather() {
         return ncclFuncGather;
     }
+    private static final int ncclProfileGroup = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileGroup = 1
+     * }
+     */
+    public static int ncclProfileGroup() {
+        return ncclProfileGroup;
+    }
+    private static final int ncclProfileColl = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileColl = 2
+     * }
+     */
+    public static int ncclProfileColl() {
+        return ncclProfileColl;
+    }
+    private static final int ncclProfileP2p = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileP2p = 4
+     * }
+     */
+    public static int ncclProfileP2p() {
+        return ncclProfileP2p;
+    }
+    private static final int ncclProfileProxyOp = (int)8L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileProxyOp = 8
+     * }
+     */
+    public static int ncclProfileProxyOp() {
+        return ncclProfileProxyOp;
+    }
+    private static final int ncclProfileProxyStep = (int)16L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileProxyStep = 16
+     * }
+     */
+    public static int ncclProfileProxyStep() {
+        return ncclProfileProxyStep;
+    }
+    private static final int ncclProfileProxyCtrl = (int)32L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileProxyCtrl = 32
+     * }
+     */
+    public static int ncclProfileProxyCtrl() {
+        return ncclProfileProxyCtrl;
+    }
+    private static final int ncclProfileKernelCh = (int)64L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileKernelCh = 64
+     * }
+     */
+    public static int ncclProfileKernelCh() {
+        return ncclProfileKernelCh;
+    }
+    private static final int ncclProfileNetPlugin = (int)128L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileNetPlugin = 128
+     * }
+     */
+    public static int ncclProfileNetPlugin() {
+        return ncclProfileNetPlugin;
+    }
+    private static final int ncclProfileGroupApi = (int)256L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileGroupApi = 256
+     * }
+     */
+    public static int ncclProfileGroupApi() {
+        return ncclProfileGroupApi;
+    }
+    private static final int ncclProfileCollApi = (int)512L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileCollApi = 512
+     * }
+     */
+    public static int ncclProfileCollApi() {
+        return ncclProfileCollApi;
+    }
+    private static final int ncclProfileP2pApi = (int)1024L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileP2pApi = 1024
+     * }
+     */
+    public static int ncclProfileP2pApi() {
+        return ncclProfileP2pApi;
+    }
+    private static final int ncclProfileKernelLaunch = (int)2048L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileKernelLaunch = 2048
+     * }
+     */
+    public static int ncclProfileKernelLaunch() {
+        return ncclProfileKernelLaunch;
+    }
+    private static final int ncclProfileCeColl = (int)4096L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileCeColl = 4096
+     * }
+     */
+    public static int ncclProfileCeColl() {
+        return ncclProfileCeColl;
+    }
+    private static final int ncclProfileCeSync = (int)8192L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileCeSync = 8192
+     * }
+     */
+    public static int ncclProfileCeSync() {
+        return ncclProfileCeSync;
+    }
+    private static final int ncclProfileCeBatch = (int)16384L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventType_t.ncclProfileCeBatch = 16384
+     * }
+     */
+    public static int ncclProfileCeBatch() {
+        return ncclProfileCeBatch;
+    }
+    private static final int ncclProfilerNetPluginUpdate = (int)21L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventState_t.ncclProfilerNetPluginUpdate = 21
+     * }
+     */
+    public static int ncclProfilerNetPluginUpdate() {
+        return ncclProfilerNetPluginUpdate;
+    }
+    private static final int ncclProfilerKernelChStop = (int)22L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclProfilerEventState_t.ncclProfilerKernelChStop = 22
+     * }
+     */
+    public static int ncclProfilerKernelChStop() {
+        return ncclProfilerKernelChStop;
+    }
     private static final long NCCL_MAX_NET_SIZE_BYTES = 1099511627776L;
     /**
      * {@snippet lang=c :
@@ -625,6 +796,33 @@ public class plugin_h extends plugin_h$shared {
      */
     public static int NCCL_NET_ATTR_UNDEF() {
         return NCCL_NET_ATTR_UNDEF;
+    }
+    private static final int NCCL_PROFILER_NET_TYPE_IB = (int)65536L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_PROFILER_NET_TYPE_IB 65536
+     * }
+     */
+    public static int NCCL_PROFILER_NET_TYPE_IB() {
+        return NCCL_PROFILER_NET_TYPE_IB;
+    }
+    private static final int NCCL_PROFILER_NET_TYPE_SOCK = (int)131072L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_PROFILER_NET_TYPE_SOCK 131072
+     * }
+     */
+    public static int NCCL_PROFILER_NET_TYPE_SOCK() {
+        return NCCL_PROFILER_NET_TYPE_SOCK;
+    }
+    private static final int ncclProfileSocket = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define ncclProfileSocket 1
+     * }
+     */
+    public static int ncclProfileSocket() {
+        return ncclProfileSocket;
     }
     private static final double NCCL_ALGO_PROTO_IGNORE = -1.0d;
     /**

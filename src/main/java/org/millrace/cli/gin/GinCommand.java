@@ -65,8 +65,8 @@ public final class GinCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "PATTERN",
             converter = PatternConverter.class,
-            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. dispatch: "
-                    + "tokens to experts and back, as in DeepEP.")
+            description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. flood: many "
+                    + "blocks put at once. dispatch: " + "tokens to experts and back, as in DeepEP.")
     private GinPattern pattern;
 
     @Option(
@@ -108,6 +108,14 @@ public final class GinCommand implements Callable<Integer> {
             converter = Converters.Few.class,
             description = "Number of contexts (default: ${DEFAULT-VALUE}).")
     private int contexts;
+
+    @Option(
+            names = "--blocks",
+            paramLabel = "N",
+            defaultValue = "64",
+            converter = Converters.Few.class,
+            description = "flood: blocks of each rank, which share the contexts (default: ${DEFAULT-VALUE}).")
+    private int blocks;
 
     @Option(
             names = "--format",
@@ -236,11 +244,11 @@ public final class GinCommand implements Callable<Integer> {
                 "--ranks-per-host and --low-latency are dispatch's; " + pattern + " knows no hosts");
         require(ranks % ranksPerHost == 0,
                 ranks + " ranks (-r) cannot be divided among hosts of " + ranksPerHost + " (--ranks-per-host)");
-        require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency,
-                "by hosts and with low latency there are at most " + Long.SIZE + " ranks (-r)");
+        require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency && !device.equals("cuda"),
+                "by hosts, with low latency and on GPUs there are at most " + Long.SIZE + " ranks (-r)");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, tokenWords,
-                ranksPerHost, lowLatency, format, chosen);
+        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, blocks,
+                tokenWords, ranksPerHost, lowLatency, format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
@@ -272,8 +280,8 @@ public final class GinCommand implements Callable<Integer> {
     }
 
     private int onGpus(GinPlan plan, Map<String, String> settings) {
-        require(pattern.onGpus().isPresent(),
-                "there are no kernels for " + pattern + ": on GPUs (--device cuda) there are put, signal and alltoall");
+        require(pattern.onGpus().isPresent(), "there are no kernels for " + pattern
+                + ": on GPUs (--device cuda) there are put, signal, alltoall and dispatch");
         require(cubin == null || Files.isReadable(cubin), "--cubin " + cubin + ": there is no such file");
         CudaGin gin = new CudaGin(plan.onGpus(pattern.onGpus().get(), deadline), settings);
         if (workerRank != null) {
@@ -282,18 +290,26 @@ public final class GinCommand implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
-                + " (asked for)");
+                + " (asked for)"
+                + (pattern == GinPattern.DISPATCH
+                        ? " ranks a host: " + ranksPerHost + (lowLatency ? " low latency" : "") + " seed: "
+                                + plan.seed()
+                        : ""));
         out.flush();
-        return gin.run(new CudaGin.Kernels(cubin, nvcc, include), this::worker, out, spec.commandLine().getErr())
-                ? ExitCode.OK
-                : ExitCode.SOFTWARE;
+        return gin.run(new CudaGin.Kernels(cubin, nvcc, include),
+                (rendezvous, image) -> worker(rendezvous, image, plan.seed()), out, spec.commandLine().getErr())
+                        ? ExitCode.OK
+                        : ExitCode.SOFTWARE;
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */
-    private IntFunction<List<String>> worker(String rendezvous, Path image) {
+    private IntFunction<List<String>> worker(String rendezvous, Path image, long chosen) {
         return rank -> {
             List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
             arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));
+            if (seed == null) {
+                arguments.addAll(List.of("--seed", String.valueOf(chosen)));
+            }
             if (cubin == null) {
                 arguments.addAll(List.of("--cubin", image.toString()));
             }

@@ -31,6 +31,13 @@ enum GinPattern {
             new AllToAll(plan, rank, arena, out).run();
         }
     },
+    /** Many blocks put at once. */
+    FLOOD {
+        @Override
+        void run(GinPlan plan, GinRank rank, Arena arena, PrintWriter out) {
+            new Flood(plan, rank, arena, out).run();
+        }
+    },
     /** Tokens go to the ranks of their experts and come back, as in DeepEP. */
     DISPATCH {
         @Override

@@ -8,8 +8,8 @@ import org.millrace.cli.gin.cuda.CudaGinPlan;
 
 /** What ranks do: the options of the command, decided. */
 record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int contexts, int channels, long tokens,
-        int batch, int experts, int tokenWords, int ranksPerHost, boolean lowLatency, GinDescriptorFormat format,
-        long seed) {
+        int batch, int experts, int blocks, int tokenWords, int ranksPerHost, boolean lowLatency,
+        GinDescriptorFormat format, long seed) {
 
     /** Bytes that a size is worth of iterations: large ones are repeated less often. */
     private static final long VOLUME = 1L << 28;
@@ -24,10 +24,19 @@ record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int cont
 
     /** What ranks on GPUs do. */
     CudaGinPlan onGpus(CudaGinPlan.Pattern pattern, Duration deadline) {
+        CudaGinPlan.Tokens dispatched =
+                new CudaGinPlan.Tokens(batch, Math.min(experts, ranks), tokenWords, ranksPerHost, lowLatency, seed);
+        if (pattern == CudaGinPlan.Pattern.DISPATCH) {
+            long perBatch = (long) batch * ranks;
+            long batches = (tokens + perBatch - 1) / perBatch;
+            return new CudaGinPlan(pattern, ranks, contexts,
+                    List.of(new CudaGinPlan.Case((long) tokenWords * Long.BYTES, (int) batches)), dispatched, deadline);
+        }
         List<Long> sizes = pattern == CudaGinPlan.Pattern.SIGNAL ? List.of(0L) : sizes();
         int parts = pattern == CudaGinPlan.Pattern.ALLTOALL ? ranks : 1;
         return new CudaGinPlan(pattern, ranks, contexts,
-                sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(), deadline);
+                sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(),
+                dispatched, deadline);
     }
 
     int iterations(long bytes) {

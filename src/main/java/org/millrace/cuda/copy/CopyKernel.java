@@ -17,8 +17,8 @@ import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
 /**
- * A kernel of one warp that makes small copies: it takes them from host memory and answers there, in half the time that
- * a copy engine takes to be started. It is on the GPU while there are such copies, and for a while longer; see
+ * Kernels that make small copies. One of one warp takes them from host memory and answers there, in half the time that
+ * a copy engine takes to be started; it is on the GPU while there are such copies, and for a while longer; see
  * {@code src/main/cuda/copy.cu}.
  *
  * <p>
@@ -39,6 +39,7 @@ public final class CopyKernel implements AutoCloseable {
     private final CudaKernel kernel;
     private final KernelParameters arguments;
     private final CopyCommands commands;
+    private final CopyLaunch batches;
 
     private CopyKernel(CudaDevice device) {
         module = CudaModule.load(device.runtime(), image());
@@ -52,6 +53,7 @@ public final class CopyKernel implements AutoCloseable {
                                 ValueLayout.JAVA_LONG)
                         .pointer(0, pinned.device())
                         .set(3, LIFE.toNanos());
+        batches = new CopyLaunch(module.kernel("copy_batch"), arena);
         commands = new CopyCommands(CopyMailbox.of(global(pinned.host())), 1,
                 number -> kernel.launch(ONE_WARP, arguments.set(NUMBER, number), stream));
     }
@@ -75,6 +77,13 @@ public final class CopyKernel implements AutoCloseable {
         try {
             loaded.commands.invite();
             loaded.commands.awaitLeave();
+            MemorySegment own = loaded.stream.handle().enter();
+            try {
+                loaded.batches.launch(0, own);
+            } finally {
+                loaded.stream.handle().exit();
+            }
+            loaded.stream.synchronize(PATIENCE);
         } catch (RuntimeException failure) {
             loaded.close();
             throw failure;
@@ -89,6 +98,10 @@ public final class CopyKernel implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    CopyLaunch batches() {
+        return batches;
     }
 
     CopyCommands commands() {

@@ -1,12 +1,6 @@
 package org.millrace.cuda.copy;
 
-import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
-import org.millrace.MillraceException;
-import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDriver;
 
 /**
@@ -26,8 +20,8 @@ public final class CopyQueue implements AutoCloseable {
         /** Whether another may be begun; false if as many are under way as can be asked after. */
         boolean hasRoom();
 
-        /** Begins a copy of 1 byte or more; returns its number. */
-        long copy(long to, long from, long bytes);
+        /** Begins a copy of 1 byte or more, some time before somebody asks for it; returns its number. */
+        long copy(long to, long from, long bytes, int order);
 
         /** Begins a store of 8 bytes at a multiple of 8; returns its number. */
         long storeLong(long to, long value);
@@ -38,7 +32,16 @@ public final class CopyQueue implements AutoCloseable {
         /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
         boolean isDone(long number);
 
-        /** Waits until none is under way; unlike the other calls, from any thread. */
+        /** Whether there is something that was not begun yet. */
+        boolean hasWaiting();
+
+        /** Begins all that was not begun yet; false if there was nothing. */
+        boolean submit();
+
+        /** What it has done so far. */
+        CopyCounts counts();
+
+        /** Waits until none is under way that was submitted; unlike the other calls, from any thread. */
         void settle();
 
         /** Waits for what was begun, and ends. */
@@ -65,7 +68,8 @@ public final class CopyQueue implements AutoCloseable {
      * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
+        this(new CopyEngine(driver, context, kernel == null ? null : kernel.batches()),
+                kernel == null ? null : kernel.commands());
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -78,18 +82,25 @@ public final class CopyQueue implements AutoCloseable {
         return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
     }
 
+    /** Begins a copy, behind all others. */
+    public long copy(long to, long from, long bytes) {
+        return copy(to, from, bytes, CopyOrder.IN_TURN);
+    }
+
     /**
-     * Begins a copy.
+     * Begins a copy. An engine waits with that until somebody asks for it, or for the queue to be {@link #submit}ted:
+     * many are begun at once then, in one call of the driver's.
      *
      * @param bytes 1 or more
+     * @param order of {@link CopyOrder}: which other copies it must be behind
      */
-    public long copy(long to, long from, long bytes) {
+    public long copy(long to, long from, long bytes, int order) {
         boolean fits = kernel != null && CopyCommands.fits(to, from, bytes);
         if (fits && isKernelsTurn() && kernel.copy(to, from, (int) bytes)) {
             return begunByKernel();
         }
         passKernel();
-        return begunByEngine(engine.copy(to, from, bytes), fits);
+        return begunByEngine(engine.copy(to, from, bytes, order), fits);
     }
 
     /**
@@ -119,7 +130,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     private boolean isKernelsTurn() {
-        return (atKernel || isDone(begun)) && kernel.isReady();
+        return (atKernel || !engine.hasWaiting() && isDone(begun)) && kernel.isReady();
     }
 
     private long begunByKernel() {
@@ -147,6 +158,16 @@ public final class CopyQueue implements AutoCloseable {
         begun++;
         numbers[(int) begun & COPIES - 1] = number;
         return begun;
+    }
+
+    /** Has all copies begun that wait for others to come; false if there are none. */
+    public boolean submit() {
+        return engine.submit();
+    }
+
+    /** What the copy engine was asked for so far. */
+    public CopyCounts counts() {
+        return engine.counts();
     }
 
     /** The copy that was begun last. */
@@ -195,144 +216,5 @@ public final class CopyQueue implements AutoCloseable {
     public void close() {
         passKernel();
         engine.close();
-    }
-
-    /**
-     * A GPU's copy engine. An event tells that copies are over, and completes on the engine itself: a store that the
-     * stream makes would be another engine's, and cost some 2 microseconds more. A long copy has an event of its own;
-     * short ones share that which is recorded when somebody asks for one of them: recording it costs as much as
-     * beginning a copy.
-     *
-     * <p>
-     * One thread at a time, with the device current. No call allocates, once this was made.
-     */
-    private static final class CopyEngine implements CopyQueue.Engine {
-
-        private static final Duration PATIENCE = Duration.ofSeconds(10);
-        /** More than can be under way; a power of two. */
-        private static final int EVENTS = 1024;
-        /** What is copied before an event without being asked for: some 2 microseconds of PCIe's time. */
-        private static final long UNMARKED_BYTES = 64 << 10;
-
-        private final CudaDriver driver;
-        private final long context;
-        private boolean ignoresCaptures;
-        private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
-        private final long stream;
-        private final long[] events = new long[EVENTS];
-        /** By event: the last copy before it. */
-        private final long[] covered = new long[EVENTS];
-        private long recorded;
-        private long reached;
-        private long begun;
-        private long marked;
-        private long done;
-        private long unmarkedBytes;
-
-        CopyEngine(CudaDriver driver, long context) {
-            this.driver = driver;
-            this.context = context;
-            long[] made = new long[1];
-            driver.inContext(context, () -> {
-                made[0] = driver.newStream();
-                for (int i = 0; i < EVENTS; i++) {
-                    events[i] = driver.newEvent();
-                }
-            });
-            stream = made[0];
-        }
-
-        /** The thread that uses the queue stays in the context, until it uses one of another. */
-        private void enter() {
-            if (!ignoresCaptures) {
-                ignoresCaptures = true;
-                driver.ignoreCaptures();
-            }
-            if (driver.currentContext(current) != context) {
-                driver.useContext(context);
-            }
-        }
-
-        @Override
-        public boolean hasRoom() {
-            return begun - done < EVENTS || isDone(begun - EVENTS + 1);
-        }
-
-        @Override
-        public long copy(long to, long from, long bytes) {
-            enter();
-            driver.copy(to, from, bytes, stream);
-            return begun(bytes);
-        }
-
-        @Override
-        public long storeLong(long to, long value) {
-            enter();
-            driver.storeLong(stream, to, value);
-            return begun(Long.BYTES);
-        }
-
-        @Override
-        public long storeInt(long to, int value) {
-            enter();
-            driver.storeInt(stream, to, value);
-            return begun(Integer.BYTES);
-        }
-
-        private long begun(long bytes) {
-            begun++;
-            unmarkedBytes += bytes;
-            if (unmarkedBytes >= UNMARKED_BYTES) {
-                mark();
-            }
-            return begun;
-        }
-
-        private void mark() {
-            recorded++;
-            driver.record(event(recorded), stream);
-            covered[(int) recorded & EVENTS - 1] = begun;
-            marked = begun;
-            unmarkedBytes = 0;
-        }
-
-        private long event(long number) {
-            return events[(int) number & EVENTS - 1];
-        }
-
-        @Override
-        public boolean isDone(long number) {
-            if (done - number < 0) {
-                enter();
-                if (marked != begun) {
-                    mark();
-                }
-                while (reached != recorded && done - number < 0 && driver.isDone(event(reached + 1))) {
-                    reached++;
-                    done = covered[(int) reached & EVENTS - 1];
-                }
-            }
-            return done - number >= 0;
-        }
-
-        @Override
-        public void settle() {
-            driver.inContext(context, () -> {
-                if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
-                    throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
-                }
-            });
-        }
-
-        @Override
-        public void close() {
-            driver.inContext(context, () -> {
-                Waiting.until(() -> isDone(begun), PATIENCE);
-                driver.destroyStream(stream);
-                for (long event : events) {
-                    driver.destroyEvent(event);
-                }
-            });
-        }
     }
 }

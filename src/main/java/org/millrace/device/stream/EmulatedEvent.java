@@ -63,9 +63,10 @@ public final class EmulatedEvent implements Event {
             if (Thread.currentThread().isInterrupted()) {
                 throw new MillraceException("the thread was interrupted while it waited for an event");
             }
-            throw new DeadlineException("the event was not reached within " + deadline.toMillis()
-                    + " ms: what was enqueued before it is still under way", device.rank(),
-                    CommunicatorException.NOBODY, null, null);
+            throw new DeadlineException(
+                    "the event was not reached within " + deadline.toMillis()
+                            + " ms: what was enqueued before it is still under way",
+                    device.rank(), CommunicatorException.NOBODY, null, null);
         }
         isReached(mark);
     }

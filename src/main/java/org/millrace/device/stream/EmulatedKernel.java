@@ -1,5 +1,7 @@
 package org.millrace.device.stream;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -14,6 +16,15 @@ import org.millrace.device.stream.EmulatedStream.StreamTask;
  */
 public final class EmulatedKernel implements StreamTask {
 
+    private static final VarHandle LAST_MOVED;
+    static {
+        try {
+            LAST_MOVED = MethodHandles.lookup().findVarHandle(EmulatedKernel.class, "lastMoved", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
     private final Object name;
     private final Block[] blocks;
     private final Supplier<? extends Throwable> abort;
@@ -23,6 +34,7 @@ public final class EmulatedKernel implements StreamTask {
     private boolean stood;
     private boolean begun;
     private volatile boolean done;
+    /** By {@link #LAST_MOVED} where another thread looks. */
     private long lastMoved;
 
     /**
@@ -75,7 +87,7 @@ public final class EmulatedKernel implements StreamTask {
             for (Block block : blocks) {
                 block.begin();
             }
-            lastMoved = System.nanoTime();
+            LAST_MOVED.setOpaque(this, System.nanoTime());
         }
         int moved = 0;
         boolean allDone = true;
@@ -100,7 +112,7 @@ public final class EmulatedKernel implements StreamTask {
     private void watch(int moved) {
         long now = System.nanoTime();
         if (moved > 0) {
-            lastMoved = now;
+            LAST_MOVED.setOpaque(this, now);
         } else if (now - lastMoved > patienceNanos) {
             stood = true;
             MillraceException verdict = watch.judge(name, lastMoved, this::waitingFor);
@@ -125,6 +137,16 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
+    /** When a block last moved something, or began; another number from time to time while it moves. Any thread. */
+    long lastMoved() {
+        return (long) LAST_MOVED.getOpaque(this);
+    }
+
+    @Override
+    public String toString() {
+        return String.valueOf(name);
+    }
+
     /**
      * Whether the kernel has left the device, complete or not: no block touches memory any more. Any thread; what the
      * kernel wrote is visible to one that reads true.
@@ -132,11 +154,5 @@ public final class EmulatedKernel implements StreamTask {
     @Override
     public boolean done() {
         return done;
-    }
-
-    /** What it does, for messages. */
-    @Override
-    public String toString() {
-        return name.toString();
     }
 }

@@ -105,10 +105,21 @@ public final class EmulatedStream implements Stream {
             }
         } catch (Throwable thrown) {
             failure = thrown;
+            leave(current, thrown);
         }
         current = null;
         complete();
         return work + 1;
+    }
+
+    /**
+     * A fault of memory that is gone surfaces anywhere behind the access, also where a task has nothing to catch it:
+     * who waits until the task has left must not wait for ever.
+     */
+    private static void leave(StreamTask task, Throwable reason) {
+        if (!task.done()) {
+            task.skip(reason);
+        }
     }
 
     /** Makes what is enqueued fail, as nobody runs it: when the device has stopped, on any thread. */

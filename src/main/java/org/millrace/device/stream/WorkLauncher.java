@@ -31,6 +31,7 @@ import org.millrace.device.work.WorkFifo;
 public final class WorkLauncher implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
+    private static final Duration MOST_GRACE = Duration.ofSeconds(10);
     /**
      * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
      * room always comes.
@@ -50,6 +51,8 @@ public final class WorkLauncher implements AutoCloseable {
     private final Consumer<? super Throwable> onFailure;
     private final KernelWatch watch;
     private final long roomNanos;
+    /** How long whoever runs the device may take to see that a kernel has to leave. */
+    private final long graceNanos;
     private final WorkFifo fifo;
     private final Queue<Filled> filled = new ArrayDeque<>();
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
@@ -64,10 +67,10 @@ public final class WorkLauncher implements AutoCloseable {
     private long lastMovedNanos;
 
     /**
-     * @param failure       why the communicator failed; asked when its abort flag is up
-     * @param onFailure     learns why a kernel left before it was complete
-     * @param watch         judges kernels that stand still
-     * @param roomDeadline  how long a wait for room may go without progress: longer than the watch lets a kernel stand
+     * @param failure      why the communicator failed; asked when its abort flag is up
+     * @param onFailure    learns why a kernel left before it was complete
+     * @param watch        judges kernels that stand still
+     * @param roomDeadline how long a wait for room may go without progress: longer than the watch lets a kernel stand
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
             Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, KernelWatch watch,
@@ -80,6 +83,7 @@ public final class WorkLauncher implements AutoCloseable {
         this.onFailure = onFailure;
         this.watch = watch;
         this.roomNanos = roomDeadline.toNanos();
+        this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
         device.load(resident);
@@ -221,11 +225,16 @@ public final class WorkLauncher implements AutoCloseable {
      * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded:
      * a kernel leaves by itself when it stalls, or when the communicator is aborted, and so does a caller who waits for
      * room.
+     *
+     * @return false if a kernel does not leave: what it touches must not be freed
      */
-    public void drain() {
+    public boolean drain() {
         stopLaunching();
-        awaitKernels();
+        if (!awaitKernels()) {
+            return false;
+        }
         empty();
+        return true;
     }
 
     /**
@@ -267,17 +276,47 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** Returns when no kernel that was launched before is on the device. Bounded, as above. */
-    public void awaitKernels() {
+    /**
+     * Returns when no kernel that was launched before is on the device. Where none of them moves or leaves for longer
+     * than a kernel may, the communicator fails, and so makes them leave.
+     *
+     * @return false if one does not leave even so: whoever runs the device is lost, or in a pass that does not end
+     */
+    public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
         synchronized (this) {
             kernels = List.copyOf(launched);
         }
         for (EmulatedKernel kernel : kernels) {
-            while (!kernel.done()) {
-                LockSupport.parkNanos(FIRST_PARK_NANOS);
+            if (!await(kernel)) {
+                onFailure.accept(new MillraceException(kernel + ": it neither moves nor leaves the device within "
+                        + patienceNanos() / 1_000_000 + " ms; what is before it on its stream?"));
+                if (!await(kernel)) {
+                    return false;
+                }
             }
         }
+        return true;
+    }
+
+    /** A kernel leaves by itself before that, or when it is told to. */
+    private long patienceNanos() {
+        return communicator.aborted() ? graceNanos : roomNanos + graceNanos;
+    }
+
+    private boolean await(EmulatedKernel kernel) {
+        long moved = kernel.lastMoved();
+        for (long since = System.nanoTime(); !kernel.done();) {
+            long now = System.nanoTime();
+            if (kernel.lastMoved() != moved) {
+                moved = kernel.lastMoved();
+                since = now;
+            } else if (now - since > patienceNanos()) {
+                return false;
+            }
+            LockSupport.parkNanos(FIRST_PARK_NANOS);
+        }
+        return true;
     }
 
     /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */

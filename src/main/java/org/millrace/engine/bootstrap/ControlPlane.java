@@ -264,7 +264,7 @@ public final class ControlPlane implements AutoCloseable {
      *
      * @param listener must not block; takes the place of the one before
      */
-    void onEvent(Runnable listener) {
+    public void onEvent(Runnable listener) {
         group.onEvent(listener);
     }
 

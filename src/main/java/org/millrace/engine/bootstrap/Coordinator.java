@@ -172,9 +172,10 @@ final class Coordinator implements Role, Acceptor.Host {
         }
         peer.connection.close();
         if (!leaving) {
-            fail(peer, cause instanceof ProtocolException
-                    ? new RemoteFailure(peer.identity().rank(), peer.identity() + " " + cause.getMessage())
-                    : lost(peer, "is gone: " + cause.getMessage()));
+            fail(peer,
+                    cause instanceof ProtocolException
+                            ? new RemoteFailure(peer.identity().rank(), peer.identity() + " " + cause.getMessage())
+                            : lost(peer, "is gone: " + cause.getMessage()));
         }
     }
 

@@ -105,10 +105,9 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     public final void throwIfFailed() {
         Throwable failure = first.get();
         if (failure != null) {
-            throw MillraceException.again(
-                    "rank " + control.rank() + ": the communicator has failed and can only be closed: "
-                            + RemoteFailure.withoutRank(control.rank(), failure.getMessage()),
-                    failure);
+            throw MillraceException
+                    .again("rank " + control.rank() + ": the communicator has failed and can only be closed: "
+                            + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
         }
     }
 }

@@ -254,8 +254,8 @@ final class GroupState {
                     throw new DeadlineException(
                             what + ": " + list("has not called it", "have not called it", collectives.missing(sequence))
                                     + " within " + deadline,
-                            self.rank(), collectives.missing(sequence).findFirst().getAsInt(),
-                            own.collective().call, null);
+                            self.rank(), collectives.missing(sequence).findFirst().getAsInt(), own.collective().call,
+                            null);
                 }
                 await(deadline, what);
             }

@@ -53,8 +53,8 @@ final class Member implements Role {
             connection.close();
             if (!leaving) {
                 boolean spokeWrongly = e instanceof ProtocolException;
-                group.failed(new RemoteFailure(coordinator.rank(),
-                        spokeWrongly ? FailureKind.FAILED : FailureKind.LOST, CommunicatorException.NOBODY, "",
+                group.failed(new RemoteFailure(coordinator.rank(), spokeWrongly ? FailureKind.FAILED : FailureKind.LOST,
+                        CommunicatorException.NOBODY, "",
                         coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
             }
         }

@@ -166,7 +166,8 @@ public final class Attendance implements KernelWatch {
 
     private static Answer read(RankLetter letter) {
         Answer answer = new Answer(letter.longNumber(), letter.longNumber(), letter.longNumber(),
-                letter.number("whether it stands still", 0, 1) == 1, letter.text("what it does").replaceAll("\\p{Cntrl}", "?"));
+                letter.number("whether it stands still", 0, 1) == 1,
+                letter.text("what it does").replaceAll("\\p{Cntrl}", "?"));
         letter.end();
         return answer;
     }
@@ -179,8 +180,8 @@ public final class Attendance implements KernelWatch {
                 @Override
                 public void collective(long number) {
                     for (int peer = 0; peer < answers.length; peer++) {
-                        require(peer, peer == control.rank() || answers[peer] != null
-                                && answers[peer].collectives - number > 0);
+                        require(peer, peer == control.rank()
+                                || answers[peer] != null && answers[peer].collectives - number > 0);
                     }
                 }
 
@@ -211,19 +212,18 @@ public final class Attendance implements KernelWatch {
         int first = missing.isEmpty() ? CommunicatorException.NOBODY : missing.nextSetBit(0);
         if (missing.isEmpty()) {
             return now - thereSince < stallNanos / 2 ? null
-                    : new DeadlineException(
-                            kernel + ": nothing moved for " + stallNanos / 1_000_000 + " ms (MILLRACE_STALL_DEADLINE): "
-                                    + waitingFor.get(),
-                            control.rank(), first, operation, null);
+                    : new DeadlineException(kernel + ": nothing moved for " + stallNanos / 1_000_000
+                            + " ms (MILLRACE_STALL_DEADLINE): " + waitingFor.get(), control.rank(), first, operation,
+                            null);
         }
         if (allStandSince != 0 && now - allStandSince > stallNanos / 2) {
             return new MismatchException(
-                    kernel + ": the ranks wait for each other: " + missing.stream()
-                            .mapToObj(peer -> "rank " + peer + " has not come to it and stands still in "
-                                    + RemoteFailure.withoutRank(peer, answers[peer].doing))
-                            .collect(Collectors.joining("; "))
-                            + ". All ranks must call the same operations in the same order. Here "
-                            + waitingFor.get(),
+                    kernel + ": the ranks wait for each other: "
+                            + missing.stream()
+                                    .mapToObj(peer -> "rank " + peer + " has not come to it and stands still in "
+                                            + RemoteFailure.withoutRank(peer, answers[peer].doing))
+                                    .collect(Collectors.joining("; "))
+                            + ". All ranks must call the same operations in the same order. Here " + waitingFor.get(),
                     control.rank(), first, operation, null);
         }
         String absent = missing.stream().mapToObj(this::absence).collect(Collectors.joining(", "));

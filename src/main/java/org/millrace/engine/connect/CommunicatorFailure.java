@@ -30,8 +30,10 @@ public final class CommunicatorFailure extends GroupFailure implements StopListe
 
     /** What an end of a connection finds. */
     public void failOf(Throwable thrown) {
-        fail(thrown instanceof DisagreementException disagreement ? new MismatchException(thrown.getMessage(),
-                disagreement.connection().selfRank(), disagreement.connection().peerRank(), null, thrown) : thrown);
+        fail(thrown instanceof DisagreementException disagreement
+                ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),
+                        disagreement.connection().peerRank(), null, thrown)
+                : thrown);
     }
 
     /** A proxy stops by itself only because something failed. */

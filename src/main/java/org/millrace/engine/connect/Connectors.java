@@ -217,8 +217,9 @@ public final class Connectors {
             String setting = connector.overdueSetting();
             connector.giveUp(State.FAILED);
             long refused = strangers.getAsLong();
-            throw new DeadlineException("the connection " + connector + " was not made within " + setting + ": "
-                    + (refused == 0 ? "the other rank has not called what belongs to this operation"
+            throw new DeadlineException(
+                    "the connection " + connector + " was not made within " + setting + ": " + (refused == 0
+                            ? "the other rank has not called what belongs to this operation"
                             : "either the other rank has not called what belongs to this operation, or strangers keep "
                                     + "this rank's port busy: " + refused + " of their connections were refused"),
                     device.rank(), connector.peer(), null, null);

@@ -26,8 +26,8 @@ import org.millrace.config.Settings;
  */
 public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
         long maxParkNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
-        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms,
-        ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
+        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;

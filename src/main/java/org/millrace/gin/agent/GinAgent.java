@@ -3,6 +3,7 @@ package org.millrace.gin.agent;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.agent.Agent;
@@ -38,6 +39,8 @@ public final class GinAgent implements Agent {
     private final PollSchedule<GinCommunicator> schedule =
             new PollSchedule<>(new GinCommunicator[0], this::poll, BUSY_POLLS);
 
+    /** Of communicators that have failed: their kernels are looked after until they are removed. */
+    private final List<WaitRelease> failed = new ArrayList<>();
     /** The agent's thread alone writes it. */
     private long passes;
 
@@ -80,6 +83,9 @@ public final class GinAgent implements Agent {
     public int doWork() {
         int work = requests.runOne();
         work += schedule.pass();
+        for (int i = 0; i < failed.size(); i++) {
+            failed.get(i).look();
+        }
         requests.answer();
         PASSES.setOpaque(this, passes + 1);
         return work;
@@ -113,6 +119,9 @@ public final class GinAgent implements Agent {
     private void drop(GinCommunicator communicator) {
         if (schedule.remove(communicator)) {
             communicator.disconnect();
+            if (communicator.failure() != null && communicator.hasKernels()) {
+                failed.add(communicator.waits());
+            }
         }
     }
 
@@ -134,6 +143,7 @@ public final class GinAgent implements Agent {
                 () -> communicator.failure() == null && (communicator.isDisconnected() || communicator.isDrained()),
                 () -> {
                     drop(communicator);
+                    failed.remove(communicator.waits());
                     communicator.servedBy(null);
                 }, patience));
         if (!removal.await(patience.plus(ANSWER))) {

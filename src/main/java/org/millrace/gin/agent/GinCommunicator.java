@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -33,26 +34,12 @@ import org.millrace.net.FrameSender;
  */
 public final class GinCommunicator {
 
-    /** Learns that a communicator has failed, or stands still. */
-    @FunctionalInterface
-    public interface FailureListener {
-        /** Called once, on the thread that found it, before anybody who waits is told. */
-        void failed(Throwable failure);
-
-        /**
-         * Called, on the agent's thread, when something has been under way for long without any progress; again after
-         * as long.
-         */
-        default void stalled(String what) {
-            // those who wait have deadlines of their own
-        }
-    }
-
     /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
     private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
 
     /** Passes without work after which every queue is looked at in each. */
     private static final int QUIET_PASSES = 64;
+    private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final LocalRank rank;
     private final GinPeer[] peers;
@@ -60,10 +47,13 @@ public final class GinCommunicator {
     private final FailureListener listener;
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
     private final StallDetector stall;
+    private final WaitRelease waits;
     /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
     private long workless;
     /** Whether kernels see all indices, or will without more calls; the agent's thread alone uses it. */
     private boolean stored = true;
+    /** Set once; the agent's thread judges it. */
+    private volatile @Nullable Hearsay heard;
     /** While it is served. */
     private volatile @Nullable GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
@@ -83,7 +73,8 @@ public final class GinCommunicator {
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.peers = new GinPeer[senders.length];
-        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(peers.length));
+        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(rank, peers.length));
+        this.waits = new WaitRelease(this.rank.contexts());
         for (int peer = 0; peer < peers.length; peer++) {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)
                     : new PeerConnection(this.rank, peer, senders[peer], receivers[peer]);
@@ -144,13 +135,7 @@ public final class GinCommunicator {
     public boolean remove(GinContext context) {
         boolean drained = atAgent(context::isDrained);
         rank.contexts().remove(context);
-        if (!atAgent(() -> {
-            context.close();
-            return true;
-        })) {
-            throw new GinException("rank " + rank() + ": the agent does not let go of context " + context.number()
-                    + "; its memory is left alone");
-        }
+        changeAtAgent(context::close, "does not let go of context " + context.number() + "; its memory is left alone");
         return drained;
     }
 
@@ -179,12 +164,7 @@ public final class GinCommunicator {
                     + " bytes: it must have room for two chunks of " + options().chunkBytes());
         }
         throwIfFailed();
-        if (!atAgent(() -> {
-            change.run();
-            return true;
-        })) {
-            throw new GinException("rank " + rank() + ": the agent does not take a staging ring");
-        }
+        changeAtAgent(change, "does not take a staging ring");
     }
 
     /**
@@ -193,14 +173,20 @@ public final class GinCommunicator {
      */
     public void share(SignalMemory memory) {
         throwIfFailed();
-        if (!atAgent(() -> {
+        changeAtAgent(() -> {
             rank.contexts().share(memory);
             for (GinPeer peer : peers) {
                 peer.tellSettled();
             }
+        }, "does not take memory for signals");
+    }
+
+    private void changeAtAgent(Runnable change, String complaint) {
+        if (!atAgent(() -> {
+            change.run();
             return true;
         })) {
-            throw new GinException("rank " + rank() + ": the agent does not take memory for signals");
+            throw new GinException("rank " + rank() + ": the agent " + complaint);
         }
     }
 
@@ -244,9 +230,31 @@ public final class GinCommunicator {
         }
     }
 
+    /**
+     * A peer failed, as somebody else says: this communicator fails with it, unless a connection says more within a
+     * second, as what was under way to that peer.
+     */
+    public void failSoon(Throwable thrown) {
+        if (heard == null) {
+            heard = new Hearsay(thrown, System.nanoTime() + REASON_NANOS);
+        }
+    }
+
+    private record Hearsay(Throwable thrown, long until) {
+    }
+
     /** What has been served of all its contexts. */
     public GinServed served() {
         return rank.contexts().served();
+    }
+
+    /** What becomes of kernels that wait, once the communicator has failed. */
+    public WaitRelease waits() {
+        return waits;
+    }
+
+    boolean hasKernels() {
+        return listener.hasKernels();
     }
 
     void servedBy(@Nullable GinAgent serving) {
@@ -284,6 +292,10 @@ public final class GinCommunicator {
         Throwable poison = failure.get();
         if (poison != null) {
             throw new GinException(poison.getMessage(), poison);
+        }
+        Hearsay told = heard;
+        if (told != null && System.nanoTime() - told.until > 0) {
+            throw new GinException(told.thrown.getMessage(), told.thrown);
         }
         int work = 0;
         for (GinPeer peer : peers) {

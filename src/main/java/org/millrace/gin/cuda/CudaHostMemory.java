@@ -94,7 +94,7 @@ public final class CudaHostMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
-        // nothing was taken
+        mover.submit(); // as in a GPU's memory
     }
 
     @Override

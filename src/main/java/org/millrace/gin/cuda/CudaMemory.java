@@ -1,5 +1,6 @@
 package org.millrace.gin.cuda;
 
+import org.millrace.cuda.copy.CopyOrder;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.gin.window.WindowTransfer;
 
@@ -55,7 +56,7 @@ abstract class CudaMemory implements WindowMemory {
         }
         transfer.slot(COPIED_OUT);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.out().copy(to, address + offset, length));
+        transfer.ticket(mover.out().copy(to, address + offset, length, CopyOrder.FREE));
         return true;
     }
 
@@ -82,8 +83,16 @@ abstract class CudaMemory implements WindowMemory {
         }
         transfer.slot(COPIED_DIRECTLY);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.direct().copy(to, from, length));
+        transfer.ticket(mover.direct().copy(to, from, length, orderOf(transfer)));
         return true;
+    }
+
+    static int orderOf(WindowTransfer transfer) {
+        int sequence = transfer.sequence();
+        if (sequence == WindowTransfer.ALL) {
+            return CopyOrder.IN_TURN;
+        }
+        return transfer.isStrict() ? CopyOrder.strict(sequence) : CopyOrder.relaxed(sequence);
     }
 
     private static long addressIn(WindowMemory source, long offset) {

@@ -6,6 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.copy.CopyCounts;
 import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.gin.window.StagingBuffers;
@@ -57,7 +58,19 @@ public final class CudaMover implements AutoCloseable {
         return staging;
     }
 
-    /** Waits until no copy is under way; from any thread. */
+    /** Has all copies begun that wait for others to come. */
+    void submit() {
+        out.submit();
+        in.submit();
+        direct.submit();
+    }
+
+    /** What the copy engines were asked for so far. */
+    public CopyCounts counts() {
+        return out.counts().plus(in.counts()).plus(direct.counts());
+    }
+
+    /** Waits until no copy is under way that was submitted; from any thread. */
     public void settle() {
         out.settle();
         in.settle();

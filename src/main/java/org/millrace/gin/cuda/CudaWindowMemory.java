@@ -3,6 +3,7 @@ package org.millrace.gin.cuda;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.copy.CopyOrder;
 import org.millrace.gin.window.StagingRing;
 import org.millrace.gin.window.WindowTransfer;
 
@@ -33,7 +34,8 @@ public final class CudaWindowMemory extends CudaMemory {
         }
         place(transfer, buffer, offset, length);
         try {
-            transfer.ticket(mover.out().copy(mover.staging().address(buffer), address + offset, length));
+            transfer.ticket(
+                    mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
         } catch (Throwable failure) {
             mover.staging().buffers().abandon(buffer); // the transfer is not open: nobody else will
             throw failure;
@@ -71,18 +73,18 @@ public final class CudaWindowMemory extends CudaMemory {
     public void arrived(WindowTransfer transfer) {
         int buffer = transfer.slot();
         transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer),
-                mover.staging().address(buffer), transfer.bytes()));
+                mover.staging().address(buffer), transfer.bytes(), orderOf(transfer)));
     }
 
     /** A value of 4 or 8 bytes travels in the stream's own commands: quicker than a copy. */
-    private long bring(long to, MemorySegment host, long hostOffset, long from, long length) {
+    private long bring(long to, MemorySegment host, long hostOffset, long from, long length, int order) {
         if (length == Long.BYTES && to % Long.BYTES == 0) {
             return mover.in().storeLong(to, host.get(ValueLayout.JAVA_LONG, hostOffset));
         }
         if (length == Integer.BYTES && to % Integer.BYTES == 0) {
             return mover.in().storeInt(to, host.get(ValueLayout.JAVA_INT, hostOffset));
         }
-        return mover.in().copy(to, from, length);
+        return mover.in().copy(to, from, length, order);
     }
 
     @Override
@@ -138,7 +140,8 @@ public final class CudaWindowMemory extends CudaMemory {
         }
         transfer.slot(COPIED_HERE);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(bring(address + offset, ring.memory(), ringOffset, ring.device() + ringOffset, length));
+        transfer.ticket(bring(address + offset, ring.memory(), ringOffset, ring.device() + ringOffset, length,
+                orderOf(transfer)));
         return true;
     }
 
@@ -151,6 +154,7 @@ public final class CudaWindowMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
+        mover.submit(); // what waits is begun now, so that whoever frees memory can wait for it
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

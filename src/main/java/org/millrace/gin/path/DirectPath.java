@@ -58,6 +58,7 @@ final class DirectPath extends Path {
         Window target = atPeer(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         long offset = descriptor.targetOffset + drain.moved();
         GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle, offset, 0);
+        frame.transfer.sequence(drain.order.sequence(), target.isStrict());
         return target.beginPeerCopy(frame.transfer, peer, offset, source(drain, descriptor),
                 descriptor.sourceOffset + drain.moved(), bytes);
     }
@@ -66,6 +67,7 @@ final class DirectPath extends Path {
         GinDescriptor descriptor = drain.current();
         Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         GinHeader.nothing(frame.header);
+        frame.transfer.sequence(drain.order.sequence(), true); // it finds what the queue's puts brought
         return source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + drain.moved(),
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }

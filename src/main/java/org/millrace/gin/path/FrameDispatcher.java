@@ -11,6 +11,9 @@ import org.millrace.net.FrameReceiver;
 /** What one peer sends: every frame is checked against the windows and contexts here before a byte is written. */
 final class FrameDispatcher {
 
+    /** What numbers of contexts are cut to where they only tell sequences apart. */
+    private static final int MOST_CONTEXTS = (1 << 16) - 1;
+
     private final LocalRank rank;
     private final long chunkBytes;
     private final int peer;
@@ -157,6 +160,11 @@ final class FrameDispatcher {
         }
         if (bytes > 0) {
             Window window = window(header, bytes);
+            if (window != null) {
+                frame.transfer.sequence(
+                        PathOrder.sequence((int) GinHeader.context(header) & MOST_CONTEXTS, peer, rank.ranks()),
+                        window.isStrict());
+            }
             if (window == null || !place(header, frame, window, GinHeader.offset(header), bytes)) {
                 return false;
             }

@@ -48,6 +48,13 @@ final class InboundFrame {
         }
     }
 
+    /** Bytes that wait to be copied together with others need not wait any longer. */
+    void begin() {
+        if (transfer.isOpen()) {
+            transfer.memory().written(transfer);
+        }
+    }
+
     void signal(GinContext context, int id, long amount) {
         signalled = context;
         signal = id;

@@ -10,6 +10,8 @@ final class InboundFrames {
     private long added;
     private long arrived;
     private long settled;
+    /** The last for which all that arrived was begun. */
+    private long asked;
 
     InboundFrames(int depth) {
         ring = new InboundFrame[depth];
@@ -68,6 +70,10 @@ final class InboundFrames {
 
     int settle() {
         int work = 0;
+        if (asked != arrived) { // copies are begun many at once, and now is the time
+            asked = arrived;
+            at(arrived - 1).begin();
+        }
         while (settled < arrived && at(settled).settle()) {
             settled++;
             work++;

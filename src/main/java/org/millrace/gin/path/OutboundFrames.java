@@ -13,6 +13,9 @@ final class OutboundFrames {
     private final FrameSender sender;
     private final OutboundFrame[] ring;
     private long added;
+    /** The last that has bytes which may wait to be copied until somebody asks, and the last that was asked for. */
+    private long newest;
+    private long asked;
     private long offered;
     /** How many of those that were offered went to the network. */
     private long frames;
@@ -55,7 +58,11 @@ final class OutboundFrames {
 
     /** Adds it; returns the number of its entry, from 1 on. */
     long add() {
-        return ++added;
+        added++;
+        if (at(added - 1).transfer.isOpen()) {
+            newest = added;
+        }
+        return added;
     }
 
     /** Whether an entry was offered to the network, or done without. */
@@ -72,6 +79,10 @@ final class OutboundFrames {
     int progress() {
         int work = 0;
         try {
+            if (asked != newest) { // copies are begun many at once, and now is the time
+                asked = newest;
+                at(newest - 1).isReadable();
+            }
             while (offered < added && at(offered).isReadable() && pass(at(offered))) {
                 at(offered++).offered(frames);
                 work++;

@@ -25,6 +25,7 @@ import org.millrace.net.FrameHeader;
 final class PathOrder {
 
     private final GinContext context;
+    private final int sequence;
     /** What the peer says of this rank's frames; null if this rank does not share memory with it. */
     private final @Nullable PeerSignals near;
     /**
@@ -36,7 +37,18 @@ final class PathOrder {
 
     PathOrder(GinContext context, int peer) {
         this.context = context;
+        sequence = sequence(context.number(), peer, context.peers());
         near = context.reached(peer);
+    }
+
+    /** Which copies of one rank keep an order among them: those of one context to one peer. */
+    static int sequence(int context, int peer, int ranks) {
+        return context * ranks + peer;
+    }
+
+    /** That of the queue's copies. */
+    int sequence() {
+        return sequence;
     }
 
     /** Frames of the queue, up to this entry, write at the peer. */

@@ -11,9 +11,6 @@ import org.millrace.gin.queue.PeerQueue;
  */
 final class QueueDrain {
 
-    /** Parts that are moved from one queue before the others have their turn. */
-    private static final int MOST_AT_ONCE = 256;
-
     private final GinPeer peer;
     final PeerQueue queue;
     final PathOrder order;
@@ -28,9 +25,14 @@ final class QueueDrain {
         this.order = order;
     }
 
-    int drain() {
+    /**
+     * Moves what is there.
+     *
+     * @param most parts before the others have their turn
+     */
+    int drain(int most) {
         int work = 0;
-        while (work < MOST_AT_ONCE && queue.hasCurrent()) {
+        while (work < most && queue.hasCurrent()) {
             Path chosen = path;
             if (chosen == null) {
                 chosen = begin();

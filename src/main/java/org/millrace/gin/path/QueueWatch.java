@@ -22,6 +22,13 @@ final class QueueWatch {
     /** Passes from one look for queues that have become idle to the next; a power of two. */
     private static final int SORTING = 256;
 
+    /**
+     * Parts that are moved from a queue before the others have their turn: many from one, few from each of many, as
+     * copies of different queues may be begun at once and those of one often not.
+     */
+    private static final int MOST_AT_ONCE = 256;
+    private static final int LEAST_AT_ONCE = 4;
+
     private final QueueDrain[] drains;
     /** By queue: the address of the word that its next descriptor begins with; 0 if one is under way. */
     private final long[] next;
@@ -56,13 +63,14 @@ final class QueueWatch {
         int idle = drains.length - busy;
         int looks = busy + (quiet ? idle : (idle + IDLE_CYCLE - 1) / IDLE_CYCLE);
         int rotated = busy;
+        int most = Math.max(LEAST_AT_ONCE, MOST_AT_ONCE / Math.max(busy, 1));
         int work = 0;
         for (int i = 0; i < looks; i++) {
             int at = i < rotated ? rotate(i, rotated) : nextIdle();
             if (next[at] != 0 && !GinQueueMemory.isBegunAt(next[at])) {
                 continue;
             }
-            work += drains[at].drain(); // from here: compilers inline only so deep, and this is where it matters
+            work += drains[at].drain(most); // from here: compilers inline only so deep, and this is where it matters
             next[at] = drains[at].nextAddress();
             used[at] = pass;
             if (at >= busy) {

@@ -141,7 +141,8 @@ public final class GinContext {
         served.count(descriptor);
     }
 
-    int peers() {
+    /** How many ranks its queues are for. */
+    public int peers() {
         return queues.length;
     }
 
@@ -167,6 +168,21 @@ public final class GinContext {
             }
         }
         return true;
+    }
+
+    /** The communicator has failed: completes what is in the queues without carrying it out. On the agent's thread. */
+    public void discard() {
+        for (PeerQueue queue : queues) {
+            queue.discard();
+        }
+        storeIndices();
+    }
+
+    /** Adds to all signals. On the agent's thread. */
+    public void addToSignals(long value) {
+        for (int signal = 0; signal < signals.count(); signal++) {
+            signals.addRelease(signal, value);
+        }
     }
 
     /** From now on its memory is not touched; called on the agent's thread. */

@@ -1,19 +1,25 @@
 package org.millrace.gin.queue;
 
 import java.util.Arrays;
+import java.util.IdentityHashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */
 public final class GinContexts {
 
+    private final int rank;
     private final int ranks;
+    /** Of contexts of which something is written down. */
+    private final Map<GinContext, ContextTrace> traces = new IdentityHashMap<>();
     /** Replaced as a whole, so that the agent reads it without a lock. */
     private volatile @Nullable GinContext[] all = {};
     /** The agent's thread alone changes it, and uses it. */
     private SignalMemory[] shared = {};
 
-    /** None yet, of a communicator of so many ranks. */
-    public GinContexts(int ranks) {
+    /** None yet, of a rank of a communicator of so many ranks. */
+    public GinContexts(int rank, int ranks) {
+        this.rank = rank;
         this.ranks = ranks;
     }
 
@@ -32,10 +38,18 @@ public final class GinContexts {
         }
         copy[context.number()] = context;
         all = copy;
+        ContextTrace trace = ContextTrace.begin(rank, context);
+        if (trace != null) {
+            traces.put(context, trace);
+        }
     }
 
     /** Takes a context out, if it is here. */
     public synchronized void remove(GinContext context) {
+        ContextTrace trace = traces.remove(context);
+        if (trace != null) {
+            trace.end();
+        }
         @Nullable
         GinContext[] copy = all.clone();
         if (context.number() < copy.length && copy[context.number()] == context) {

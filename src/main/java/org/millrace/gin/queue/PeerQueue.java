@@ -126,6 +126,21 @@ public final class PeerQueue {
         }
     }
 
+    /** How many descriptors it has room for. */
+    int size() {
+        return mask + 1;
+    }
+
+    /** How many descriptors were taken so far; from any thread, for a look. */
+    int taken() {
+        return seen;
+    }
+
+    /** How many of them are complete, in order; from any thread, for a look. */
+    int completed() {
+        return completed;
+    }
+
     /** Has its index stored elsewhere, if it has changed; false if there is no room now. */
     boolean storeIndex(GinContext.IndexStore store) {
         if (stored != completed) {
@@ -135,6 +150,21 @@ public final class PeerQueue {
             stored = completed;
         }
         return true;
+    }
+
+    /** The communicator has failed: completes what is there without carrying it out. */
+    void discard() {
+        do {
+            while (hasCurrent || take()) {
+                hasCurrent = false;
+                seen++;
+            }
+            for (int index = completed, end = seen; index != end; index++) {
+                if (!done[index & mask]) {
+                    complete(index);
+                }
+            }
+        } while (take());
     }
 
     boolean isDrained() {

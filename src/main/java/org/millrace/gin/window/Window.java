@@ -8,6 +8,7 @@ public final class Window {
 
     private final long handle;
     private final WindowMemory memory;
+    private volatile boolean strict = true;
     /** Transfers that use the memory, and promises of some; the agent's thread alone counts them. */
     private int open;
 
@@ -29,6 +30,19 @@ public final class Window {
     /** The window's size. */
     public long bytes() {
         return memory.bytes();
+    }
+
+    /**
+     * Puts to it may be made in any order from now on, as far as no signal is to be behind them: nobody looks at what
+     * they bring before.
+     */
+    public void relax() {
+        strict = false;
+    }
+
+    /** Whether what one context puts to it from one peer is there in its order, for those who look at the bytes. */
+    public boolean isStrict() {
+        return strict;
     }
 
     /** Whether a range lies in it. */

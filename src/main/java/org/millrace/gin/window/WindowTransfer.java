@@ -11,6 +11,9 @@ import org.millrace.net.MemoryRegion;
  */
 public final class WindowTransfer {
 
+    /** Instead of a sequence. */
+    public static final int ALL = -1;
+
     /** While the transfer is open. */
     private @Nullable Window window;
     private @Nullable MemoryRegion region;
@@ -18,6 +21,8 @@ public final class WindowTransfer {
     private long offset;
     private long bytes;
     private int slot;
+    private int sequence = ALL;
+    private boolean strict;
     private long ticket;
 
     /** Whether it uses a window's memory. */
@@ -38,6 +43,7 @@ public final class WindowTransfer {
     public void release() {
         Window used = window;
         window = null;
+        sequence = ALL;
         used.letGo();
         used.memory().release(this);
     }
@@ -46,6 +52,7 @@ public final class WindowTransfer {
     public void abandon() {
         Window used = window;
         window = null;
+        sequence = ALL;
         used.letGo();
         used.memory().abandon(this);
     }
@@ -100,6 +107,27 @@ public final class WindowTransfer {
     /** Sets the memory's own number. */
     public void slot(int number) {
         slot = number;
+    }
+
+    /**
+     * Says before it is opened which others its copy keeps its order with; with all of them if this is not called.
+     *
+     * @param number  0 or more, the same for all that one context puts to one peer
+     * @param ordered whether it must not be made before the others of the sequence
+     */
+    public void sequence(int number, boolean ordered) {
+        sequence = number;
+        strict = ordered;
+    }
+
+    /** Which others its copy keeps its order with; {@link #ALL} of them if there is no number. */
+    public int sequence() {
+        return sequence;
+    }
+
+    /** Whether its copy must not be made before the others of its sequence. */
+    public boolean isStrict() {
+        return strict;
     }
 
     /** Another number of the memory's own, for instance how many copies had been enqueued. */

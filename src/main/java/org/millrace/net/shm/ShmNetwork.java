@@ -2,6 +2,7 @@ package org.millrace.net.shm;
 
 import java.lang.foreign.MemorySegment;
 import java.security.SecureRandom;
+import org.millrace.file.StaleFiles;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -9,7 +10,6 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.file.StaleFiles;
 import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.shm.handshake.ShmConnect;
 import org.millrace.net.shm.handshake.ShmListener;

@@ -29,12 +29,14 @@ public final class FallbackPath implements DataPath {
     }
 
     @Override
-    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
         return new FallbackConnection.Sender(sender, network);
     }
 
     @Override
-    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
         return new FallbackConnection.Receiver(receiver, network,
                 unpack == null ? null : unpack.connection(network, true));
     }

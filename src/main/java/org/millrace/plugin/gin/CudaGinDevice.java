@@ -21,6 +21,7 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostAccess;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
+import org.millrace.cuda.copy.CopyCounts;
 import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.ffi.plugin.plugin_h;
@@ -146,6 +147,11 @@ final class CudaGinDevice implements GinDevice {
         public void onFailure(Throwable failure) {
             agent.onFailure(failure);
         }
+    }
+
+    @Override
+    public String copies() {
+        return moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus).toString();
     }
 
     @Override

@@ -90,6 +90,11 @@ interface GinDevice extends AutoCloseable {
     /** A window's memory; {@code all} is the window at each rank, this one included. */
     WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all);
 
+    /** What its copy engines did so far, for people; null if it has none. */
+    default @Nullable String copies() {
+        return null;
+    }
+
     /** What serves descriptors; its thread has the device current. */
     GinAgent agent();
 

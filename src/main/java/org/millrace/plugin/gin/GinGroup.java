@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinGpuContext;
 import org.millrace.abi.GinIndices;
@@ -18,6 +19,7 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
+import org.millrace.gin.agent.FailureListener;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.queue.GinContext;
@@ -26,6 +28,8 @@ import org.millrace.gin.window.Window;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.CommunicatorLosses;
+import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.shim.NativeMemory;
 
 /** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
@@ -46,26 +50,26 @@ public final class GinGroup implements AutoCloseable {
     private final GinCommunicator communicator;
     private final List<Window> windows = new CopyOnWriteArrayList<>();
     private final Map<Integer, RmaQueue> rma = new ConcurrentHashMap<>();
-    /** Whether it is NCCL's: what others do is neither counted nor told. */
-    private final boolean nccls;
+    /** Of NCCL's communicator; null if the group is not NCCL's: what it does is neither counted nor told then. */
+    private final @Nullable CommunicatorLosses losses;
+    private final CommunicatorLosses.Leaver leaver = lostPeer -> {};
     private int contexts;
 
-    GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options) {
-        this(rank, network, device, data, control, options, true);
-    }
-
     GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options,
-            boolean nccls) {
+            @Nullable CommunicatorLosses losses) {
         this.rank = rank;
-        this.nccls = nccls;
+        this.losses = losses;
         this.network = network;
         this.device = device;
-        this.exchange = new GinExchange(rank, control, nccls ? CONTROL_DEADLINE : CLOSE_PATIENCE);
+        this.exchange = new GinExchange(rank, control, losses != null ? CONTROL_DEADLINE : CLOSE_PATIENCE);
         this.shared = new GinSharedMemory(device);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
         this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
-                nccls ? new Reports() : failure -> NcclLog.trace("GIN: " + NcclLog.describe(failure)));
+                losses != null ? new Reports() : failure -> NcclLog.trace("GIN: " + NcclLog.describe(failure)));
         this.signals = new GinSignals(this.exchange, shared, communicator);
+        if (losses != null) {
+            losses.opened(leaver);
+        }
         device.agent().add(communicator);
     }
 
@@ -93,11 +97,18 @@ public final class GinGroup implements AutoCloseable {
         }
     }
 
-    /** Tells NCCL's log. */
-    private static final class Reports implements GinCommunicator.FailureListener {
+    /** Tells NCCL's log, and those who look after programs that do not ask for NCCL's error. */
+    private final class Reports implements FailureListener {
         @Override
         public void failed(Throwable failure) {
             NcclLog.warn("GIN: " + NcclLog.describe(failure));
+            losses.add(LostEnd.ofGin(NcclLog.describe(failure), () -> communicator.waits().isAwaited(),
+                    () -> communicator.waits().release()));
+        }
+
+        @Override
+        public boolean hasKernels() {
+            return true;
         }
 
         @Override
@@ -113,16 +124,28 @@ public final class GinGroup implements AutoCloseable {
         return communicator;
     }
 
-    /** Registers this rank's part of a window; returns when all ranks have. */
-    synchronized Window register(long address, long bytes, int type) {
+    /** As one whose bytes nobody looks at before a signal. */
+    Window register(long address, long bytes, int type) {
+        return register(address, bytes, type, false);
+    }
+
+    /**
+     * Registers this rank's part of a window; returns when all ranks have.
+     *
+     * @param strict whether receivers look at what puts bring, without a signal
+     */
+    synchronized Window register(long address, long bytes, int type, boolean strict) {
         List<ForeignMemory.Ticket> tickets = device.invite(address, bytes, type);
         try {
             GinExchange.Offer[] all = exchange.exchange(new GinExchange.Offer(bytes, tickets));
             Window window = register(device.window(network, address, type, rank, all));
+            if (!strict) {
+                window.relax();
+            }
             windows.add(window);
             // every rank tells that it is here: nobody needs the tickets any more
             staging.connect(communicator, window);
-            if (nccls) {
+            if (losses != null) {
                 NcclLog.info("GIN: rank " + rank + ", " + window + " (" + window.memory() + "): " + reach(window));
             }
             return window;
@@ -189,14 +212,14 @@ public final class GinGroup implements AutoCloseable {
 
     private void add(GinContext context) {
         communicator.add(context);
-        if (nccls) {
+        if (losses != null) {
             Totals.opened(context);
         }
     }
 
     private void remove(GinContext context) {
         communicator.remove(context);
-        if (nccls) {
+        if (losses != null) {
             Totals.closed(context);
             NcclLog.info("GIN: rank " + rank + ", context " + context.number() + ": " + context.served());
         }
@@ -221,8 +244,9 @@ public final class GinGroup implements AutoCloseable {
         return new Rma(this, made);
     }
 
-    /** Whether an operation that the host began is over. */
+    /** Whether an operation that the host began is over; a failure of the communicator is its own. */
     boolean isDone(long request) {
+        communicator.throwIfFailed();
         RmaQueue queue = rma.get(RmaQueue.Request.context(request));
         if (queue == null) {
             throw new IllegalArgumentException(
@@ -299,6 +323,13 @@ public final class GinGroup implements AutoCloseable {
     @Override
     public void close() {
         exchange.close();
+        String copies = device.copies();
+        if (losses != null) {
+            losses.ending(leaver);
+            if (copies != null) {
+                NcclLog.info("GIN: rank " + rank + ", " + copies);
+            }
+        }
         device.agent().remove(communicator, CLOSE_PATIENCE);
         if (!device.settle()) {
             throw new GinException(

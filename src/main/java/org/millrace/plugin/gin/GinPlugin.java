@@ -17,6 +17,9 @@ import org.millrace.gin.agent.GinMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.CommunicatorLosses;
+import org.millrace.plugin.loss.LossPolicy;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
@@ -40,6 +43,8 @@ public final class GinPlugin {
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
+    /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: what the program's {@code NCCL_WIN_STRICT_ORDERING} comes to. */
+    private static final long FORCE_STRICT_ORDERING = 1;
     /** The first version of the table whose NCCL registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
     /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
@@ -52,25 +57,35 @@ public final class GinPlugin {
     private final SecureRandom random = new SecureRandom();
     private final UnaryOperator<String> environment;
     private final GinResources resources;
+    private final LossWatch losses;
+    /** Of NCCL 2.28, which has no context for communicators after the first. */
+    private final Instance withoutContext;
     /** What kernels will post: known when NCCL has asked for properties, or 0. */
     private volatile int tableVersion;
 
     /** What init gave to NCCL. */
-    private record Instance(long communicator) {
+    private record Instance(CommunicatorLosses losses) {
     }
 
     /** What listen gave to NCCL. */
     private record Listening(NetEndpoint endpoint, ConnectionKey key) {
     }
 
-    public GinPlugin(UnaryOperator<String> environment) {
+    /**
+     * Nothing is open before the first init.
+     *
+     * @param losses what becomes of communicators that lose a peer
+     */
+    public GinPlugin(UnaryOperator<String> environment, LossWatch losses) {
         this.environment = environment;
+        this.losses = losses;
+        this.withoutContext = new Instance(losses.communicator(0));
         this.resources = new GinResources(environment);
     }
 
     public void ginInit(long context, long communicator, long logger) {
         NcclLog.use(logger);
-        NativeMemory.putLong(context, handles.add(new Instance(communicator)));
+        NativeMemory.putLong(context, handles.add(new Instance(losses.communicator(communicator))));
     }
 
     public void ginDevices(long count) {
@@ -140,8 +155,12 @@ public final class GinPlugin {
             }
             throw failure;
         }
-        NativeMemory.putLong(group, handles
-                .add(new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options())));
+        losses.use(LossPolicy.read(new EnvironmentSettings(environment)));
+        CommunicatorLosses lost = (context == 0 ? withoutContext : handles.get(context, Instance.class)).losses();
+        lost.restart();
+        lost.useCurrentDevice();
+        NativeMemory.putLong(group, handles.add(
+                new GinGroup(rank, listening.endpoint.network(), device, data, control, resources.options(), lost)));
         resources.openEndpoint(); // the group's own share of it
     }
 
@@ -190,9 +209,9 @@ public final class GinPlugin {
         return seen.address();
     }
 
-    public void ginRegMrSym(long group, long address, long bytes, int type, long memory, long window) {
+    public void ginRegMrSym(long group, long address, long bytes, int type, long flags, long memory, long window) {
         GinGroup owner = handles.get(group, GinGroup.class);
-        Window registered = owner.register(address, bytes, type);
+        Window registered = owner.register(address, bytes, type, (flags & FORCE_STRICT_ORDERING) != 0);
         NativeMemory.putLong(memory, handles.add(registered));
         NativeMemory.putLong(window, registered.handle());
     }

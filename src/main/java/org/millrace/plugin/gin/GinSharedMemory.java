@@ -12,6 +12,8 @@ final class GinSharedMemory implements AutoCloseable {
     private final GinDevice device;
     private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
+    /** Whether all ranks of this host can reach memory that nobody can make shorter. */
+    private boolean sealed;
 
     GinSharedMemory(GinDevice device) {
         this.device = device;
@@ -34,11 +36,14 @@ final class GinSharedMemory implements AutoCloseable {
         long[][] words = new long[ranks][GinExchange.WORDS];
         for (long[] each : words) {
             each[0] = place;
+            each[1] = place == 0 ? 0 : SharedMemory.sealedDomain();
         }
         long[][] places = exchange.exchange(words);
         boolean[] near = new boolean[ranks];
+        sealed = place != 0 && SharedMemory.sealedDomain() != 0;
         for (int peer = 0; peer < ranks; peer++) {
             near[peer] = peer != rank && place != 0 && places[peer][0] == place;
+            sealed &= !near[peer] || places[peer][1] == SharedMemory.sealedDomain();
         }
         return near;
     }
@@ -54,7 +59,7 @@ final class GinSharedMemory implements AutoCloseable {
 
     /** Makes memory of zeros. */
     Pinned create(long bytes) {
-        return pin(SharedMemory.create(directory, bytes));
+        return pin(sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
     }
 
     /** Maps what one peer has made for this rank alone. */

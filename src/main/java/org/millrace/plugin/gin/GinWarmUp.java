@@ -172,7 +172,7 @@ final class GinWarmUp implements Runnable {
             byte[][] addresses = {listener.address(), listener.address()};
             GinMesh data = GinMesh.connect(network, listener, addresses, number, key, enough, () -> null);
             GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
-            group = new GinGroup(number, network, device, data, control, resources.options(), false);
+            group = new GinGroup(number, network, device, data, control, resources.options(), null);
         }
 
         GinKernel kernel(Arena memory) {

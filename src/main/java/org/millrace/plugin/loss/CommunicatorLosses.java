@@ -181,6 +181,9 @@ public final class CommunicatorLosses {
         for (LostEnd end : lost) {
             if (hurts(end, now)) {
                 hurts = true;
+                if (policy.ends()) {
+                    end.release().run();
+                }
                 if (toldPeers.add(process(end.peer()))) {
                     tell.add(end);
                 }

@@ -9,12 +9,10 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.util.Objects;
-import java.util.stream.Stream;
 import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
-import org.millrace.net.shm.file.ProcessIdentity;
-import org.millrace.net.shm.file.StaleFiles;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.StaleFiles;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /** Tells on standard error, and ends the process. */
@@ -25,8 +23,6 @@ final class ProcessReaction implements LossWatch.Reaction {
 
     /** How long a standard error that nobody reads, or a stream that a stuck thread holds, may keep the process. */
     private static final Duration PATIENCE = Duration.ofSeconds(1);
-    /** Where launchers say which rank a process is. */
-    private static final String[] RANKS = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
@@ -34,8 +30,7 @@ final class ProcessReaction implements LossWatch.Reaction {
                 + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
                 + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
                 : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
-        line(self() + ": lost the peer " + lost.peer() + ", which this process waits for: " + lost.text() + ". "
-                + consequence);
+        line(self() + ": " + lost.line() + ". " + consequence);
     }
 
     /**
@@ -58,13 +53,9 @@ final class ProcessReaction implements LossWatch.Reaction {
     }
 
     private static String self() {
-        String rank = Stream.of(RANKS)
-                .map(NativeEnvironment::get)
-                .filter(Objects::nonNull)
-                .findFirst()
-                .map(number -> "rank " + number + ", ")
-                .orElse("");
-        return "millrace: " + rank + "pid " + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST;
+        String rank = LauncherRank.text(NativeEnvironment::get);
+        return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid()
+                + " on " + ProcessIdentity.HOST;
     }
 
     /** In one write, so that lines of several processes do not mix. */

@@ -1,6 +1,7 @@
 package org.millrace.plugin.net;
 
 import java.time.Duration;
+import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -48,15 +49,27 @@ public interface DataPath extends AutoCloseable {
      * Takes over the sending end of a connection that was just made.
      *
      * @param sender the path's to use and to close
+     * @param number which of the communicator's it is
      */
-    Connection sending(FrameSender sender, Network network, Owner owner);
+    Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
      * @param receiver the path's to use and to close
+     * @param number   which of the communicator's it is
      */
-    Connection receiving(FrameReceiver receiver, Network network, Owner owner);
+    Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number);
+
+    /**
+     * Which of a communicator's connections one is: NCCL does not tell a plugin the channel.
+     *
+     * @param key   what both ends have in common
+     * @param order the how manieth of its direction NCCL asked for: peer after peer, each peer's in the order of
+     *              channels
+     */
+    record ConnectionNumber(ConnectionKey key, int order) {
+    }
 
     /** Ends what the path runs. Its connections are closed before. */
     @Override
@@ -65,10 +78,11 @@ public interface DataPath extends AutoCloseable {
     /**
      * The communicator that a connection is part of.
      *
+     * @param communicator NCCL's hash of it
      * @param drainTimeout how long its connections wait while it is torn down
      * @param losses       which of them were lost
      */
-    record Owner(DrainTimeout drainTimeout, CommunicatorLosses losses) {
+    record Owner(long communicator, DrainTimeout drainTimeout, CommunicatorLosses losses) {
 
         /**
          * Connections are being made: whatever was torn down before was another communicator, of a table version that

@@ -4,6 +4,7 @@ import java.security.SecureRandom;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Settings;
@@ -15,6 +16,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.net.DataPath.ConnectionNumber;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
@@ -49,37 +51,39 @@ public final class NetPlugin {
      * connect again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
      */
     private static final class Context implements AutoCloseable {
-        private final Map<ConnectionKey, Pending<FrameSender>> connecting = new ConcurrentHashMap<>();
+        private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
+        private final AtomicInteger connects = new AtomicInteger();
+        private final AtomicInteger listens = new AtomicInteger();
         private final DataPath.Owner owner;
         private final long communicator;
 
         /** NCCL's hash of the communicator is for messages, and for the tuner, which is told the same. */
         Context(long communicator, LossWatch losses) {
             this.communicator = communicator;
-            owner = new DataPath.Owner(new DataPath.DrainTimeout(), losses.communicator(communicator));
+            owner = new DataPath.Owner(communicator, new DataPath.DrainTimeout(), losses.communicator(communicator));
         }
 
         /** Goes on with a connection, or begins it; returns null while it is not made. */
-        @Nullable
-        FrameSender connect(PeerHandle peer, NetEndpoint endpoint) {
-            Pending<FrameSender> pending =
-                    connecting.computeIfAbsent(peer.key(), key -> endpoint.network().connect(peer.address(), key));
+        DataPath.@Nullable Connection connect(PeerHandle peer, Session in) {
+            Connecting begun = connecting.computeIfAbsent(peer.key(),
+                    key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
+                            new ConnectionNumber(key, connects.getAndIncrement())));
             FrameSender sender = null;
             boolean goesOn = false;
             try {
-                sender = pending.poll();
+                sender = begun.pending.poll();
                 goesOn = sender == null;
             } finally {
                 if (!goesOn) {
                     connecting.remove(peer.key());
                 }
             }
-            return sender;
+            return sender == null ? null : in.path.sending(sender, in.endpoint.network(), owner, begun.number);
         }
 
         @Override
         public void close() {
-            connecting.values().forEach(Pending::close);
+            connecting.values().forEach(each -> each.pending.close());
             connecting.clear();
         }
 
@@ -89,8 +93,11 @@ public final class NetPlugin {
         }
     }
 
+    private record Connecting(Pending<FrameSender> pending, ConnectionNumber number) {
+    }
+
     /** What NCCL calls a listener: it is good for one connection, of one communicator. */
-    private record Listening(Pending<FrameReceiver> connection, DataPath.Owner owner) {
+    private record Listening(Pending<FrameReceiver> connection, DataPath.Owner owner, ConnectionNumber number) {
     }
 
     /**
@@ -121,6 +128,7 @@ public final class NetPlugin {
             }
             settings.apply(NativeEnvironment::set);
             losses.use(settings.loss());
+            PluginTrace.open(version);
             NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
@@ -194,9 +202,10 @@ public final class NetPlugin {
         checkDevice(device);
         Session now = session();
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        DataPath.Owner owner = context(context).owner;
-        owner.restart();
-        Listening listening = new Listening(now.endpoint.listener().expect(key), owner);
+        Context of = context(context);
+        of.owner.restart();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), of.owner,
+                new ConnectionNumber(key, of.listens.getAndIncrement()));
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));
     }
@@ -209,10 +218,7 @@ public final class NetPlugin {
             throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        Context from = context(context);
-        FrameSender sender = from.connect(peer, now.endpoint);
-        finish(sender == null ? null : now.path.sending(sender, now.endpoint.network(), from.owner), connection,
-                deviceHandle);
+        finish(context(context).connect(peer, now), connection, deviceHandle);
     }
 
     private Context context(long context) {
@@ -223,8 +229,9 @@ public final class NetPlugin {
         Session now = session();
         Listening listening = handles.get(listener, Listening.class);
         FrameReceiver receiver = listening.connection.poll();
-        finish(receiver == null ? null : now.path.receiving(receiver, now.endpoint.network(), listening.owner),
-                connection, deviceHandle);
+        finish(receiver == null ? null
+                : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number), connection,
+                deviceHandle);
     }
 
     /** Hands a connection to NCCL, or null for "call again". */

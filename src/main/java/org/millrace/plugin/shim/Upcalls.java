@@ -25,7 +25,7 @@ import org.millrace.plugin.log.NcclLog;
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 3;
+    public static final int VERSION = 4;
 
     private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -58,7 +58,7 @@ public final class Upcalls {
         GIN_LISTEN(4),
         GIN_CONNECT(7),
         GIN_CREATE_CONTEXT(9),
-        GIN_REG_MR_SYM(6),
+        GIN_REG_MR_SYM(7),
         GIN_DEREG_MR_SYM(2),
         GIN_DESTROY_CONTEXT(1),
         GIN_CLOSE_COLL(1),
@@ -69,7 +69,9 @@ public final class Upcalls {
         RMA_PUT_SIGNAL(13),
         RMA_GET(9),
         RMA_FLUSH(4),
-        RMA_TEST(3);
+        RMA_TEST(3),
+        PROFILER_INIT(6),
+        PROFILER_FINALIZE(3);
 
         private final int arguments;
 

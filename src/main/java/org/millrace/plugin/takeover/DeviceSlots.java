@@ -13,6 +13,7 @@ import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.copy.CopyOrder;
 import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
@@ -152,6 +153,7 @@ public final class DeviceSlots implements AutoCloseable {
         private final CudaDriver driver;
         private final long context;
         private final CopyQueue queue;
+        private long submitted;
         private long done;
         private long lastLook = System.nanoTime();
 
@@ -161,18 +163,41 @@ public final class DeviceSlots implements AutoCloseable {
             queue = new CopyQueue(driver, context, null);
         }
 
+        /** Slots are apart: those of all connections that are ready in one pass are begun together. */
         @Override
         public long copy(long to, long from, long bytes) {
+            return copy(to, from, bytes, CopyOrder.FREE);
+        }
+
+        @Override
+        public long copyAlone(long to, long from, long bytes) {
+            return copy(to, from, bytes, CopyOrder.IN_TURN);
+        }
+
+        private long copy(long to, long from, long bytes, int order) {
             while (!queue.hasRoom()) {
                 Thread.onSpinWait(); // a thousand are under way, and end by themselves
             }
-            return queue.copy(to, from, bytes);
+            return queue.copy(to, from, bytes, order);
+        }
+
+        /** With all that were begun since, of other connections too. */
+        @Override
+        public void submit(long number) {
+            if (number - submitted > 0) {
+                queue.submit();
+                submitted = queue.last();
+            }
         }
 
         @Override
         public boolean isDone(long number) {
             if (done - number >= 0) {
                 return true;
+            }
+            if (number - submitted > 0) {
+                submit(number);
+                return false;
             }
             long now = System.nanoTime();
             if (now - lastLook < LOOK_NANOS) {

@@ -24,10 +24,15 @@ import org.millrace.plugin.loss.ConnectionFailures;
 import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
@@ -48,6 +53,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private final TakeoverPath path;
     private final DataPath.Owner owner;
     private final String peer;
+    private final DataPath.ConnectionNumber number;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
     private final ConnectionLocator locator = new ConnectionLocator();
@@ -58,7 +64,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private volatile @Nullable Throwable failure;
     private final CommunicatorLosses.Leaver leaver = this::leave;
 
-    TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer) {
+    TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer,
+            DataPath.ConnectionNumber number) {
+        this.number = number;
         this.owner = owner;
         this.peer = peer;
         this.network = network;
@@ -79,7 +87,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * @param lines  of so many bytes as were asked for
      * @param device where slots in a GPU's memory are staged; null if there are none
      */
-    abstract ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
+    abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
 
     /** How long a stop waits for what is under way while nothing moves. */
     abstract Duration drainTimeout();
@@ -119,7 +127,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
                             .slots(serving, receives(), network, locator.address(Protocol.SIMPLE),
                                     locator.layout().simpleBytes()));
             Staging device = slots == null ? null : slots.staging();
-            proxy = start(buffers(device), lines, device);
+            AbstractProxy started = start(buffers(device), lines, device);
+            started.tracedBy(trace());
+            proxy = started;
             owner.losses().useCurrentDevice();
             agent = serving;
             serving.add(List.of(proxy));
@@ -131,6 +141,15 @@ abstract class TakeoverConnection implements DataPath.Connection {
                 letGo();
             }
         }
+    }
+
+    /** Whose rank this is, and the peer, NCCL tells nobody here: what both ends have in common tells a reader. */
+    private @Nullable ConnectionTrace trace() {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? null
+                : process.connection(new ConnectionIdentity(owner.communicator(), -1, -1, -1,
+                        receives() ? Direction.RECEIVE : Direction.SEND, -1, number.key().high(), number.key().low(),
+                        number.order(), 0, network.name(), peer, toString()));
     }
 
     private SlotBuffers buffers(@Nullable Staging device) {

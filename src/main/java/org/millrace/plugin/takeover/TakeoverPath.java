@@ -58,13 +58,15 @@ public final class TakeoverPath implements DataPath {
     }
 
     @Override
-    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
-        return new TakeoverSender(sender, network, this, owner);
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
+        return new TakeoverSender(sender, network, this, owner, number);
     }
 
     @Override
-    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
-        return new TakeoverReceiver(receiver, network, this, owner,
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
+        return new TakeoverReceiver(receiver, network, this, owner, number,
                 unpack == null ? null : unpack.connection(network, false));
     }
 

@@ -11,6 +11,7 @@ import org.millrace.net.device.StagedReceiver;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.unpack.UnpackDevice;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
@@ -29,8 +30,8 @@ final class TakeoverReceiver extends TakeoverConnection {
      * @param unpack what kernels that unpack need; null for those that do not
      */
     TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
-            UnpackDevice.@Nullable Connection unpack) {
-        super(network, path, owner, receiver.peer());
+            DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
+        super(network, path, owner, receiver.peer(), number);
         this.receiver = receiver;
         this.unpack = unpack;
     }
@@ -63,7 +64,7 @@ final class TakeoverReceiver extends TakeoverConnection {
     }
 
     @Override
-    ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
+    AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         ConnectionName name = ConnectionName.of(receiver.toString());
         if (unpack == null) {
             return ReceiveProxy.byMemory(name, buffers, lines, 0,

@@ -10,6 +10,7 @@ import org.millrace.net.device.StagedSender;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SendProxy;
@@ -21,8 +22,9 @@ final class TakeoverSender extends TakeoverConnection {
     private final FrameSender sender;
     private final DataPath.DrainTimeout timeout;
 
-    TakeoverSender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner) {
-        super(network, path, owner, sender.peer());
+    TakeoverSender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
+        super(network, path, owner, sender.peer(), number);
         this.sender = sender;
         timeout = owner.drainTimeout();
     }
@@ -63,7 +65,7 @@ final class TakeoverSender extends TakeoverConnection {
     }
 
     @Override
-    ProxyConnection start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
+    AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         return SendProxy.byMemory(ConnectionName.of(sender.toString()), buffers, 0,
                 device == null ? sender : new StagedSender(sender, device), this::stopped);
     }

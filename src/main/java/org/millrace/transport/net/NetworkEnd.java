@@ -15,12 +15,15 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.TransportEnd;
@@ -46,7 +49,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private @Nullable MemoryRegion region;
     private @Nullable Pending<F> pending;
     private @Nullable F end;
-    private @Nullable ProxyConnection proxy;
+    private @Nullable AbstractProxy proxy;
+    private @Nullable ConnectionTrace trace;
 
     NetworkEnd(EndRequest request, Network network, SlotPools pools) {
         this.request = request;
@@ -80,6 +84,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             return false;
         }
         proxy = proxy(end);
+        trace = request.trace(request.sends() ? Direction.SEND : Direction.RECEIVE, network.name());
+        proxy.tracedBy(trace);
         return true;
     }
 
@@ -87,7 +93,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     abstract Pending<F> begin(byte[] peer);
 
     /** Puts the proxy between the device's memory and the network's end. */
-    abstract ProxyConnection proxy(F end);
+    abstract AbstractProxy proxy(F end);
 
     /** Closes the network's end, once more if the proxy did so when it stopped. */
     abstract void close(F end);
@@ -145,6 +151,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
     @Override
     public void proxyFree() {
+        if (trace != null) {
+            trace.close(); // a proxy that was never served did not stop
+        }
         if (pending != null) {
             pending.close();
         }
@@ -199,7 +208,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
 
         @Override
-        ProxyConnection proxy(FrameSender sender) {
+        AbstractProxy proxy(FrameSender sender) {
             return SendProxy.sharing(share(), request().name(), info(), region(), operations(), sender,
                     request().settings().listener());
         }
@@ -259,7 +268,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         }
 
         @Override
-        ProxyConnection proxy(FrameReceiver receiver) {
+        AbstractProxy proxy(FrameReceiver receiver) {
             return ReceiveProxy.sharing(share(), request().name(), info(), region(), staging, operations(), receiver,
                     request().settings().listener());
         }

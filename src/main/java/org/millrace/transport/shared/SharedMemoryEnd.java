@@ -13,6 +13,7 @@ import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
+import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.TransportEnd;
@@ -94,6 +95,7 @@ final class SharedMemoryEnd implements TransportEnd {
             boolean sends = request.sends();
             proxy = new CopyProxy(request.name(), sends ? own : shared, sends ? shared : own, operations,
                     request.settings().listener());
+            proxy.tracedBy(request.trace(Direction.COPY, "shared memory"));
         }
         return true;
     }

@@ -26,14 +26,15 @@ public final class ShmTransport implements Transport {
     private static final int SENDER = 1;
     private static final int RECEIVER = 2;
 
+    /** Behind it an offer says whether its memory can be such as nobody can make shorter. */
+    private static final String SEALED = "; sealed in ";
+
     private final Configuration configuration;
     private final Path directory;
-    private final CommonMemory.Source memory;
 
     public ShmTransport(Configuration configuration, Path directory) {
         this.configuration = configuration;
         this.directory = directory;
-        this.memory = FileMemory.in(directory);
     }
 
     @Override
@@ -49,8 +50,10 @@ public final class ShmTransport implements Transport {
         }
         return SharedMemoryEnd.refusal(configuration).orElseGet(() -> {
             try {
+                long domain = SharedMemory.sealedDomain();
                 return Availability
-                        .yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY));
+                        .yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY)
+                                + (domain == 0 ? "" : SEALED + Long.toHexString(domain)));
             } catch (ShmUnavailableException e) {
                 return Availability.no(e.getMessage());
             }
@@ -61,18 +64,31 @@ public final class ShmTransport implements Transport {
     public Availability canConnect(PeerInfo here, PeerInfo there) {
         String mine = here.offer(NAME).text();
         String theirs = there.offer(NAME).text();
-        return mine.equals(theirs) ? Availability.yes(mine)
+        return place(mine).equals(place(theirs)) ? Availability.yes(mine)
                 : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
+    }
+
+    /** Without what only decides which kind of memory it is. */
+    private static String place(String offer) {
+        return offer.split(SEALED, 2)[0];
+    }
+
+    /** Nobody can make the memory shorter where both processes can reach such; in a file of the directory else. */
+    private CommonMemory.Source memory(EndRequest request) {
+        String offer = request.here().offer(NAME).text();
+        boolean sealed = offer.contains(SEALED) && offer.equals(request.there().offer(NAME).text());
+        return FileMemory.in(directory, sealed);
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new SharedMemoryEnd(request, memory, configuration.get(Settings.SHM_LOCALITY) == SENDER, copies(SENDER));
+        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == SENDER,
+                copies(SENDER));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new SharedMemoryEnd(request, memory, configuration.get(Settings.SHM_LOCALITY) == RECEIVER,
+        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == RECEIVER,
                 copies(RECEIVER));
     }
 
@@ -83,12 +99,13 @@ public final class ShmTransport implements Transport {
     /** Memory that two processes of one host share. */
     private record FileMemory(SharedMemory memory) implements CommonMemory {
 
-        /** Memory in files of a directory. */
-        static Source in(Path directory) {
+        /** Sealed memory, or memory in files of a directory. */
+        static Source in(Path directory, boolean sealed) {
             return new Source() {
                 @Override
                 public CommonMemory create(long bytes) {
-                    return new FileMemory(SharedMemory.create(directory, bytes));
+                    return new FileMemory(
+                            sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
                 }
 
                 @Override

@@ -57,7 +57,7 @@ class CopyQueueTest {
         }
 
         @Override
-        public long copy(long to, long from, long bytes) {
+        public long copy(long to, long from, long bytes, int order) {
             return begin(() -> PlayedCopyKernel.at(to, bytes).copyFrom(PlayedCopyKernel.at(from, bytes)));
         }
 
@@ -77,6 +77,21 @@ class CopyQueueTest {
                 make();
             }
             return done - number >= 0;
+        }
+
+        @Override
+        public boolean hasWaiting() {
+            return false;
+        }
+
+        @Override
+        public boolean submit() {
+            return false; // all are begun at once
+        }
+
+        @Override
+        public CopyCounts counts() {
+            return CopyCounts.NONE;
         }
 
         @Override

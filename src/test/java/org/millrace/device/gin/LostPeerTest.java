@@ -38,11 +38,14 @@ class LostPeerTest {
             GinDeviceCommunicator[] healthyDevices = group.devices(healthy, GinRequirements.of(1, 1, 0));
             group.run(rank -> {
                 HostGin gin = new HostGin(doomedDevices[rank], 1);
-                GinBarrier.world(gin, 0).sync();
                 if (rank == 1) {
+                    GinBarrier.world(gin, 0).sync();
                     doomed[1].fail(new GinException("rank 1 was killed by the test"));
                 } else {
-                    GinException waiting = assertThrows(GinException.class, () -> gin.waitSignal(0, 1));
+                    GinException waiting = assertThrows(GinException.class, () -> {
+                        GinBarrier.world(gin, 0).sync(); // another's end may be seen before this one's
+                        gin.waitSignal(0, 1);
+                    });
                     // the first to see it names rank 1; the others may hear of that rank's end first
                     assertTrue(
                             waiting.getMessage()

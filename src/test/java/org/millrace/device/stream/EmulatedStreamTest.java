@@ -375,4 +375,34 @@ class EmulatedStreamTest {
             }
         }
     }
+
+    /** A fault of mapped memory that was cut off surfaces late, where the kernel itself no longer catches it. */
+    @Test
+    void aTaskWhoseFaultSurfacesBehindItsPassLeavesTheDevice() {
+        EmulatedStream stream = device.newStream();
+        AtomicBoolean skipped = new AtomicBoolean();
+        AtomicBoolean faulted = new AtomicBoolean();
+        stream.enqueue(new EmulatedStream.StreamTask() {
+            @Override
+            public int progress() {
+                return 1;
+            }
+
+            @Override
+            public void skip(Throwable reason) {
+                skipped.set(reason instanceof InternalError);
+            }
+
+            @Override
+            public boolean done() {
+                if (faulted.compareAndSet(false, true)) {
+                    throw new InternalError("a fault occurred in an unsafe memory access operation");
+                }
+                return skipped.get();
+            }
+        });
+        run();
+        assertTrue(faulted.get() && skipped.get(), "the task was dropped, and who waits for it waits for ever");
+        assertThrows(MillraceException.class, () -> stream.synchronize(NOW));
+    }
 }

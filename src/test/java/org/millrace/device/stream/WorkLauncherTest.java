@@ -1,6 +1,8 @@
 package org.millrace.device.stream;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -73,8 +75,8 @@ class WorkLauncherTest {
         functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
         functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
         return new WorkLauncher(device, communicator, functions, failure::get,
-                thrown -> failure.compareAndSet(null, thrown),
-                KernelWatch.after(Duration.ofSeconds(20).toNanos()), Duration.ofSeconds(20));
+                thrown -> failure.compareAndSet(null, thrown), KernelWatch.after(Duration.ofSeconds(20).toNanos()),
+                Duration.ofSeconds(20));
     }
 
     private final class TestFunction implements DeviceFunction {
@@ -238,6 +240,20 @@ class WorkLauncherTest {
         launcher.drain();
         assertEquals(0, communicator.fifo().used(), "left in the FIFO");
         assertEquals(1, order.get(), "kernels began after the abort");
+    }
+
+    /** Whoever runs the device may be lost: who closes the communicator hears of it, and does not wait for ever. */
+    @Test
+    void aDrainEndsThoughNobodyRunsTheDevice() {
+        DeviceCommunicator communicator = communicator(1024, 0);
+        EmulatedDevice still = new EmulatedDevice(1);
+        WorkLauncher launcher = new WorkLauncher(still, communicator, new FunctionTable(), failure::get,
+                thrown -> failure.compareAndSet(null, thrown), KernelWatch.after(20_000_000), Duration.ofMillis(20));
+        PlanBuilder builder = new PlanBuilder("", SMALL, 512);
+        assertNotNull(launchIfRoom(launcher, plan(builder, communicator, HANG, arena.allocate(8, 8), 0, false),
+                still.newStream(), () -> {}));
+        assertFalse(launcher.drain(), "a kernel that is on the device still");
+        assertTrue(failure.get().getMessage().contains("neither moves nor leaves"), failure.get().getMessage());
     }
 
     /** An abort drains the launcher: the caller may look again only after that. */

@@ -11,6 +11,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.GinOptions;
+import org.millrace.gin.agent.FailureListener;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.queue.GinContext;
@@ -87,7 +88,7 @@ final class GinPair implements AutoCloseable {
     final List<String> stalls = new ArrayList<>();
 
     GinPair(GinOptions options, RandomGenerator random) {
-        GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
+        FailureListener listener = new FailureListener() {
             @Override
             public void failed(Throwable failure) {
                 // communicators say it themselves

@@ -30,8 +30,8 @@ class StagingRingTest {
     private final StagingRing ring = new StagingRing(shared, shared.address());
     private final MemorySegment bytes = arena.allocate(CHUNK, 64);
     private final Window window = new Windows().add(HostWindowMemory.register(new NoNetwork(), bytes));
-    private final LocalRank rank =
-            new LocalRank(0, 2, new GinOptions(CHUNK, 8, java.time.Duration.ZERO), new Windows(), new GinContexts(2));
+    private final LocalRank rank = new LocalRank(0, 2, new GinOptions(CHUNK, 8, java.time.Duration.ZERO), new Windows(),
+            new GinContexts(0, 2));
 
     private static OutboundFrame frame() {
         OutboundFrame frame = new OutboundFrame();

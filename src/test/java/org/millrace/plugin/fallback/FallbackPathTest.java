@@ -56,9 +56,11 @@ class FallbackPathTest {
             in = in == null ? accepting.poll() : in;
         }
         sender = service.sending(out, network,
-                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
+                new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
+                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0));
         receiver = service.receiving(in, network,
-                new DataPath.Owner(new DataPath.DrainTimeout(), new LossWatch().communicator(0)));
+                new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
+                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0));
         source = sender.register(from, BYTES, false);
         destination = receiver.register(to, BYTES, false);
     }

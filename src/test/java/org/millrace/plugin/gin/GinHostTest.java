@@ -13,6 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
 import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.loss.LossWatch;
 
 /** GIN's tables, with a host in C that posts what NCCL's kernels post. */
 @Tag("slow")
@@ -64,6 +65,7 @@ class GinHostTest {
                         HostProgram.compileStub("cudart_on_driver.c", "libcudart.so.12").toString())
                 .with("MILLRACE_GIN_DIRECT", Integer.toString(direct))
                 .with("MILLRACE_GIN_SHARED", Integer.toString(shared))
+                .with("STUB_CUDA_NO_BATCH", windows.equals("dn") ? "1" : null)
                 .with("MILLRACE_NET", network)
                 .run(HostProgram.library(), 2, PUTS, 0x5e6, windows);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -76,12 +78,16 @@ class GinHostTest {
         MatchResult calls = DRIVER_CALLS.matcher(outcome.output()).results().findFirst().orElseThrow();
         long copies = Long.parseLong(calls.group(1)) + Long.parseLong(calls.group(2));
         assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
+        if (windows.equals("ss") || windows.equals("dn")) {
+            assertEquals(windows.equals("dn") ? 1 : 0, outcome.count("in all 0 copies begun by 0 calls for many"),
+                    "a driver that refuses a batch gets single copies: " + outcome.output());
+        }
     }
 
     @ParameterizedTest
     @CsvSource({"0, build the program with the headers of the NCCL that it loads", "3, use a newer Millrace"})
     void backendsThatAreNotKnownAreRefusedWithWhatToDo(int backend, String advice) {
-        GinPlugin plugin = new GinPlugin(name -> null);
+        GinPlugin plugin = new GinPlugin(name -> null, new LossWatch());
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> plugin.ginCreateContext(14, 0, 1, 1, 1, 0, backend, 0, 0));
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());

@@ -115,7 +115,7 @@ class GinHostsTest {
                         Duration.ofSeconds(30), () -> null);
                 Path directory = hosts == 2 && rank >= 2 ? elsewhere : ShmOptions.defaults().directory();
                 groups[rank] = new GinGroup(rank, networks[rank], in(directory, hardware[rank]), data, control,
-                        GinOptions.defaults());
+                        GinOptions.defaults(), GinRankPair.losses());
                 windows[rank] = groups[rank].register(memory[rank].address(), WINDOW, 1);
                 served[rank] = groups[rank].createContexts(FORMAT, CONTEXTS, SIGNALS, 1, QUEUE_SIZE);
             });

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,6 +42,8 @@ import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.ucx.Ucx;
+import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.PeerHandle;
 
 /** A rank is lost, or fails, before there is anything to serve: it is named, and nothing stays open. */
@@ -138,7 +141,7 @@ class GinLossTest {
                 throw new ConfigurationException("refused by the test");
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);
-        });
+        }, new LossWatch());
         try (Arena arena = Arena.ofConfined();
                 Network network = new SocketNetwork(SocketOptions.defaults());
                 Listener listener = network.listen()) {
@@ -191,11 +194,10 @@ class GinLossTest {
                 InvocationHandler elsewhere =
                         (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
                                 : method.invoke(hosts[rank], arguments);
-                groups[rank] =
-                        new GinGroup(rank, networks[rank],
-                                (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(),
-                                        new Class<?>[] {GinDevice.class}, elsewhere),
-                                data, control, GinOptions.defaults());
+                groups[rank] = new GinGroup(rank, networks[rank],
+                        (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(),
+                                new Class<?>[] {GinDevice.class}, elsewhere),
+                        data, control, GinOptions.defaults(), GinRankPair.losses());
                 groups[rank].register(arena.allocate(64, 64).address(), 64, 1);
                 groups[rank].createContexts(GinDescriptorFormat.V30, 1, 1, 1, 8);
             });
@@ -235,7 +237,8 @@ class GinLossTest {
                 new Class<?>[] {GinDevice.class}, watching);
         try (Arena arena = Arena.ofConfined(); Network network = new ShmNetwork(ShmOptions.defaults())) {
             GinMesh alone = new GinMesh(new FrameSender[1], new FrameReceiver[1]);
-            GinGroup group = new GinGroup(0, network, hardware, alone, alone, GinOptions.defaults());
+            GinGroup group =
+                    new GinGroup(0, network, hardware, alone, alone, GinOptions.defaults(), GinRankPair.losses());
             MemorySegment memory = arena.allocate(64, 64);
             group.deregister(group.register(memory.address(), 64, 1));
             assertEquals(List.of("close"), calls);
@@ -245,6 +248,49 @@ class GinLossTest {
             group.close();
         }
         host.close();
+    }
+
+    /**
+     * Processes whose kernels put to each other, of which one is killed: the others are told by what NCCL asks for its
+     * error, and their kernels end, which wait for signals, for room in queues and for a flush.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket"})
+    @Tag("slow")
+    void kernelsEndWhenAPeerIsKilled(String network) throws Exception {
+        HostProgram.Outcome outcome = killed(network, "destroy", "60s");
+        for (int rank = 1; rank < 3; rank++) {
+            assertEquals(1, outcome.count("rank " + rank + ": error after "), outcome.output());
+            assertEquals(1, outcome.count("rank " + rank + ": kernel ended after "), outcome.output());
+            assertEquals(1, outcome.count("millrace: rank " + rank + ", pid "), outcome.output());
+            assertEquals(1, outcome.count("rank " + rank + " ended with status 0"), outcome.output());
+        }
+        assertTrue(outcome.count(" lost rank 0: ") > 0, outcome.output());
+    }
+
+    /** A program that does not ask is ended, and one whose user wants to be told alone is only told. */
+    @ParameterizedTest
+    @CsvSource({"exit, 75", "report, 0"})
+    @Tag("slow")
+    void aProgramThatDoesNotAskIsEnded(String onLoss, int status) throws Exception {
+        HostProgram.Outcome outcome = killed("shm", onLoss, "100ms");
+        for (int rank = 1; rank < 3; rank++) {
+            assertEquals(1, outcome.count("rank " + rank + " ended with status " + status), outcome.output());
+            assertEquals(onLoss.equals("report") ? 1 : 0, outcome.count("rank " + rank + ": kernel still waits"),
+                    outcome.output());
+        }
+    }
+
+    private static HostProgram.Outcome killed(String network, String way, String grace) throws Exception {
+        HostProgram.Outcome outcome = HostProgram.compile("gin_loss_host")
+                .with("MILLRACE_GIN", "host")
+                .with("MILLRACE_LOSS_GRACE", grace)
+                .with("MILLRACE_ON_LOSS", way.equals("report") ? "report" : null)
+                .withNetwork(network)
+                .run(HostProgram.library(), way, 3);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
+        return outcome;
     }
 
     private static WindowMemory watch(WindowMemory memory, List<String> calls) {

@@ -21,6 +21,9 @@ import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.ucx.Ucx;
+import org.millrace.plugin.loss.CommunicatorLosses;
+import org.millrace.plugin.loss.LossPolicy;
+import org.millrace.plugin.loss.LossWatch;
 
 /** Two ranks of one process, each with hardware of its own. */
 final class GinRankPair implements AutoCloseable {
@@ -49,9 +52,17 @@ final class GinRankPair implements AutoCloseable {
                     () -> null);
             GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
                     Duration.ofSeconds(30), () -> null);
-            groups[rank] = new GinGroup(rank, networks[rank], hardware[rank], data, control, GinOptions.defaults());
+            groups[rank] =
+                    new GinGroup(rank, networks[rank], hardware[rank], data, control, GinOptions.defaults(), losses());
             windows[rank] = groups[rank].register(memory[rank].address(), BYTES, 1);
         });
+    }
+
+    /** Of communicators whose losses nobody hears of. */
+    static CommunicatorLosses losses() {
+        LossWatch watch = new LossWatch();
+        watch.use(new LossPolicy(false, Duration.ZERO));
+        return watch.communicator(1);
     }
 
     /** What a rank does that both must do at once. */

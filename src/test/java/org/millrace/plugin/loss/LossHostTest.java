@@ -24,6 +24,7 @@ class LossHostTest {
     private static HostProgram host(String network) throws Exception {
         return HostProgram.compile("loss_host", "-DNET_VERSION=11")
                 .withNetwork(network)
+                .with("MILLRACE_STALL_REPORT", "0s")
                 .with("MILLRACE_LOSS_GRACE", "300ms");
     }
 
@@ -36,10 +37,10 @@ class LossHostTest {
         return outcome;
     }
 
-    /** What a process has left in shared memory. */
+    /** What a process has left in shared memory, but for what it wrote down: that is for whoever asks what happened. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
-                Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.*")) {
+                Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {
             List<String> names = new ArrayList<>();
             files.forEach(file -> names.add(file.getFileName().toString()));
             return names;

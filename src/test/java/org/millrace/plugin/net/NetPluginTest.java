@@ -52,12 +52,14 @@ class NetPluginTest {
         }
 
         @Override
-        public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner) {
+        public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+                DataPath.ConnectionNumber number) {
             return new StubConnection(sender);
         }
 
         @Override
-        public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner) {
+        public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+                DataPath.ConnectionNumber number) {
             return new StubConnection(receiver);
         }
 

@@ -73,7 +73,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             GinTable table = new GinTable(plan, out);
             List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                     (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
-                            ProcessRanks::hostOfItsOwn, events, err),
+                            rank -> ProcessRanks.hostOfItsOwn(rank / plan.tokens().ranksPerHost()), events, err),
                     RunDeadline.after(plan.deadline()), GinEvent.class, table);
             failures.forEach(failure -> err.println("millrace: " + failure.message()));
             err.flush();
@@ -133,6 +133,11 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             wrong = new long[heard.length];
             notes = new String[plan.ranks()];
             boolean all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
+            if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
+                out.printf("%12s %12s %12s %12s %8s%n", "bytes/token", "batches", "us a batch", "tokens/s", "#wrong");
+                out.flush();
+                return;
+            }
             out.printf("%12s %12s %12s %12s %8s%n", all ? "bytes/part" : "bytes", "iterations",
                     all ? "us" : "us one way", all ? "GB/s a rank" : "GB/s", "#wrong");
             out.flush();
@@ -152,11 +157,17 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             wrong[index] += measured.wrong();
             if (++heard[index] == plan.ranks()) {
                 CudaGinPlan.Case line = plan.cases().get(index);
+                right &= wrong[index] == 0;
+                if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
+                    out.printf("%12d %12d %12.2f %12.0f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
+                            (long) plan.tokens().batch() * plan.ranks() / nanos[index] * 1e9, wrong[index]);
+                    out.flush();
+                    return;
+                }
                 long bytes = line.bytes() * (plan.pattern() == CudaGinPlan.Pattern.ALLTOALL ? plan.ranks() : 1);
                 out.printf("%12d %12d %12.2f %12.3f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
                         bytes / nanos[index], wrong[index]);
                 out.flush();
-                right &= wrong[index] == 0;
             }
         }
 

@@ -2,7 +2,9 @@ package org.millrace.cli.gin.cuda;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
@@ -29,7 +31,13 @@ final class GinKernels implements AutoCloseable {
     private static final LaunchShape ONE_THREAD = LaunchShape.of(1, 1);
     private static final LaunchShape ONE_WARP = LaunchShape.of(1, 32);
     private static final int OUTCOME_WORDS = 4;
+    /** What an outcome says of the signal by which all meet. */
+    private static final int BARRIER = 2;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
+
+    /** What a dispatch is: {@code struct Exchange}. */
+    static final StructLayout EXCHANGE =
+            MemoryLayout.structLayout(MemoryLayout.sequenceLayout(8, ValueLayout.JAVA_LONG).withName("words"));
 
     private final CudaModule module;
     private final CudaStream stream;
@@ -106,6 +114,19 @@ final class GinKernels implements AutoCloseable {
                 8);
     }
 
+    /** Enqueues a step of a dispatch that waits for nothing but a barrier of NCCL's. */
+    void step(String name, LaunchShape shape, MemorySegment exchange) {
+        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), EXCHANGE);
+        module.kernel(name).launch(shape, arguments.struct(0, communicator.bytes()).struct(1, exchange), stream);
+    }
+
+    /** Enqueues a step of a dispatch that waits for tokens. */
+    void waitingStep(String name, LaunchShape shape, MemorySegment exchange) {
+        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), EXCHANGE,
+                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
+        launch(name, shape, arguments.struct(1, exchange), 2);
+    }
+
     /** The device communicator comes first, the patience and the outcome last. */
     private void launch(String name, LaunchShape shape, KernelParameters arguments, int patienceAt) {
         CudaKernel kernel = module.kernel(name);
@@ -120,10 +141,11 @@ final class GinKernels implements AutoCloseable {
     void throwIfLate() {
         long what = word(0);
         if (what != 0) {
-            throw new MillraceException("a kernel of rank " + communicator.rank() + " waited "
-                    + patienceNanos / 1_000_000_000 + " s for " + (what == 1 ? "what others put" : "others to meet it")
-                    + ": signal " + (what - 1) + " of context " + word(3) + " is " + word(2) + " and not yet " + word(1)
-                    + "; see whether another rank failed, and what NCCL_DEBUG=INFO says");
+            throw new MillraceException(
+                    "a kernel of rank " + communicator.rank() + " waited " + patienceNanos / 1_000_000_000 + " s for "
+                            + (what == BARRIER ? "others to meet it" : "what others put") + ": signal " + (what - 1)
+                            + " of context " + word(3) + " is " + word(2) + " and not yet " + word(1)
+                            + "; see whether another rank failed, and what NCCL_DEBUG=INFO says");
         }
     }
 

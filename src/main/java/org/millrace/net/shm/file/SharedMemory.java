@@ -13,11 +13,16 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.SecureRandom;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
 
 /**
- * Memory that processes of one user share, in a file that only these ever open: it has a random name and mode 0600, and
- * is deleted as soon as the second of two processes, or the last of several, has mapped it. A file whose maker was
- * killed before that is deleted by the next listener that opens in its directory.
+ * Memory that processes of one user share. Where the kernel has it and all of them can reach it, nobody can make it
+ * shorter ({@link SealedFile}). Elsewhere it is in a file that only these processes ever open: it has a random name and
+ * mode 0600, and is deleted as soon as the second of two processes, or the last of several, has mapped it. A file whose
+ * maker was killed before that is deleted by the next listener that opens in its directory.
  */
 public final class SharedMemory implements AutoCloseable {
 
@@ -25,11 +30,14 @@ public final class SharedMemory implements AutoCloseable {
     public static final int KEY_WORDS = 4;
 
     private final Path file;
+    /** What others open; null where a file is in a directory, or where another process made it. */
+    private final @Nullable SealedFile sealed;
     private final Arena arena;
     private final MemorySegment segment;
 
-    private SharedMemory(Path file, FileChannel channel, long bytes) throws IOException {
+    private SharedMemory(Path file, @Nullable SealedFile sealed, FileChannel channel, long bytes) throws IOException {
         this.file = file;
+        this.sealed = sealed;
         arena = Arena.ofShared();
         try {
             segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
@@ -54,11 +62,39 @@ public final class SharedMemory implements AutoCloseable {
     public static SharedMemory create(Path directory, long bytes) {
         Path file = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.MEMORY).toString());
         try (FileChannel channel = PrivateFile.create(file, bytes)) {
-            return new SharedMemory(file, channel, bytes);
+            return new SharedMemory(file, null, channel, bytes);
         } catch (IOException e) {
             PrivateFile.delete(file);
-            throw PrivateFile.noRoom("shared memory", bytes, file, "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE",
-                    e);
+            throw ShmUnavailableException.noRoom("shared memory", bytes, file,
+                    "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
+        }
+    }
+
+    /**
+     * A number that processes have in common which can share memory that nobody can make shorter; 0 where there is none
+     * of that kind.
+     */
+    public static long sealedDomain() {
+        return SealedFile.domain();
+    }
+
+    /**
+     * Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}.
+     *
+     * @throws ShmUnavailableException if there is not so much
+     */
+    public static SharedMemory createSealed(long bytes) {
+        try {
+            SealedFile sealed = SealedFile.create(bytes, SealedFile.ALL);
+            try (FileChannel channel = sealed.channel()) {
+                return new SharedMemory(Path.of(sealed.name().toString()), sealed, channel, bytes);
+            } catch (IOException e) {
+                sealed.close();
+                throw e;
+            }
+        } catch (IOException e) {
+            throw new ShmUnavailableException("cannot make shared memory of " + bytes + " bytes: " + e.getMessage()
+                    + "; set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
         }
     }
 
@@ -69,6 +105,9 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
+        if (parsed != null && parsed.isSealed()) {
+            return openSealed(parsed, bytes);
+        }
         if (parsed == null || !parsed.kind().equals(FileName.MEMORY)) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
         }
@@ -77,13 +116,25 @@ public final class SharedMemory implements AutoCloseable {
         return memory;
     }
 
+    private static SharedMemory openSealed(FileName name, long bytes) {
+        try (FileChannel channel = SealedFile.open(name)) {
+            if (channel.size() != bytes) {
+                throw new IOException("it has " + channel.size() + " bytes instead of " + bytes);
+            }
+            return new SharedMemory(Path.of(name.toString()), null, channel, bytes);
+        } catch (IOException e) {
+            throw new ShmUnavailableException("cannot open the memory that " + name.owner() + " shares: "
+                    + e.getMessage() + "; NCCL_SHM_DISABLE=1 does without", e);
+        }
+    }
+
     private static SharedMemory map(Path file, long bytes) {
         try (FileChannel channel = PrivateFile.open(file)) {
             if (channel.size() != bytes || !PrivateFile.isOurs(file)) {
                 throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
                         + " bytes instead of " + bytes + ", or is another user's");
             }
-            return new SharedMemory(file, channel, bytes);
+            return new SharedMemory(file, null, channel, bytes);
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e
                     + "; do both processes see the same directory?", e);
@@ -97,7 +148,7 @@ public final class SharedMemory implements AutoCloseable {
      * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
-        return open(directory, nameOf(key), bytes);
+        return open(directory, nameOf(key).toString(), bytes);
     }
 
     /**
@@ -108,16 +159,26 @@ public final class SharedMemory implements AutoCloseable {
      * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
-        return map(directory.resolve(nameOf(key)), bytes);
+        FileName name = nameOf(key);
+        return name.isSealed() ? openSealed(name, bytes) : map(directory.resolve(name.toString()), bytes);
     }
 
-    private static String nameOf(long[] key) {
-        return new FileName(key[0], new ProcessIdentity(key[1], key[2], key[3]), FileName.MEMORY).toString();
+    /** The number of the descriptor, plus one, lies in the upper half of the process's; 0 where there is a file. */
+    private static FileName nameOf(long[] key) {
+        int descriptor = (int) (key[1] >> Integer.SIZE) - 1;
+        ProcessIdentity owner = new ProcessIdentity(key[1] & 0xFFFF_FFFFL, key[2], key[3]);
+        return descriptor < 0 ? new FileName(key[0], owner, FileName.MEMORY)
+                : FileName.sealed(key[0], owner, descriptor);
     }
 
     /** All processes that need the memory have mapped it. May be called twice. */
     public void deleteFile() {
-        PrivateFile.delete(file);
+        FileName name = FileName.parse(name());
+        if (sealed != null) {
+            sealed.close();
+        } else if (name == null || !name.isSealed()) {
+            PrivateFile.delete(file);
+        }
     }
 
     /**
@@ -188,7 +249,9 @@ public final class SharedMemory implements AutoCloseable {
     /** The {@link #name} in {@value #KEY_WORDS} numbers, for a caller that can tell the other process no text. */
     public long[] key() {
         FileName name = FileName.parse(name());
-        return new long[] {name.id(), name.owner().pid(), name.owner().startTicks(), name.owner().namespace()};
+        long descriptor = name.isSealed() ? name.descriptor() + 1L : 0;
+        return new long[] {name.id(), name.owner().pid() | descriptor << Integer.SIZE, name.owner().startTicks(),
+                name.owner().namespace()};
     }
 
     /** A segment of the global scope, not to be touched after {@link #close}. */
@@ -201,7 +264,7 @@ public final class SharedMemory implements AutoCloseable {
     public synchronized void close() {
         if (arena.scope().isAlive()) {
             arena.close();
-            PrivateFile.delete(file);
+            deleteFile();
         }
     }
 }

@@ -1,5 +1,9 @@
 package org.millrace.net.shm.file;
 
+import java.io.IOException;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import org.millrace.net.ConnectionException;
 
 /** Two processes cannot share memory, or there is not enough of it: another network may serve them. */
@@ -14,5 +18,22 @@ public class ShmUnavailableException extends ConnectionException {
     /** The message says what is missing, where, and what to do. */
     public ShmUnavailableException(String message, Throwable cause) {
         super(message, cause);
+    }
+
+    /** Says that a file could not be made, and what helps. */
+    public static ShmUnavailableException noRoom(String what, long bytes, Path file, String orElse, IOException e) {
+        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent()
+                + " (" + room(file.getParent()) + "): " + e.getMessage()
+                + "; every connection needs one while it lives. Give the directory more room "
+                + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse, e);
+    }
+
+    private static String room(Path directory) {
+        try {
+            FileStore store = Files.getFileStore(directory);
+            return store.getUsableSpace() + " bytes are free of " + store.getTotalSpace();
+        } catch (IOException e) {
+            return "its free space is unknown: " + e.getMessage();
+        }
     }
 }

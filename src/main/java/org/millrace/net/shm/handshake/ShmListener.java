@@ -14,16 +14,16 @@ import java.util.List;
 import java.util.Objects;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.StaleFiles;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.file.FileName;
-import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.file.StaleFiles;
 import org.millrace.net.shm.ring.ShmOptions;
 
 /** Accepts clients of this user on a Unix-domain socket. */

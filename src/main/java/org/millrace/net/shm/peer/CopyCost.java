@@ -3,7 +3,7 @@ package org.millrace.net.shm.peer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Arrays;
-import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * What of a core's time it costs on this machine to move memory between processes, measured with this process's own.

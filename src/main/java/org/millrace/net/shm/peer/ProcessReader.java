@@ -3,7 +3,7 @@ package org.millrace.net.shm.peer;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first: a number

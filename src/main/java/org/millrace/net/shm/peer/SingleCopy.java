@@ -11,7 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * Whether large payloads are copied once: the receiving process reads them where they lie in the sending process's

@@ -34,6 +34,7 @@ final class DeviceFrames {
     private final long[] ends = new long[LIMIT];
     private long begun;
     private long done;
+    private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
@@ -90,6 +91,10 @@ final class DeviceFrames {
     /** Gives those that were copied back to the sender; returns how many. */
     int removeCopied() {
         int copied = 0;
+        if (submitted != begun) { // those of other connections that were begun in the last pass go with it
+            submitted = begun;
+            Objects.requireNonNull(copies).submit(numbers[(int) ((begun - 1) % LIMIT)]);
+        }
         while (done != begun && Objects.requireNonNull(copies).isDone(numbers[(int) (done % LIMIT)])) {
             consumer.release(ends[(int) (done++ % LIMIT)]);
             copied++;
@@ -102,7 +107,7 @@ final class DeviceFrames {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment copy = arena.allocate(bytes);
             consumer.readMoved(copy, 0, 0, bytes);
-            long number = to.copies().copy(to.address() + offset, copy.address(), bytes);
+            long number = to.copies().copyAlone(to.address() + offset, copy.address(), bytes);
             if (!Waiting.until(() -> to.copies().isDone(number), PATIENCE)) {
                 throw new ConnectionException(consumer.connection + ": the device does not copy " + bytes
                         + " bytes from the host within " + PATIENCE.toSeconds() + " s");

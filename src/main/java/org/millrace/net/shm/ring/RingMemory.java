@@ -14,8 +14,8 @@ import java.nio.file.Path;
 import net.openhft.chronicle.bytes.PointerBytesStore;
 import net.openhft.chronicle.core.Memory;
 import net.openhft.chronicle.core.OS;
+import org.millrace.file.PrivateFile;
 import org.millrace.net.connection.ConnectionState;
-import org.millrace.net.shm.file.PrivateFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
 
 /** The mapped bytes of a ring, and the accesses that rings need, named by their ordering. */
@@ -101,7 +101,7 @@ public abstract sealed class RingMemory {
             throw e;
         } catch (IOException e) {
             PrivateFile.delete(file);
-            throw PrivateFile.noRoom("a ring", bytes, file, "take TCP instead (MILLRACE_NET=socket)", e);
+            throw ShmUnavailableException.noRoom("a ring", bytes, file, "take TCP instead (MILLRACE_NET=socket)", e);
         }
     }
 

@@ -6,10 +6,10 @@ import java.nio.channels.SocketChannel;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.peer.SingleCopy;
 
 /**

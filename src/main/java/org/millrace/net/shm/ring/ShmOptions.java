@@ -2,11 +2,11 @@ package org.millrace.net.shm.ring;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
+import org.millrace.file.SharedDirectory;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.net.shm.peer.SingleCopy;
@@ -31,7 +31,6 @@ import org.millrace.net.shm.peer.SingleCopy;
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
         Duration handshakeDeadline, RingAccess access, SingleCopy singleCopy) {
 
-    private static final Path DEFAULT_DIRECTORY = Path.of("/dev/shm");
     private static final int MIN_RING_BYTES = 16 << 10;
     private static final int MAX_RING_BYTES = 1 << 30;
     private static final int MIN_PIECES_PER_RING = 4;
@@ -73,14 +72,13 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     }
 
     private static Path defaultDirectory() {
-        if (Files.isDirectory(DEFAULT_DIRECTORY) && Files.isWritable(DEFAULT_DIRECTORY)) {
-            return DEFAULT_DIRECTORY;
+        Path usual = SharedDirectory.usual();
+        if (!usual.equals(SharedDirectory.MEMORY)) {
+            LogManager.getLogger(ShmOptions.class)
+                    .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
+                            + "as it may lie on a disk", SharedDirectory.MEMORY, usual);
         }
-        Path temporary = Path.of(System.getProperty("java.io.tmpdir"));
-        LogManager.getLogger(ShmOptions.class)
-                .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
-                        + "as it may lie on a disk", DEFAULT_DIRECTORY, temporary);
-        return temporary;
+        return usual;
     }
 
     public ShmOptions withDirectory(Path shared) {

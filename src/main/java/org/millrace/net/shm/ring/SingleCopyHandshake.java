@@ -1,7 +1,7 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.shm.peer.PeerMemory;
 import org.millrace.net.shm.peer.SingleCopyException;
 

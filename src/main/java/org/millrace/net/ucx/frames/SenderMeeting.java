@@ -2,11 +2,11 @@ package org.millrace.net.ucx.frames;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.file.SharedMemory;
 
 /** How a sender says where its worker is, and hears where the receiver's is. With the worker's turn, all of it. */

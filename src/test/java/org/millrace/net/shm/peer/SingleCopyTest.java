@@ -14,7 +14,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
-import org.millrace.net.shm.file.ProcessIdentity;
+import org.millrace.file.ProcessIdentity;
 
 /** Who reads whose memory, and what stands in the way. */
 class SingleCopyTest {

@@ -9,9 +9,9 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.UnaryOperator;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.file.ProcessIdentity;
 import org.millrace.net.shm.peer.PeerMemory;
 import org.millrace.net.shm.peer.SingleCopy;
 

@@ -1,0 +1,60 @@
+package com.example.millrace;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.millrace.Communicator;
+import org.millrace.CommunicatorProvider;
+import org.millrace.DataType;
+import org.millrace.Device;
+import org.millrace.Event;
+import org.millrace.Millrace;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/**
+ * A program for GPUs: data is copied to the device on one stream and reduced on another, which waits for the copy's
+ * event; nothing waits on the host but for the result. It says which providers there are, and takes
+ * {@code MILLRACE_DEVICE}: on GPUs through libnccl where those are usable, else on the emulated device. One rank for
+ * each GPU; on one GPU give 1.
+ */
+public final class OnDevice {
+
+    private static final int COUNT = 1 << 16;
+
+    public static void main(String[] args) throws Exception {
+        List<String> broken = new ArrayList<>();
+        for (CommunicatorProvider provider : Millrace.providers(broken)) {
+            System.out.println(provider.device() + ": "
+                    + provider.whyUnusable(Map.of()).map(why -> "not usable").orElse("usable"));
+        }
+        Ranks.run(args.length == 0 ? 2 : Integer.parseInt(args[0]), OnDevice::rank);
+    }
+
+    private static void rank(String rendezvous, int rank, int size) {
+        try (Communicator communicator = Millrace.join(rendezvous, rank, size);
+                Stream copies = communicator.device().newStream();
+                Stream reductions = communicator.device().newStream();
+                Arena arena = Arena.ofShared()) {
+            Device device = communicator.device();
+            MemorySegment host = arena.allocate(ValueLayout.JAVA_DOUBLE, COUNT);
+            for (int i = 0; i < COUNT; i++) {
+                host.setAtIndex(ValueLayout.JAVA_DOUBLE, i, rank * COUNT + i);
+            }
+            MemorySegment data = device.allocate(host.byteSize(), arena);
+            device.copyToDevice(host, data, copies);
+            Event copied = device.newEvent();
+            copies.record(copied);
+            reductions.waitFor(copied);
+            communicator.allReduce(data, data, COUNT, DataType.FLOAT64, ReduceOp.MAX, reductions);
+            device.copyToHost(data, host, reductions);
+            reductions.synchronize(Duration.ofSeconds(30));
+            System.out.println("rank " + rank + " on " + device.name() + ": the largest is "
+                    + host.getAtIndex(ValueLayout.JAVA_DOUBLE, COUNT - 1));
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/**
+ * Programs to begin with, each a page long, which the tests run:
+ * <ul>
+ * <li>{@link com.example.millrace.AllReduce}: two processes add their numbers
+ * <li>{@link com.example.millrace.GroupsAndPlans}: operations that belong together, and operations that come again
+ * <li>{@link com.example.millrace.OnDevice}: device memory and copies, as a GPU wants them
+ * <li>{@link com.example.millrace.OtherTransport}: a transport from another jar
+ * <li>{@link com.example.millrace.GinPing}: puts and signals that kernels start
+ * </ul>
+ */
+package com.example.millrace;

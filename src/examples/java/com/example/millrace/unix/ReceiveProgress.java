@@ -1,0 +1,48 @@
+package com.example.millrace.unix;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.Queue;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.Steps;
+import org.millrace.transport.EndRequest;
+
+/** What comes from the socket goes into slots that the device has emptied, and the device is told. */
+final class ReceiveProgress extends Progress {
+
+    private boolean begun;
+
+    ReceiveProgress(EndRequest request, ConnectionInfo memory, SocketChannel socket, Queue<ProxyOp> operations) {
+        super(request, memory, socket, operations);
+    }
+
+    @Override
+    boolean moveSlice(long first, long end) throws IOException {
+        if (!begun) {
+            // headAcquire pairs with the device's release: it has read the slots
+            if (!Steps.reached(memory.sendMem().headAcquire() + ConnectionLayout.SLOTS, end) || !filled(size)) {
+                return false;
+            }
+            aim(first, size.flip().getLong());
+            begun = true;
+        }
+        if (!filled(data)) {
+            return false;
+        }
+        begun = false;
+        size.clear();
+        memory.recvMem().tailRelease(end); // the device sees the data
+        return true;
+    }
+
+    private boolean filled(ByteBuffer buffer) throws IOException {
+        if (buffer.hasRemaining() && socket.read(buffer) < 0) {
+            throw new EOFException("the peer has closed its end");
+        }
+        return !buffer.hasRemaining();
+    }
+}

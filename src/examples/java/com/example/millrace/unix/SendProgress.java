@@ -1,0 +1,47 @@
+package com.example.millrace.unix;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.Queue;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.RecvMem;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.Steps;
+import org.millrace.transport.EndRequest;
+
+/** What the device posted goes to the socket, and its slots go back to the device. */
+final class SendProgress extends Progress {
+
+    private final ByteBuffer[] slice;
+    private boolean begun;
+
+    SendProgress(EndRequest request, ConnectionInfo memory, SocketChannel socket, Queue<ProxyOp> operations) {
+        super(request, memory, socket, operations);
+        slice = new ByteBuffer[] {size, data};
+    }
+
+    @Override
+    boolean moveSlice(long first, long end) throws IOException {
+        RecvMem posted = memory.recvMem();
+        if (!begun) {
+            // pairs with the device's release: its data and its size are there
+            if (!Steps.reached(posted.tailAcquire(), end)) {
+                return false;
+            }
+            long bytes = posted.sizePlain(ConnectionLayout.slot(first));
+            aim(first, bytes);
+            size.clear().putLong(bytes).flip();
+            begun = true;
+        }
+        socket.write(slice);
+        if (size.hasRemaining() || data.hasRemaining()) {
+            return false;
+        }
+        begun = false;
+        posted.sizePlain(ConnectionLayout.slot(first), RecvMem.EMPTY);
+        memory.sendMem().headRelease(end); // the device may write the slots again
+        return true;
+    }
+}

@@ -1,0 +1,82 @@
+/* Events of messages for whatever profiler NCCL has, as NCCL's own Socket network makes them: of those that its proxy
+ * sends and receives through us. It has none of connections that are taken over, as NCCL makes such an event only below
+ * one of its proxy's own.
+ *
+ * A request with an event is a number here, with the highest bit set, that Java's requests do not have:
+ *
+ *   63 62                      12 11            0
+ *  +--+--------------------------+---------------+
+ *  | 1| how often it was taken   | place         |
+ *  +--+--------------------------+---------------+
+ */
+#include "net_events.h"
+
+#define PLACE_BITS 12
+#define REQUESTS (1 << PLACE_BITS)
+#define TAG (1ULL << 63)
+
+static ncclProfilerCallback_t callback;
+
+/* used is set by whoever posts and cleared by whoever tests. */
+static struct place {
+  int used;
+  uint64_t taken;
+  void *request;
+  void *event;
+} requests[REQUESTS];
+static unsigned next;
+
+void netEventsUse(ncclProfilerCallback_t function) {
+  if (function)
+    __atomic_store_n(&callback, function, __ATOMIC_RELEASE);
+}
+
+/* The place of a request of ours; null if it is Java's own, or is done. */
+static struct place *place_of(void *request) {
+  uint64_t number = (uint64_t)request;
+  struct place *place = &requests[number % REQUESTS];
+  return number & TAG && place->used && (number & ~TAG) >> PLACE_BITS == place->taken ? place : NULL;
+}
+
+/* A free place; null if there is none nearby. */
+static struct place *take(void) {
+  for (int tries = 0; tries < 64; tries++) {
+    struct place *place = &requests[__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) % REQUESTS];
+    if (!__atomic_exchange_n(&place->used, 1, __ATOMIC_ACQUIRE))
+      return place;
+  }
+  return NULL;
+}
+
+void netEventStart(void *parent, int receives, size_t bytes, void **request) {
+  ncclProfilerCallback_t tell = __atomic_load_n(&callback, __ATOMIC_ACQUIRE);
+  if (!tell || !parent || !*request)
+    return;
+  void *event = NULL;
+  ncclProfilerNetSockDescr_v1_t message = {ncclProfileSocket, {-1, receives, bytes}};
+  tell(&event, ncclProfilerNetEventStart, parent, NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER, &message);
+  if (!event)
+    return;
+  struct place *place = take();
+  if (!place) {
+    tell(&event, ncclProfilerNetEventStop, NULL, 0, NULL);
+    return;
+  }
+  place->taken = (place->taken + 1) & ~TAG >> PLACE_BITS;
+  place->request = *request;
+  place->event = event;
+  *request = (void *)(TAG | place->taken << PLACE_BITS | (uint64_t)(place - requests));
+}
+
+void *netEventRequest(void *request) {
+  struct place *place = place_of(request);
+  return place ? place->request : request;
+}
+
+void netEventStop(void *request) {
+  struct place *place = place_of(request);
+  if (!place)
+    return;
+  callback(&place->event, ncclProfilerNetEventStop, NULL, 0, NULL);
+  __atomic_store_n(&place->used, 0, __ATOMIC_RELEASE);
+}

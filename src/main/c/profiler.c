@@ -1,0 +1,182 @@
+/* Keeps what NCCL's profiler events say of operations, in memory that Java gives for each communicator and that other
+ * processes read. A handle is a number, as the record that it means may be another operation's by the time of its end:
+ *
+ *   63          52 51       44 43                        0
+ *  +--------------+-----------+---------------------------+
+ *  | place + 1    | channel+1 | the operation's number    |
+ *  +--------------+-----------+---------------------------+
+ */
+#include "operations.h"
+#include "profiler.h"
+
+#include <string.h>
+#include <time.h>
+
+#define PLACE_SHIFT 52
+#define CHANNEL_SHIFT 44
+#define CHANNEL_MASK 0xff
+#define NUMBER_MASK ((1ULL << CHANNEL_SHIFT) - 1)
+#define PLACES 4095
+#define CHANNELS_KEPT 64
+
+/* The communicators that are open: NCCL's contexts. operations is null where none is. NCCL launches a communicator's
+ * operations on one thread at a time, and tells of kernels on its progress thread. */
+static struct place {
+  millraceOperations *operations;
+  int64_t enqueued;
+  int64_t collectives;
+  int64_t started;
+  int64_t stopped;
+} places[PLACES];
+
+static void *handle_of(const struct place *place, uint64_t channel, uint64_t number) {
+  return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | channel << CHANNEL_SHIFT | (number & NUMBER_MASK));
+}
+
+/* Null if the handle is none of an open communicator. */
+static struct place *place_of(void *handle) {
+  uint64_t place = (uint64_t)handle >> PLACE_SHIFT;
+  return place && __atomic_load_n(&places[place - 1].operations, __ATOMIC_ACQUIRE) ? &places[place - 1] : NULL;
+}
+
+/* The record of an operation; null if it is another one's by now. */
+static millraceOperation *record_of(struct place *place, void *handle) {
+  int64_t number = (int64_t)((uint64_t)handle & NUMBER_MASK);
+  int64_t newest = __atomic_load_n(&place->enqueued, __ATOMIC_ACQUIRE);
+  return newest - number < MILLRACE_OPERATION_RECORDS ? &place->operations->records[number % MILLRACE_OPERATION_RECORDS]
+                                                      : NULL;
+}
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000000000LL + time.tv_nsec;
+}
+
+static const struct {
+  const char *name;
+  int number;
+  int bytes;
+} types[] = {{"ncclInt8", 0, 1},     {"ncclUint8", 1, 1},   {"ncclInt32", 2, 4},    {"ncclUint32", 3, 4},
+             {"ncclInt64", 4, 8},    {"ncclUint64", 5, 8},  {"ncclFloat16", 6, 2},  {"ncclFloat32", 7, 4},
+             {"ncclFloat64", 8, 8},  {"ncclBfloat16", 9, 2}, {"ncclFloat8e4m3", 10, 1}, {"ncclFloat8e5m2", 11, 1}};
+
+static void say_type(millraceOperation *record, const char *type) {
+  record->type = -1;
+  record->bytes = -1;
+  for (size_t i = 0; type && i < sizeof types / sizeof types[0]; i++)
+    if (strcmp(types[i].name, type) == 0) {
+      record->type = types[i].number;
+      record->bytes = record->count * types[i].bytes;
+    }
+}
+
+/* Adds a word to a text, as far as there is room; the bytes behind the text are zero. */
+static void append(char *text, size_t size, const char *word) {
+  size_t used = strlen(text);
+  if (!word || used + 2 >= size)
+    return;
+  if (used)
+    text[used++] = ' ';
+  strncpy(text + used, word, size - 1 - used);
+}
+
+/* Takes a free place for what Java has given; null if there is none. */
+static struct place *take(millraceOperations *operations) {
+  for (int i = 0; i < PLACES; i++) {
+    millraceOperations *none = NULL;
+    if (__atomic_compare_exchange_n(&places[i].operations, &none, operations, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return &places[i];
+  }
+  return NULL;
+}
+
+/* A process without Java, or whose user wants no events, has a null context and no events. In no version may init fail:
+ * NCCL 2.28 and 2.29 go on with what failed. */
+ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank) {
+  millraceCall_t call = millraceInstalled();
+  millraceOperations *operations = NULL;
+  *context = NULL;
+  *mask = 0;
+  if (!call || MILLRACE_CALL(call, profilerInit, (void **)&operations, mask, communicator, nodes, ranks, rank) ||
+      !operations) {
+    *mask = 0;
+    return ncclSuccess;
+  }
+  struct place *place = take(operations);
+  if (place)
+    place->enqueued = place->collectives = place->started = place->stopped = 0;
+  *context = place;
+  return ncclSuccess;
+}
+
+ncclResult_t profilerFinalize(void *context) {
+  struct place *place = context;
+  if (!place)
+    return ncclSuccess;
+  millraceOperations *operations = place->operations;
+  int64_t started = place->started, stopped = place->stopped;
+  __atomic_store_n(&place->operations, NULL, __ATOMIC_RELEASE);
+  MILLRACE_FORWARD(profilerFinalize, operations, started, stopped);
+}
+
+void profilerEnqueued(void *context, void **handle, const struct millraceEnqueued *operation) {
+  struct place *place = context;
+  millraceOperations *operations = place->operations;
+  int64_t number = place->enqueued;
+  millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
+  /* Readers count the oldest record as gone once enqueued says that it is the next to be written. */
+  record->sequence = operation->collective ? place->collectives++ : -1;
+  record->count = (int64_t)operation->count;
+  say_type(record, operation->type);
+  record->channels = operation->channels;
+  record->peer = operation->collective ? -1 : operation->root;
+  record->root = operation->collective ? operation->root : -1;
+  record->enqueued = now();
+  record->started = record->ended = 0;
+  record->channelsStarted = record->channelsEnded = 0;
+  memset(record->name, 0, sizeof record->name);
+  memset(record->how, 0, sizeof record->how);
+  append(record->name, sizeof record->name, operation->function);
+  append(record->how, sizeof record->how, operation->algorithm);
+  append(record->how, sizeof record->how, operation->protocol);
+  __atomic_store_n(&place->enqueued, number + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&operations->enqueued, number + 1, __ATOMIC_RELEASE);
+  __atomic_add_fetch(&place->started, 1, __ATOMIC_RELAXED);
+  *handle = handle_of(place, 0, (uint64_t)number);
+}
+
+void profilerBlockStarted(void *context, void **handle, void *operation, int channel) {
+  struct place *place = context;
+  millraceOperation *record = operation && place_of(operation) == place ? record_of(place, operation) : NULL;
+  if (!record)
+    return;
+  if (!record->started)
+    record->started = now();
+  if (channel < CHANNELS_KEPT)
+    __atomic_store_n(&record->channelsStarted, record->channelsStarted | 1ULL << channel, __ATOMIC_RELEASE);
+  __atomic_add_fetch(&place->started, 1, __ATOMIC_RELAXED);
+  *handle = handle_of(place, (uint64_t)channel + 1, (uint64_t)operation);
+}
+
+ncclResult_t profilerStop(void *handle) {
+  struct place *place = place_of(handle);
+  if (place)
+    __atomic_add_fetch(&place->stopped, 1, __ATOMIC_RELAXED);
+  return ncclSuccess;
+}
+
+/* A block of a kernel has ended. */
+ncclResult_t profilerRecord(void *handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v4_t *arguments) {
+  struct place *place = place_of(handle);
+  uint64_t channel = (uint64_t)handle >> CHANNEL_SHIFT & CHANNEL_MASK;
+  (void)arguments;
+  millraceOperation *record =
+      place && state == ncclProfilerKernelChStop && channel ? record_of(place, handle) : NULL;
+  if (!record)
+    return ncclSuccess;
+  record->ended = now();
+  if (channel <= CHANNELS_KEPT)
+    __atomic_store_n(&record->channelsEnded, record->channelsEnded | 1ULL << (channel - 1), __ATOMIC_RELEASE);
+  return ncclSuccess;
+}

@@ -1,0 +1,103 @@
+package org.millrace.cli.inspect;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.cli.console.GlobalOptions;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace metrics}. */
+@Command(
+        name = "metrics",
+        description = {"Counters of all processes of this user in OpenMetrics' format: once on standard output, or by"
+                + " HTTP for Prometheus, with --listen. Nothing runs inside the job."})
+public final class MetricsCommand implements Callable<Integer> {
+
+    @Spec
+    private CommandSpec spec;
+    @ParentCommand
+    private GlobalOptions parent;
+    @Mixin
+    private Processes processes;
+    @Option(
+            names = "--listen",
+            paramLabel = "ADDRESS:PORT",
+            description = "Answer GET /metrics at this address until Ctrl-C; port 0 takes any that is free. Whoever"
+                    + " reaches the address may read.")
+    private @Nullable String listen;
+
+    /** For picocli. */
+    public MetricsCommand() {}
+
+    @Override
+    public Integer call() throws InterruptedException {
+        if (listen == null) {
+            spec.commandLine().getOut().print(OpenMetrics.of(processes.read(parent.settings())));
+            spec.commandLine().getOut().flush();
+            return ExitCode.OK;
+        }
+        if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {
+            throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
+                    + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
+        }
+        int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
+        spec.commandLine()
+                .getOut()
+                .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + port + "/metrics");
+        spec.commandLine().getOut().flush();
+        new CountDownLatch(1).await();
+        return ExitCode.OK;
+    }
+
+    private InetSocketAddress address(String text) {
+        int colon = text.lastIndexOf(':');
+        try {
+            return new InetSocketAddress(InetAddress.getByName(text.substring(0, Math.max(0, colon))),
+                    Integer.parseInt(text.substring(colon + 1)));
+        } catch (IOException | IllegalArgumentException unusable) {
+            throw new ParameterException(spec.commandLine(), "--listen=" + text
+                    + " is not usable; allowed: an address of this host and a port, as in" + " 127.0.0.1:9400");
+        }
+    }
+
+    /** Apart, so that a runtime without the JDK's server can load the command. */
+    private static final class Server {
+        static final String MODULE = "jdk.httpserver";
+
+        static int start(InetSocketAddress address, Supplier<String> metrics) {
+            try {
+                HttpServer server = HttpServer.create(address, 0);
+                server.createContext("/metrics", exchange -> answer(exchange, metrics));
+                server.start();
+                return server.getAddress().getPort();
+            } catch (IOException e) {
+                throw new MillraceException("cannot listen at " + address + ": " + e.getMessage(), e);
+            }
+        }
+
+        private static void answer(HttpExchange exchange, Supplier<String> metrics) throws IOException {
+            try (exchange) {
+                boolean get = exchange.getRequestMethod().equals("GET");
+                byte[] text = get ? metrics.get().getBytes(StandardCharsets.UTF_8) : new byte[0];
+                exchange.getResponseHeaders().set("Content-Type", OpenMetrics.CONTENT_TYPE);
+                exchange.sendResponseHeaders(get ? 200 : 405, text.length == 0 ? -1 : text.length);
+                exchange.getResponseBody().write(text);
+            }
+        }
+    }
+}

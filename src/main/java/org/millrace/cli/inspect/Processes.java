@@ -1,0 +1,118 @@
+package org.millrace.cli.inspect;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.file.SharedDirectory;
+import org.millrace.trace.reader.TraceReader;
+import org.millrace.trace.reader.TracedLink;
+import org.millrace.trace.reader.TracedProcess;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+import picocli.CommandLine.Spec.Target;
+
+/** Which processes a command looks at, and where their traces are. */
+public final class Processes {
+
+    /** Living processes beat ten times a second while they have anything open. */
+    private static final double SILENT_SECONDS = 2;
+
+    @Spec(Target.MIXEE)
+    private CommandSpec spec;
+
+    @Parameters(paramLabel = "PID", description = "Processes to look at; all of this user's if none is named.")
+    private List<Long> pids = new ArrayList<>();
+
+    @Option(
+            names = "--directory",
+            paramLabel = "DIR",
+            description = "Where the traces are: MILLRACE_TRACE_DIRECTORY of the processes, ${DEFAULT-VALUE} if that"
+                    + " is not set.")
+    private @Nullable Path directory;
+
+    /** For picocli. */
+    public Processes() {}
+
+    /** Reads their traces; those that cannot be read are said on standard error. */
+    public List<TracedProcess> read(Map<String, String> settings) {
+        List<TracedProcess> found = readAll(settings);
+        return pids.isEmpty() ? found
+                : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
+    }
+
+    /** The numbers that were named; empty for all. */
+    List<Long> pids() {
+        return pids;
+    }
+
+    /** Reads all traces, whichever processes were named. */
+    List<TracedProcess> readAll(Map<String, String> settings) {
+        return readAll(directory(settings));
+    }
+
+    /** Reads all traces of a directory. */
+    List<TracedProcess> readAll(Path from) {
+        try {
+            return TraceReader.readAll(from,
+                    (file, problem) -> spec.commandLine().getErr().println("millrace: " + problem.getMessage()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot look for traces in " + from, e);
+        }
+    }
+
+    /** The same, and an error if there is none. */
+    public List<TracedProcess> require(Map<String, String> settings) {
+        List<TracedProcess> found = read(settings);
+        if (found.isEmpty()) {
+            throw new MillraceException(nothing(settings));
+        }
+        return found;
+    }
+
+    /** Says that nothing was found, and what may be the reason. */
+    public String nothing(Map<String, String> settings) {
+        return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids) + " has a trace in "
+                + directory(settings)
+                + ": nothing of Millrace runs there, it was started with MILLRACE_TRACE=off, or with another"
+                + " MILLRACE_TRACE_DIRECTORY (--directory)";
+    }
+
+    private Path directory(Map<String, String> settings) {
+        Path chosen = directory;
+        if (chosen == null) {
+            chosen = Configuration.load(settings).get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual);
+        }
+        if (!Files.isDirectory(chosen)) {
+            throw new MillraceException(chosen + " is no directory");
+        }
+        return chosen;
+    }
+
+    /** Whether a process is there, in a word. */
+    static String state(TracedProcess process) {
+        boolean open = process.connections().stream().anyMatch(one -> one.closed() == 0);
+        double silent = (process.read() - process.heartbeat()) / 1e9;
+        return !process.alive() ? process.failed() ? "failed" : "dead"
+                : process.failed() ? "failing" : open && silent > SILENT_SECONDS ? "stopped" : "running";
+    }
+
+    /** A process's rank: what its communicators say, or its launcher; empty if nobody does. */
+    static String rank(TracedProcess process, List<TracedLink> links) {
+        return links.stream()
+                .filter(link -> link.process() == process && link.rank() >= 0)
+                .map(link -> Integer.toString(link.rank()))
+                .distinct()
+                .reduce((one, other) -> one.length() > 12 ? one : one + "," + other)
+                .orElse(process.rank() >= 0 ? Integer.toString(process.rank()) : "");
+    }
+}

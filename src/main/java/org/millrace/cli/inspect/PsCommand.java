@@ -1,0 +1,93 @@
+package org.millrace.cli.inspect;
+
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.Json;
+import org.millrace.trace.reader.TracedLink;
+import org.millrace.trace.reader.TracedProcess;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace ps}. */
+@Command(
+        name = "ps",
+        description = {"List this user's processes that have Millrace's connections, also those that ended within the"
+                + " last hour with something open, or by a failure."})
+public final class PsCommand implements Callable<Integer> {
+
+    private static final int WIDE = 1000;
+
+    @Spec
+    private CommandSpec spec;
+    @ParentCommand
+    private GlobalOptions parent;
+    @Mixin
+    private Processes processes;
+    @Option(names = "--json", description = "Write JSON.")
+    private boolean json;
+
+    /** For picocli. */
+    public PsCommand() {}
+
+    @Override
+    public Integer call() {
+        List<TracedProcess> found = processes.read(parent.settings());
+        List<TracedLink> links = TracedLink.of(found);
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.print(Json.write(found.stream().map(process -> summary(process, links)).toList()));
+        } else if (found.isEmpty()) {
+            out.println(processes.nothing(parent.settings()));
+        } else {
+            table(found, links).lines(WIDE).forEach(out::println);
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private static Columns table(List<TracedProcess> found, List<TracedLink> links) {
+        Columns table = new Columns("PID", "RANK", "<STATE", "UP", "SEEN", "CONNECTIONS", "AGENTS", "<PROGRAM",
+                "<LAST MESSAGE");
+        for (TracedProcess process : found) {
+            Map<String, Object> row = summary(process, links);
+            List<String> cells = new ArrayList<>();
+            cells.add(Long.toString(process.identity().pid()));
+            cells.add(Processes.rank(process, links));
+            cells.add(Processes.state(process));
+            cells.add(Units.seconds((Double) row.get("up_seconds")));
+            cells.add(Units.seconds((Double) row.get("seen_seconds_ago")));
+            cells.add(String.valueOf(row.get("connections")));
+            cells.add(Integer.toString(process.agents().size()));
+            cells.add(process.program());
+            cells.add(process.messages().isEmpty() ? ""
+                    : process.messages().getLast().text().lines().findFirst().orElse(""));
+            table.add(cells.toArray(String[]::new));
+        }
+        return table;
+    }
+
+    private static Map<String, Object> summary(TracedProcess process, List<TracedLink> links) {
+        Map<String, Object> summary = new LinkedHashMap<>();
+        summary.put("pid", process.identity().pid());
+        summary.put("rank", Processes.rank(process, links));
+        summary.put("state", Processes.state(process));
+        summary.put("host", process.host());
+        summary.put("program", process.program());
+        summary.put("up_seconds", (process.read() - process.epochNanos()) / 1e9);
+        summary.put("seen_seconds_ago", (process.read() - process.heartbeat()) / 1e9);
+        summary.put("connections", links.stream().filter(link -> link.process() == process).count());
+        summary.put("agents", process.agents().size());
+        summary.put("file", process.file().toString());
+        return summary;
+    }
+}

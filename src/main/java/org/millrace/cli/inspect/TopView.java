@@ -1,0 +1,183 @@
+package org.millrace.cli.inspect;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedConnection;
+import org.millrace.trace.reader.TracedLink;
+import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.reader.TracedProcess.TracedAgent;
+
+/** What happened between two looks at processes. */
+final class TopView {
+
+    private final List<TracedProcess> processes;
+    private final List<TracedLink> links;
+    private final Map<String, TracedProcess> processesBefore = new HashMap<>();
+    private final Map<String, TracedConnection> before = new HashMap<>();
+
+    /** @param earlier the same processes some time ago; rates of those that are not there are since their beginning */
+    TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
+        processes = now;
+        links = TracedLink.of(now);
+        for (TracedProcess process : earlier) {
+            processesBefore.put(process.file().toString(), process);
+            process.connections().forEach(connection -> before.put(key(process, connection), connection));
+        }
+    }
+
+    private static String key(TracedProcess process, TracedConnection connection) {
+        return process.file() + "/" + connection.block() + "/" + connection.generation();
+    }
+
+    private double seconds(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        return Math.max(1e-3, (process.read() - (earlier == null ? process.epochNanos() : earlier.read())) / 1e9);
+    }
+
+    private double bytesPerSecond(TracedLink link) {
+        TracedConnection earlier = before.get(key(link.process(), link.connection()));
+        return (link.connection().bytes() - (earlier == null ? 0 : earlier.bytes())) / seconds(link.process());
+    }
+
+    private double stepsPerSecond(TracedLink link) {
+        TracedConnection earlier = before.get(key(link.process(), link.connection()));
+        return (link.connection().done()
+                - (earlier == null ? link.connection().identity().firstStep() : earlier.done()))
+                / seconds(link.process());
+    }
+
+    private double sum(@Nullable TracedProcess of, boolean sends) {
+        return links.stream()
+                .filter(link -> (of == null || link.process() == of) && link.connection().sends() == sends)
+                .mapToDouble(this::bytesPerSecond)
+                .sum();
+    }
+
+    /** Its lines, none longer than a width, and no more than a height; the busiest connections are shown. */
+    List<String> lines(int width, int height) {
+        List<String> lines = new ArrayList<>();
+        lines.add(cut(String.format(Locale.ROOT, "millrace top: %d processes, %d connections, %sB/s out, %sB/s in",
+                processes.size(), links.size(), Units.decimal(sum(null, true)), Units.decimal(sum(null, false))),
+                width));
+        lines.addAll(processTable().lines(width));
+        lines.add("");
+        List<TracedLink> sorted = new ArrayList<>(links);
+        int room = Math.max(1, height - lines.size() - 2);
+        if (sorted.size() > room) {
+            // those that move, then those that have stood still for the shortest time
+            sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
+                    .thenComparingDouble(TracedLink::standsSeconds));
+            sorted = sorted.subList(0, room);
+        }
+        lines.addAll(connectionTable(sorted).lines(width));
+        if (sorted.size() < links.size()) {
+            lines.add(cut("... and " + (links.size() - sorted.size()) + " more", width));
+        }
+        return lines;
+    }
+
+    private static String cut(String line, int width) {
+        return line.length() <= width ? line : line.substring(0, width);
+    }
+
+    private Columns processTable() {
+        Columns table =
+                new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<LAST OPERATION", "<PROGRAM");
+        for (TracedProcess process : processes) {
+            table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
+                    Units.decimal(sum(process, true)), Units.decimal(sum(process, false)), cpu(process), busy(process),
+                    operation(process), process.program());
+        }
+        return table;
+    }
+
+    /** Of one core, all agents together. */
+    private String cpu(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        double nanos = process.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
+        double then = earlier == null ? 0 : earlier.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
+        return process.agents().isEmpty() ? "" : Units.percent((nanos - then) / 1e9, seconds(process));
+    }
+
+    private String busy(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        double passes = process.agents().stream().mapToLong(TracedAgent::passes).sum();
+        double busy = process.agents().stream().mapToLong(TracedAgent::busy).sum();
+        if (earlier != null) {
+            passes -= earlier.agents().stream().mapToLong(TracedAgent::passes).sum();
+            busy -= earlier.agents().stream().mapToLong(TracedAgent::busy).sum();
+        }
+        return Units.percent(busy, passes);
+    }
+
+    private static String operation(TracedProcess process) {
+        return process.communicators()
+                .stream()
+                .filter(one -> !one.last().isEmpty())
+                .map(one -> one.last().getLast())
+                .max(Comparator.comparingLong(Operation::enqueued))
+                .map(TopView::text)
+                .orElse("");
+    }
+
+    /** An operation in words: all_reduce #4933 16M. */
+    static String text(Operation operation) {
+        return operation.name() + (operation.sequence() < 0 ? "" : " #" + operation.sequence())
+                + (operation.bytes() <= 0 ? "" : " " + Units.bytes(operation.bytes()));
+    }
+
+    private Columns connectionTable(List<TracedLink> shown) {
+        Columns table = new Columns("RANK", "<", "PEER", "CH", "<NET", "B/s", "STEPS/s", "<WAITS FOR", "SINCE", "STEP",
+                "<PROTO", "FRAMES", "BYTES", "KERNEL%", "WIRE%", "PEER%", "AGENT", "PID", "<PEER'S PROCESS");
+        for (TracedLink link : shown) {
+            TracedConnection connection = link.connection();
+            double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
+            table.add(number(link.rank()), connection.sends() ? "->" : "<-", number(link.peer()),
+                    number(link.channel()), connection.identity().network(), Units.decimal(bytesPerSecond(link)),
+                    Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
+                    Long.toString(connection.done()),
+                    connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
+                    Units.decimal(connection.frames()), Units.bytes(connection.bytes()),
+                    Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),
+                    Units.percent(connection.peerNanos(), waits), number(connection.agent()),
+                    Long.toString(link.process().identity().pid()), connection.identity().peerText());
+        }
+        return table;
+    }
+
+    private static String number(int number) {
+        return number < 0 ? "?" : Integer.toString(number);
+    }
+
+    /** The same as data. */
+    Map<String, Object> json() {
+        Map<String, Object> all = new LinkedHashMap<>();
+        List<Object> each = new ArrayList<>();
+        for (TracedProcess process : processes) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("pid", process.identity().pid());
+            one.put("rank", Processes.rank(process, links));
+            one.put("state", Processes.state(process));
+            one.put("seconds", seconds(process));
+            one.put("bytes_out_per_second", sum(process, true));
+            one.put("bytes_in_per_second", sum(process, false));
+            one.put("last_operation", operation(process));
+            each.add(one);
+        }
+        all.put("processes", each);
+        all.put("connections", links.stream().map(link -> {
+            Map<String, Object> one = new LinkedHashMap<>(DumpDocument.link(link));
+            one.put("bytes_per_second", bytesPerSecond(link));
+            one.put("steps_per_second", stepsPerSecond(link));
+            return one;
+        }).toList());
+        return all;
+    }
+}

@@ -1,0 +1,101 @@
+package org.millrace.cli.inspect;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.Json;
+import org.millrace.config.DurationType;
+import org.millrace.trace.reader.TraceReader;
+import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.why.Hang;
+import org.millrace.trace.why.Verdict;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace why}. */
+@Command(
+        name = "why",
+        description = {"Say in a sentence why nothing moves: which rank the others wait for, and for what.",
+                "From what this user's processes on this host have written down (MILLRACE_TRACE), while they hang, or"
+                        + " after they have died."})
+public final class WhyCommand implements Callable<Integer> {
+
+    private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private GlobalOptions parent;
+
+    @Mixin
+    private Processes processes;
+
+    @Option(names = "--json", description = "For programs: a list of verdicts.")
+    private boolean json;
+
+    @Option(
+            names = "--after",
+            paramLabel = "TIME",
+            defaultValue = "1s",
+            description = "What moved within this time does not stand still (default: ${DEFAULT-VALUE}).")
+    private String after;
+
+    @Option(
+            names = "--from",
+            paramLabel = "PATH",
+            arity = "1..*",
+            description = "Traces of other hosts: files millrace-*.trace that were copied here, with their names, or"
+                    + " directories of such.")
+    private @Nullable List<Path> from;
+
+    /** For picocli. */
+    public WhyCommand() {}
+
+    @Override
+    public Integer call() throws IOException {
+        Duration quiet = quiet();
+        List<TracedProcess> all = new ArrayList<>(processes.readAll(parent.settings()));
+        for (Path path : from == null ? List.<Path>of() : from) {
+            all.addAll(Files.isDirectory(path) ? processes.readAll(path) : List.of(TraceReader.read(path)));
+        }
+        List<Verdict> verdicts = Hang.verdicts(all, quiet)
+                .stream()
+                .filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids()))
+                .toList();
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
+        } else if (verdicts.isEmpty()) {
+            long alive = all.stream().filter(TracedProcess::alive).count();
+            out.println(all.isEmpty() ? processes.nothing(parent.settings())
+                    : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
+                            + " that have ended.");
+        } else {
+            verdicts.forEach(verdict -> out.println(verdict.sentence() + "."));
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private Duration quiet() {
+        try {
+            return TIMES.parse(after);
+        } catch (IllegalArgumentException wrong) {
+            throw new ParameterException(spec.commandLine(), "--after is a time with its unit, such as 500ms or 10s");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+package org.millrace.cuda.copy;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
+import org.millrace.cuda.BatchCopies;
+import org.millrace.cuda.CudaDriver;
+
+/**
+ * A GPU's copy engine. Copies wait until somebody asks for one of them, or there are many: those that may be made in
+ * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event.
+ * It tells that copies are over, and completes on the engine itself: a store that the stream makes would be another
+ * engine's, and cost some 2 microseconds more.
+ *
+ * <p>
+ * One thread at a time, with the device current. No call allocates, once this was made.
+ */
+final class CopyEngine implements CopyQueue.Engine {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    /** More than can be under way; a power of two. */
+    private static final int EVENTS = 1024;
+    /** What stores may be enqueued without an event. */
+    private static final int UNMARKED_STORES = 64;
+    /** So many copies at once are worth the call for many; to be set higher when it is to be measured without. */
+    private static final int LEAST_IN_BATCH = Integer.getInteger("millrace.copyBatch", 2);
+
+    /** So many copies at once are worth the launch of a kernel. */
+    private static final int LEAST_IN_LAUNCH = Integer.getInteger("millrace.copyLaunch", 6);
+    private static final int MOST_REFUSALS = 3;
+
+    private final CudaDriver driver;
+    private final long context;
+    private @Nullable BatchCopies batches;
+    private int refusals;
+    private boolean ignoresCaptures;
+    private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    private final long stream;
+    private final MemorySegment streamSegment;
+    private final @Nullable CopyLaunch kernel;
+    private final long[] events = new long[EVENTS];
+    /** By event: the last copy before it. */
+    private final long[] covered = new long[EVENTS];
+    private final CopyBatch waiting = new CopyBatch();
+    private long recorded;
+    private long reached;
+    /** The last copy that was asked for, that was submitted, that an event is behind, and that was made. */
+    private long begun;
+    private long submitted;
+    private long marked;
+    private long done;
+    /** A call of the driver's has failed: what was to be copied by then never is. */
+    private @Nullable RuntimeException failure;
+    /** Of {@link CopyCounts}; others than the queue's thread may read what is a moment old. */
+    private long merged;
+    private long calls;
+    private long batched;
+    private long batchCalls;
+
+    /**
+     * An engine with nothing to do.
+     *
+     * @param context a {@code CUcontext}
+     * @param kernel  that makes many copies at once, in the program's context; null if there is none
+     */
+    CopyEngine(CudaDriver driver, long context, @Nullable CopyLaunch kernel) {
+        this.driver = driver;
+        this.context = context;
+        this.kernel = kernel;
+        batches = BatchCopies.find(CopyBatch.MOST);
+        long[] made = new long[1];
+        driver.inContext(context, () -> {
+            made[0] = driver.newStream();
+            for (int i = 0; i < EVENTS; i++) {
+                events[i] = driver.newEvent();
+            }
+        });
+        stream = made[0];
+        streamSegment = MemorySegment.ofAddress(stream);
+    }
+
+    /** The thread that uses the queue stays in the context, until it uses one of another. */
+    private void enter() {
+        if (!ignoresCaptures) {
+            ignoresCaptures = true;
+            driver.ignoreCaptures();
+        }
+        if (driver.currentContext(current) != context) {
+            driver.useContext(context);
+        }
+    }
+
+    @Override
+    public boolean hasRoom() {
+        return begun - done < EVENTS || isDone(begun - EVENTS + 1);
+    }
+
+    @Override
+    public long copy(long to, long from, long bytes, int order) {
+        if (!waiting.add(to, from, bytes, order)) {
+            merged++;
+        }
+        begun++;
+        if (waiting.isFull()) {
+            submit();
+        }
+        return begun;
+    }
+
+    @Override
+    public boolean hasWaiting() {
+        return submitted != begun;
+    }
+
+    @Override
+    public boolean submit() {
+        if (submitted == begun) {
+            return false;
+        }
+        requireWhole();
+        enter();
+        try {
+            int levels = waiting.sort();
+            for (int level = 0; level < levels; level++) {
+                begin(waiting.start(level), waiting.end(level));
+            }
+            submitted = begun;
+            mark();
+            return true;
+        } catch (RuntimeException failed) {
+            failure = failed;
+            throw failed;
+        } finally {
+            waiting.clear();
+        }
+    }
+
+    private void begin(int first, int end) {
+        if (end - first >= LEAST_IN_LAUNCH && kernel != null && launch(kernel, first, end)) {
+            return;
+        }
+        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
+            return;
+        }
+        for (int i = first; i < end; i++) {
+            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), stream);
+            calls++;
+        }
+    }
+
+    /** False if a copy is too long for a kernel. */
+    private boolean launch(CopyLaunch with, int first, int end) {
+        for (int i = first; i < end; i++) {
+            if (waiting.bytes(i) > CopyLaunch.LONGEST) {
+                return false;
+            }
+        }
+        for (int at = first; at < end; at += CopyLaunch.MOST) {
+            int count = Math.min(end - at, CopyLaunch.MOST);
+            for (int i = 0; i < count; i++) {
+                with.set(i, waiting.to(at + i), waiting.from(at + i), waiting.bytes(at + i));
+            }
+            with.launch(count, streamSegment);
+            calls++;
+            batchCalls++;
+            batched += count;
+        }
+        return true;
+    }
+
+    /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
+    private boolean beginAtOnce(BatchCopies with, int first, int end) {
+        for (int i = first; i < end; i++) {
+            with.set(i - first, waiting.to(i), waiting.from(i), waiting.bytes(i));
+        }
+        calls++;
+        if (with.begin(end - first, stream) != 0) {
+            refusals++;
+            batches = refusals < MOST_REFUSALS ? with : null;
+            return false;
+        }
+        batchCalls++;
+        batched += end - first;
+        return true;
+    }
+
+    @Override
+    public long storeLong(long to, long value) {
+        submit();
+        enter();
+        driver.storeLong(stream, to, value);
+        return stored();
+    }
+
+    @Override
+    public long storeInt(long to, int value) {
+        submit();
+        enter();
+        driver.storeInt(stream, to, value);
+        return stored();
+    }
+
+    private long stored() {
+        calls++;
+        submitted = ++begun;
+        if (submitted - marked >= UNMARKED_STORES) {
+            mark();
+        }
+        return begun;
+    }
+
+    private void mark() {
+        recorded++;
+        driver.record(event(recorded), stream);
+        covered[(int) recorded & EVENTS - 1] = submitted;
+        marked = submitted;
+    }
+
+    private long event(long number) {
+        return events[(int) number & EVENTS - 1];
+    }
+
+    @Override
+    public boolean isDone(long number) {
+        if (done - number >= 0) {
+            return true;
+        }
+        requireWhole();
+        if (number - submitted > 0) {
+            submit();
+            return false; // nothing is over the moment that it is begun
+        }
+        enter();
+        if (number - marked > 0) {
+            mark();
+        }
+        while (reached != recorded && done - number < 0 && driver.isDone(event(reached + 1))) {
+            reached++;
+            done = covered[(int) reached & EVENTS - 1];
+        }
+        return done - number >= 0;
+    }
+
+    private void requireWhole() {
+        RuntimeException failed = failure;
+        if (failed != null) {
+            throw new MillraceException("copies were given up: " + failed.getMessage(), failed);
+        }
+    }
+
+    @Override
+    public CopyCounts counts() {
+        return new CopyCounts(begun, merged, calls, batchCalls, batched, recorded);
+    }
+
+    @Override
+    public void settle() {
+        driver.inContext(context, () -> {
+            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        driver.inContext(context, () -> {
+            Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
+            driver.destroyStream(stream);
+            for (long event : events) {
+                driver.destroyEvent(event);
+            }
+        });
+    }
+}

@@ -1,0 +1,91 @@
+package org.millrace.file;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.nio.file.attribute.UserPrincipal;
+import java.util.Set;
+
+/** Making and deleting files that only processes of this user open, and telling whose a file is. */
+public final class PrivateFile {
+
+    /** The user whose process this is. A look-up by name would fail in containers, which run users without one. */
+    public static final UserPrincipal USER = ownerOfATemporaryFile();
+
+    /** Nobody but the user reads or writes. */
+    public static final String PERMISSIONS = "rw-------";
+
+    private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PERMISSIONS));
+    private static final Set<StandardOpenOption> CREATE =
+            Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
+    private static final Set<OpenOption> OPEN =
+            Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    private static final int WRITE_BYTES = 1 << 20;
+
+    private PrivateFile() {}
+
+    private static UserPrincipal ownerOfATemporaryFile() {
+        try {
+            Path file = Files.createTempFile("millrace", null);
+            try {
+                return Files.getOwner(file);
+            } finally {
+                Files.delete(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot make a file in " + System.getProperty("java.io.tmpdir")
+                    + ", by which to know the user: set java.io.tmpdir", e);
+        }
+    }
+
+    /** Whether a file is this user's own. */
+    public static boolean isOurs(Path file) throws IOException {
+        return Files.getOwner(file, LinkOption.NOFOLLOW_LINKS).equals(USER);
+    }
+
+    /** Makes a file that nobody else can open, all of whose bytes are there. */
+    public static FileChannel create(Path file, long bytes) throws IOException {
+        StaleFiles.madeIn(file.getParent());
+        FileChannel channel = FileChannel.open(file, CREATE, PRIVATE);
+        try {
+            fill(channel, bytes);
+            return channel;
+        } catch (IOException e) {
+            channel.close();
+            throw e;
+        }
+    }
+
+    /** Writes zeros: bytes that are only promised would kill the process when it touches them and none are left. */
+    public static void fill(FileChannel channel, long bytes) throws IOException {
+        ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));
+        for (long written = 0; written < bytes;) {
+            zeros.clear().limit((int) Math.min(bytes - written, zeros.capacity()));
+            written += channel.write(zeros);
+        }
+    }
+
+    /** Opens a file that another process made. */
+    public static FileChannel open(Path file) throws IOException {
+        return FileChannel.open(file, OPEN);
+    }
+
+    /** Deletes a file if it is still there. */
+    public static void delete(Path file) {
+        try {
+            Files.deleteIfExists(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException("cannot delete " + file, e);
+        }
+    }
+}

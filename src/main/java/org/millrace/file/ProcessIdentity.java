@@ -1,0 +1,97 @@
+package org.millrace.file;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one
+ * has its number by now.
+ *
+ * @param pid        its number
+ * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where
+ *                   there is no {@code /proc}
+ * @param namespace  in which its number counts: containers on one host have several; 0 where there is no {@code /proc}
+ */
+public record ProcessIdentity(long pid, long startTicks, long namespace) {
+
+    /** This process. */
+    public static final ProcessIdentity CURRENT = current();
+
+    /** What this host calls itself, for messages. */
+    public static final String HOST = hostName();
+
+    private static final Pattern TEXT = Pattern.compile("(\\d{1,18})-(\\d{1,18})-(\\d{1,18})");
+    /** Fields of a stat line behind the name, which ends with the last parenthesis, counted from the state. */
+    private static final int STATE_FIELD = 0;
+    private static final int THREADS_FIELD = 17;
+    private static final int START_FIELD = 19;
+
+    private static ProcessIdentity current() {
+        long pid = ProcessHandle.current().pid();
+        try {
+            String namespace = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
+            return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
+                    Long.parseLong(namespace.replaceAll("\\D", "")));
+        } catch (IOException | RuntimeException noProc) {
+            // Not Linux, or a /proc of another namespace: then numbers alone must do, and only where nothing else is
+            // known either.
+            return new ProcessIdentity(pid, 0, 0);
+        }
+    }
+
+    private static String hostName() {
+        try {
+            return Files.readString(Path.of("/proc/sys/kernel/hostname")).strip();
+        } catch (IOException unknown) {
+            return "this host";
+        }
+    }
+
+    private static String[] stat(long pid) throws IOException {
+        String line = Files.readString(Path.of("/proc/" + pid + "/stat"));
+        return line.substring(line.lastIndexOf(')') + 2).split(" ");
+    }
+
+    /** Whether this process is surely gone: false in any doubt. */
+    public boolean isProvablyDead() {
+        if (namespace != CURRENT.namespace) {
+            return false;
+        }
+        if (namespace == 0) {
+            return ProcessHandle.of(pid).isEmpty();
+        }
+        try {
+            String[] stat = stat(pid);
+            boolean zombie = stat[STATE_FIELD].matches("[ZX]") && Long.parseLong(stat[THREADS_FIELD]) <= 1;
+            return zombie || Long.parseLong(stat[START_FIELD]) != startTicks;
+        } catch (NoSuchFileException none) {
+            return true;
+        } catch (IOException | RuntimeException unclear) {
+            return false;
+        }
+    }
+
+    /** The form in which {@link #parse} reads it. */
+    String text() {
+        return pid + "-" + startTicks + "-" + namespace;
+    }
+
+    /** The process that a text names; null if it names none. */
+    static @Nullable ProcessIdentity parse(String text) {
+        Matcher matcher = TEXT.matcher(text);
+        return matcher.matches()
+                ? new ProcessIdentity(Long.parseLong(matcher.group(1)), Long.parseLong(matcher.group(2)),
+                        Long.parseLong(matcher.group(3)))
+                : null;
+    }
+
+    @Override
+    public String toString() {
+        return "pid " + pid;
+    }
+}

@@ -1,0 +1,227 @@
+package org.millrace.net.shm.file;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
+
+/**
+ * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck
+ * by a SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of the
+ * one that made it, {@code /proc/PID/fd/N}, as long as that is open, and believes nothing: not the process, as a number
+ * may be another's by now, and not the seals.
+ */
+final class SealedFile implements AutoCloseable {
+
+    /** Seals of {@code <linux/fcntl.h>}: no others may be added, and the file gets neither shorter nor longer. */
+    static final int SEAL_SEALS = 1;
+    static final int SEAL_SHRINK = 2;
+    static final int SEAL_GROW = 4;
+    static final int ALL = SEAL_SEALS | SEAL_SHRINK | SEAL_GROW;
+
+    private static final Logger LOG = LogManager.getLogger(SealedFile.class);
+    private static final long CLOSE_ON_EXEC = 1;
+    private static final long ALLOW_SEALING = 2;
+    private static final long NOT_EXECUTABLE = 8;
+    private static final long ADD_SEALS = 1033;
+    private static final long GET_SEALS = 1034;
+    private static final long FROM_HERE = -100;
+    private static final long READ_WRITE_CLOEXEC = 2 | 0x80000;
+    private static final int EINVAL = 22;
+
+    private final int descriptor;
+    private final FileName name;
+    private boolean closed;
+
+    private SealedFile(int descriptor, FileName name) {
+        this.descriptor = descriptor;
+        this.name = name;
+    }
+
+    /**
+     * A number that processes have in common which can open each other's sealed files; 0 where there are none. Then a
+     * file in a directory serves instead.
+     */
+    static long domain() {
+        return Domain.NUMBER;
+    }
+
+    /** Makes zeros, all of which are there. */
+    static SealedFile create(long bytes, int seals) throws IOException {
+        long id = new SecureRandom().nextLong();
+        int descriptor = Call.open(id);
+        SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
+        try (FileChannel channel = file.channel()) {
+            PrivateFile.fill(channel, bytes);
+            Call.check("fcntl(F_ADD_SEALS)", Call.of(Call.FCNTL, descriptor, ADD_SEALS, seals));
+            return file;
+        } catch (IOException e) {
+            file.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Opens another process's.
+     *
+     * @throws IOException if it is not there, or is not what its name says
+     */
+    static FileChannel open(FileName name) throws IOException {
+        if (name.owner().namespace() != ProcessIdentity.CURRENT.namespace() || domain() == 0) {
+            throw new IOException("its process is of another PID namespace");
+        }
+        Path there = Path.of("/proc/" + name.owner().pid() + "/fd/" + name.descriptor());
+        int descriptor = Call.open(there);
+        try (SealedFile file = new SealedFile(descriptor, name)) {
+            String linked = Files.readSymbolicLink(file.path()).toString();
+            if (!linked.equals("/memfd:" + label(name.id()) + " (deleted)")) {
+                throw new IOException(there + " is " + linked + ", and not " + label(name.id())
+                        + ": the process that made it has ended");
+            }
+            long seals = Call.of(Call.FCNTL, descriptor, GET_SEALS, 0);
+            if (seals < 0 || (seals & ALL) != ALL) {
+                throw new IOException(there + " is not sealed: who made it could make it shorter");
+            }
+            return file.channel();
+        }
+    }
+
+    private static String label(long id) {
+        return "millrace-" + Long.toHexString(id);
+    }
+
+    FileName name() {
+        return name;
+    }
+
+    private Path path() {
+        return Path.of("/proc/self/fd/" + descriptor);
+    }
+
+    /** Another descriptor of the same file. */
+    FileChannel channel() throws IOException {
+        return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+    }
+
+    /** No other process can open it any more; who has it mapped keeps it. May be called twice. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            Call.of(Call.CLOSE, descriptor, 0, 0);
+        }
+    }
+
+    /** Tried once, and linked only where it is needed: that takes time while a process starts. */
+    private static final class Domain {
+
+        static final long NUMBER = tried();
+
+        private static long tried() {
+            long processes = ProcessIdentity.CURRENT.namespace();
+            if (processes == 0 || !Call.isKnown()) {
+                return 0;
+            }
+            try (SealedFile file = create(1, ALL)) {
+                String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
+                Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
+                FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
+                return processes << Integer.SIZE ^ Long.parseLong(users);
+            } catch (IOException | RuntimeException e) {
+                LOG.debug("no sealed memory here: files serve instead", e);
+                return 0;
+            }
+        }
+    }
+
+    /** Calls of the kernel by their numbers: one link for all of them. */
+    private static final class Call {
+
+        /** {@code memfd_create}, {@code openat}, {@code fcntl}, {@code close}; none elsewhere. */
+        private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
+            case "amd64", "x86_64" -> new long[] {319, 257, 72, 3};
+            case "aarch64" -> new long[] {279, 56, 25, 57};
+            default -> null;
+        };
+        static final int MEMFD_CREATE = 0;
+        static final int OPENAT = 1;
+        static final int FCNTL = 2;
+        static final int CLOSE = 3;
+
+        private static final StructLayout ERROR = Linker.Option.captureStateLayout();
+        private static final long ERRNO = ERROR.byteOffset(StructLayout.PathElement.groupElement("errno"));
+        private static final @Nullable MethodHandle SYSCALL = link();
+
+        @SuppressWarnings("restricted") // the C library
+        private static @Nullable MethodHandle link() {
+            if (NUMBERS == null || !System.getProperty("os.name").equals("Linux")) {
+                return null;
+            }
+            FunctionDescriptor descriptor = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+            Linker linker = Linker.nativeLinker();
+            return linker.defaultLookup()
+                    .find("syscall")
+                    .map(address -> linker.downcallHandle(address, descriptor, Linker.Option.firstVariadicArg(1),
+                            Linker.Option.captureCallState("errno")))
+                    .orElse(null);
+        }
+
+        static boolean isKnown() {
+            return SYSCALL != null;
+        }
+
+        /** The result, or the error number, negated. */
+        static long of(int call, long first, long second, long third) {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment error = arena.allocate(ERROR);
+                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third);
+                return result < 0 ? -error.get(ValueLayout.JAVA_INT, ERRNO) : result;
+            } catch (Throwable e) {
+                throw new IllegalStateException("cannot make a system call", e);
+            }
+        }
+
+        static long check(String what, long result) throws IOException {
+            if (result < 0) {
+                throw new IOException(what + " fails with error " + -result);
+            }
+            return result;
+        }
+
+        /** A new one. Kernels before 6.3 know no flag that it is not executable, and newer ones may insist on it. */
+        static int open(long id) throws IOException {
+            if (!isKnown()) {
+                throw new IOException("memfd_create is not known here");
+            }
+            try (Arena arena = Arena.ofConfined()) {
+                long name = arena.allocateFrom(label(id)).address();
+                long flags = CLOSE_ON_EXEC | ALLOW_SEALING;
+                long made = of(MEMFD_CREATE, name, flags | NOT_EXECUTABLE, 0);
+                return (int) check("memfd_create", made == -EINVAL ? of(MEMFD_CREATE, name, flags, 0) : made);
+            }
+        }
+
+        static int open(Path file) throws IOException {
+            try (Arena arena = Arena.ofConfined()) {
+                return (int) check("opening " + file,
+                        of(OPENAT, FROM_HERE, arena.allocateFrom(file.toString()).address(), READ_WRITE_CLOEXEC));
+            }
+        }
+    }
+}

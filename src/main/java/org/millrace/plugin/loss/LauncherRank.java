@@ -1,0 +1,49 @@
+package org.millrace.plugin.loss;
+
+import java.util.List;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What the launcher says about a process, in the environment. */
+public final class LauncherRank {
+
+    private static final List<String> RANKS =
+            List.of("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID");
+    private static final List<String> SIZES =
+            List.of("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS");
+
+    private LauncherRank() {}
+
+    /** Its rank in words; null if nobody says one. */
+    static @Nullable String text(UnaryOperator<@Nullable String> environment) {
+        return first(RANKS, environment);
+    }
+
+    /** Its rank; -1 if nobody says one. */
+    public static int rank(UnaryOperator<@Nullable String> environment) {
+        return number(first(RANKS, environment));
+    }
+
+    /** How many there are; -1 if nobody says. */
+    public static int size(UnaryOperator<@Nullable String> environment) {
+        return number(first(SIZES, environment));
+    }
+
+    private static @Nullable String first(List<String> names, UnaryOperator<@Nullable String> environment) {
+        for (String name : names) {
+            String value = environment.apply(name);
+            if (value != null && !value.isEmpty()) {
+                return value;
+            }
+        }
+        return null;
+    }
+
+    private static int number(@Nullable String text) {
+        try {
+            return text == null ? -1 : Integer.parseInt(text);
+        } catch (NumberFormatException none) {
+            return -1;
+        }
+    }
+}

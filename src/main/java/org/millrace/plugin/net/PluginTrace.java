@@ -1,0 +1,59 @@
+package org.millrace.plugin.net;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SharedDirectory;
+import org.millrace.plugin.loss.LauncherRank;
+import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.why.StallWatch;
+
+/** What the plugin writes down of its process besides connections. */
+final class PluginTrace {
+
+    private PluginTrace() {}
+
+    /** Opens this process's trace, if the settings want one. */
+    static void open(int tableVersion) {
+        EnvironmentSettings settings = new EnvironmentSettings(NativeEnvironment::get);
+        boolean first = ProcessTrace.current() == null;
+        ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
+                ProcessTrace.Detail.valueOf(settings.get(Settings.TRACE).name()));
+        ProcessTrace trace = ProcessTrace.current();
+        if (trace != null) {
+            trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
+                    LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
+            trace.settings(set());
+            if (first) {
+                StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
+            }
+        }
+    }
+
+    /** On standard error, whatever {@code NCCL_DEBUG} says: as losses are told. */
+    private static void tell(String sentence) {
+        int rank = LauncherRank.rank(NativeEnvironment::get);
+        System.err.println("millrace: " + (rank < 0 ? "" : "rank " + rank + ", ") + "pid "
+                + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": nothing moves. " + sentence);
+    }
+
+    private static Map<String, String> set() {
+        Map<String, String> set = new LinkedHashMap<>();
+        Stream.concat(Settings.all().stream(), PluginSettings.all().stream())
+                .filter(setting -> !setting.secret())
+                .map(Setting::name)
+                .forEach(name -> {
+                    String value = NativeEnvironment.get(name);
+                    if (value != null && !value.isEmpty()) {
+                        set.put(name, value);
+                    }
+                });
+        return set;
+    }
+}

@@ -1,0 +1,61 @@
+package org.millrace.plugin.profile;
+
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
+import org.millrace.config.PluginSettings.Events;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.trace.CommunicatorTrace;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * The operations of NCCL's profiler tables that are Java's: a communicator begins, and ends. What happens between the
+ * shim writes down, in the communicator's block of this process's trace.
+ */
+public final class ProfilerPlugin {
+
+    private static final int OPERATIONS = plugin_h.ncclProfileColl() | plugin_h.ncclProfileP2p();
+    private static final int KERNELS = plugin_h.ncclProfileKernelCh();
+
+    private final UnaryOperator<@Nullable String> environment;
+    private final Map<Long, CommunicatorTrace> open = new ConcurrentHashMap<>();
+
+    /** A profiler that keeps what the settings say. */
+    public ProfilerPlugin(UnaryOperator<@Nullable String> environment) {
+        this.environment = environment;
+    }
+
+    /**
+     * NCCL makes a communicator.
+     *
+     * @param operations where the address is written to of the memory for its operations; 0 for no events
+     * @param mask       where the kinds of events are written to that NCCL is to tell of
+     */
+    public void profilerInit(long operations, long mask, long communicator, int nodes, int ranks, int rank) {
+        Events wanted = new EnvironmentSettings(environment).get(PluginSettings.PROFILER);
+        ProcessTrace trace = ProcessTrace.current();
+        CommunicatorTrace made =
+                wanted == Events.OFF || trace == null ? null : trace.communicator(communicator, rank, ranks, "");
+        if (made == null) {
+            return;
+        }
+        made.describe(rank, ranks, nodes, "");
+        open.put(made.address(), made);
+        NativeMemory.putLong(operations, made.address());
+        NativeMemory.putInt(mask, wanted == Events.KERNELS ? OPERATIONS | KERNELS : OPERATIONS);
+    }
+
+    /** NCCL has ended a communicator; tells for how many events it was told the beginning, and the end. */
+    public void profilerFinalize(long operations, long started, long stopped) {
+        CommunicatorTrace ended = open.remove(operations);
+        if (ended != null) {
+            ended.close();
+            NcclLog.info("profiler: " + started + " events, of which " + stopped + " have ended");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package org.millrace.trace;
+
+import static org.millrace.trace.CommunicatorFields.OPERATIONS;
+import static org.millrace.trace.CommunicatorFields.OPERATION_BYTES;
+
+/**
+ * A communicator and its last operations, as whoever launches them tells: the engine, or NCCL's profiler. From any
+ * thread.
+ */
+public final class CommunicatorTrace implements AutoCloseable {
+
+    private final ProcessTrace process;
+    private final int index;
+    private final long base;
+    private final long ring;
+    private long enqueued;
+    private boolean closed;
+
+    CommunicatorTrace(ProcessTrace process, int index, long base) {
+        this.process = process;
+        this.index = index;
+        this.base = base;
+        this.ring = base + TraceLayout.RECORD_BYTES;
+    }
+
+    /**
+     * Describes the communicator better than when it was opened: what is not known is -1, or empty.
+     *
+     * @param rank  of this process
+     * @param size  number of ranks
+     * @param nodes number of hosts
+     * @param name  as the program calls it
+     */
+    public synchronized void describe(int rank, int size, int nodes, String name) {
+        TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
+        TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
+        TraceMemory.set(base + CommunicatorFields.NODES_OFFSET, nodes);
+        TraceMemory.text(base + CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES, name);
+    }
+
+    /**
+     * The address of the block, for native code that writes down operations itself: then nobody does so here. It stays
+     * mapped while the process lives.
+     */
+    public long address() {
+        return base;
+    }
+
+    /**
+     * An operation was enqueued.
+     *
+     * @param name     as users know it, for instance {@code "all_reduce"}
+     * @param sequence its number in the communicator, the same on all ranks; -1 if not known
+     * @param bytes    of one rank's data
+     * @param count    elements
+     * @param type     NCCL's number of their type; -1 if not known
+     * @param channels how many channels it runs on; 0 if not known
+     * @param peer     of a send or receive; -1 otherwise
+     * @param root     -1 if there is none
+     * @return its number here, for the calls that follow
+     */
+    public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
+            int peer, int root) {
+        long at = entry(enqueued);
+        TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
+        TraceMemory.set(at + CommunicatorFields.BYTES_OFFSET, bytes);
+        TraceMemory.set(at + CommunicatorFields.COUNT_OFFSET, count);
+        TraceMemory.set(at + CommunicatorFields.TYPE_OFFSET, type);
+        TraceMemory.set(at + CommunicatorFields.CHANNELS_OFFSET, channels);
+        TraceMemory.set(at + CommunicatorFields.PEER_OFFSET, peer);
+        TraceMemory.set(at + CommunicatorFields.ROOT_OFFSET, root);
+        TraceMemory.set(at + CommunicatorFields.ENQUEUED_TIME_OFFSET, System.nanoTime());
+        TraceMemory.set(at + CommunicatorFields.STARTED_OFFSET, 0L);
+        TraceMemory.set(at + CommunicatorFields.ENDED_OFFSET, 0L);
+        TraceMemory.set(at + CommunicatorFields.CHANNELS_STARTED_OFFSET, 0L);
+        TraceMemory.set(at + CommunicatorFields.CHANNELS_ENDED_OFFSET, 0L);
+        name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
+        TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),
+                    TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
+        }
+        return enqueued++;
+    }
+
+    /** The same for who has no name at hand that is encoded: it is encoded anew each time. */
+    public long enqueued(String name, long sequence, long bytes, long count, int type, int channels, int peer,
+            int root) {
+        return enqueued(TraceName.of(name), sequence, bytes, count, type, channels, peer, root);
+    }
+
+    /** Its kernel has begun. */
+    public synchronized void started(long operation) {
+        stamp(operation, CommunicatorFields.STARTED_OFFSET);
+    }
+
+    /** Its kernel has ended. */
+    public synchronized void ended(long operation) {
+        stamp(operation, CommunicatorFields.ENDED_OFFSET);
+    }
+
+    /** Its kernel has begun on a channel. */
+    public synchronized void started(long operation, int channel) {
+        stamp(operation, CommunicatorFields.STARTED_OFFSET);
+        mark(operation, CommunicatorFields.CHANNELS_STARTED_OFFSET, channel);
+    }
+
+    /** Its kernel has ended on a channel. */
+    public synchronized void ended(long operation, int channel) {
+        mark(operation, CommunicatorFields.CHANNELS_ENDED_OFFSET, channel);
+    }
+
+    private void stamp(long operation, int offset) {
+        if (isRemembered(operation) && TraceMemory.get(entry(operation) + offset) == 0) {
+            TraceMemory.set(entry(operation) + offset, System.nanoTime());
+        }
+    }
+
+    private void mark(long operation, int offset, int channel) {
+        if (isRemembered(operation)) {
+            long at = entry(operation) + offset;
+            TraceMemory.set(at, TraceMemory.get(at) | 1L << channel);
+        }
+    }
+
+    private boolean isRemembered(long operation) {
+        return operation >= 0 && operation < enqueued && enqueued - operation <= OPERATIONS;
+    }
+
+    private long entry(long operation) {
+        return ring + (operation & OPERATIONS - 1) * OPERATION_BYTES;
+    }
+
+    /** The communicator is destroyed. May be called twice. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            process.close(index);
+        }
+    }
+}

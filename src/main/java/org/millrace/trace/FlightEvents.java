@@ -1,0 +1,178 @@
+package org.millrace.trace;
+
+import jdk.jfr.Category;
+import jdk.jfr.DataAmount;
+import jdk.jfr.Description;
+import jdk.jfr.Event;
+import jdk.jfr.EventType;
+import jdk.jfr.Label;
+import jdk.jfr.Name;
+import jdk.jfr.StackTrace;
+import jdk.jfr.Timespan;
+
+/**
+ * What happens as events of JDK Flight Recorder, without stack traces. While nobody records them nothing is allocated.
+ * A Java that has no Flight Recorder, as a small one for the plugin, does without: {@link #PRESENT} is asked first, and
+ * no class in here is loaded then.
+ */
+final class FlightEvents {
+
+    /** Whether this Java has the module. */
+    static final boolean PRESENT = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+
+    private FlightEvents() {}
+
+    /** An operation was enqueued. */
+    static void operation(long communicator, int rank, TraceName name, long sequence, long bytes) {
+        if (Types.OPERATION.isEnabled()) {
+            OperationEvent event = new OperationEvent();
+            event.communicator = Long.toHexString(communicator);
+            event.rank = rank;
+            event.operation = name.toString();
+            event.sequence = sequence;
+            event.bytes = bytes;
+            event.commit();
+        }
+    }
+
+    /** A connection was made. */
+    static void connection(ConnectionIdentity identity) {
+        if (Types.CONNECTION.isEnabled()) {
+            ConnectionEvent event = new ConnectionEvent();
+            event.communicator = Long.toHexString(identity.communicator());
+            event.connection = identity.name();
+            event.peer = identity.peerText();
+            event.channel = identity.channel();
+            event.direction = identity.direction().label();
+            event.network = identity.network();
+            event.commit();
+        }
+    }
+
+    /** A connection has failed. */
+    static void loss(String why) {
+        if (Types.LOSS.isEnabled()) {
+            LossEvent event = new LossEvent();
+            event.reason = why;
+            event.commit();
+        }
+    }
+
+    /** Whether anybody wants to know of stalls. */
+    static boolean wantsStalls() {
+        return Types.STALL.isEnabled();
+    }
+
+    /** A connection that has something to do does nothing. */
+    static void stall(String connection, long taken, long done, boolean blocked, long nanos) {
+        StallEvent event = new StallEvent();
+        event.connection = connection;
+        event.taken = taken;
+        event.done = done;
+        event.blocked = blocked;
+        event.stands = nanos;
+        event.commit();
+    }
+
+    /** Kernels asked for flushes of what they got. */
+    static void flush(int context, long flushes) {
+        if (Types.FLUSH.isEnabled()) {
+            GinFlushEvent event = new GinFlushEvent();
+            event.context = context;
+            event.flushes = flushes;
+            event.commit();
+        }
+    }
+
+    private static final class Types {
+        static final EventType OPERATION = EventType.getEventType(OperationEvent.class);
+        static final EventType CONNECTION = EventType.getEventType(ConnectionEvent.class);
+        static final EventType LOSS = EventType.getEventType(LossEvent.class);
+        static final EventType STALL = EventType.getEventType(StallEvent.class);
+        static final EventType FLUSH = EventType.getEventType(GinFlushEvent.class);
+
+        private Types() {}
+    }
+
+    @Name("millrace.Operation")
+    @Label("Operation")
+    @Description("An operation was enqueued")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class OperationEvent extends Event {
+        @Label("Communicator")
+        String communicator;
+        @Label("Rank")
+        int rank;
+        @Label("Operation")
+        String operation;
+        @Label("Number in the Communicator")
+        long sequence;
+        @Label("Bytes")
+        @DataAmount
+        long bytes;
+    }
+
+    @Name("millrace.Connection")
+    @Label("Connection")
+    @Description("A connection was made")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class ConnectionEvent extends Event {
+        @Label("Communicator")
+        String communicator;
+        @Label("Connection")
+        String connection;
+        @Label("Peer")
+        String peer;
+        @Label("Channel")
+        int channel;
+        @Label("Direction")
+        String direction;
+        @Label("Network")
+        String network;
+    }
+
+    @Name("millrace.Loss")
+    @Label("Loss")
+    @Description("A connection has failed")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class LossEvent extends Event {
+        @Label("Reason")
+        String reason;
+    }
+
+    @Name("millrace.Stall")
+    @Label("Stall")
+    @Description("A connection with something to do stood still for a second")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class StallEvent extends Event {
+        @Label("Connection")
+        String connection;
+        @Label("First Step Not Taken")
+        long taken;
+        @Label("First Step Not Done")
+        long done;
+        @Label("Blocked")
+        @Description("A step is there that cannot be taken")
+        boolean blocked;
+        @Label("Stands Still")
+        @Timespan
+        long stands;
+    }
+
+    @Name("millrace.GinFlush")
+    @Label("GIN Flush")
+    @Description("Kernels asked for flushes")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class GinFlushEvent extends Event {
+        @Label("Context")
+        int context;
+        @Label("Flushes")
+        @Description("Since the event before, or in the tenth of a second before this one")
+        long flushes;
+    }
+}

@@ -1,0 +1,365 @@
+package org.millrace.trace;
+
+import static org.millrace.trace.TraceLayout.AGENT_BYTES;
+import static org.millrace.trace.TraceLayout.AGENT_STATE_OFFSET;
+import static org.millrace.trace.TraceLayout.AGENT_TABLE_OFFSET;
+import static org.millrace.trace.TraceLayout.BLOCK_BYTES;
+import static org.millrace.trace.TraceLayout.GROWTH;
+import static org.millrace.trace.TraceLayout.HEADER_BYTES;
+import static org.millrace.trace.TraceLayout.MESSAGES;
+import static org.millrace.trace.TraceLayout.MESSAGE_BYTES;
+import static org.millrace.trace.TraceLayout.MESSAGE_TABLE_OFFSET;
+import static org.millrace.trace.TraceLayout.MOST_AGENTS;
+import static org.millrace.trace.TraceLayout.MOST_BLOCKS;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
+
+/**
+ * This process's trace: one file, which stays mapped while the process lives. What cannot be written down for want of
+ * room is left out; nothing fails for it.
+ */
+public final class ProcessTrace {
+
+    /** How much is written down. */
+    public enum Detail {
+        /** Nothing: there is no file. */
+        OFF,
+        /** Counters. */
+        COUNTERS,
+        /** Counters, and the last frames of each connection. */
+        STEPS
+    }
+
+    private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
+    /** Blocks of what is over that are kept for whoever looks afterwards, before they are taken again. */
+    private static final int KEPT = 64;
+
+    private static volatile @Nullable ProcessTrace current;
+    private static boolean opened;
+
+    private final TraceFile file;
+    private final boolean steps;
+    /** Addresses of the blocks. */
+    private final List<Long> blocks = new ArrayList<>();
+    private final Deque<Integer> closed = new ArrayDeque<>();
+    private final List<Runnable> watchers = new CopyOnWriteArrayList<>();
+    private final TraceHeartbeat heartbeat;
+    private int agents;
+    private int open;
+    private long messages;
+    private boolean full;
+
+    ProcessTrace(TraceFile file, Detail detail) {
+        this.file = file;
+        this.steps = detail == Detail.STEPS;
+        this.heartbeat = new TraceHeartbeat(this);
+        long header = file.header();
+        ProcessIdentity self = ProcessIdentity.CURRENT;
+        set(TraceLayout.HEADER_BYTES_OFFSET, HEADER_BYTES);
+        set(TraceLayout.BLOCK_BYTES_OFFSET, BLOCK_BYTES);
+        set(TraceLayout.STEPS_OFFSET, steps ? 1 : 0);
+        TraceMemory.set(header + TraceLayout.PID_OFFSET, self.pid());
+        TraceMemory.set(header + TraceLayout.START_TICKS_OFFSET, self.startTicks());
+        TraceMemory.set(header + TraceLayout.NAMESPACE_OFFSET, self.namespace());
+        TraceMemory.set(header + TraceLayout.EPOCH_MILLIS_OFFSET, System.currentTimeMillis());
+        TraceMemory.set(header + TraceLayout.EPOCH_NANOS_OFFSET, System.nanoTime());
+        set(TraceLayout.RANK_OFFSET, -1);
+        set(TraceLayout.SIZE_OFFSET, -1);
+        TraceMemory.text(header + TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES, ProcessIdentity.HOST);
+        beat();
+        set(TraceLayout.VERSION_OFFSET, TraceLayout.VERSION);
+        TraceMemory.release(header + TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC); // from now on it is a trace
+    }
+
+    /**
+     * Opens this process's trace, unless it was opened before.
+     *
+     * @param directory where traces are, as are the rings of shared memory
+     */
+    public static synchronized void open(Path directory, Detail detail) {
+        if (opened || detail == Detail.OFF) {
+            return;
+        }
+        opened = true;
+        TraceSweep.sweep(directory);
+        try {
+            ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), detail);
+            TraceSweep.atExit(trace);
+            current = trace;
+        } catch (IOException e) {
+            LOG.info("there is no trace of this process, and 'millrace top' will not show it: {}", e.toString());
+        }
+    }
+
+    /** This process's; null if there is none. */
+    public static @Nullable ProcessTrace current() {
+        return current;
+    }
+
+    /** The file. */
+    public Path path() {
+        return file.path();
+    }
+
+    long header() {
+        return file.header();
+    }
+
+    private void set(int offset, int value) {
+        TraceMemory.set(file.header() + offset, value);
+    }
+
+    /**
+     * Says what the process is.
+     *
+     * @param program for people
+     * @param rank    what the launcher says, or -1
+     * @param size    what the launcher says, or -1
+     */
+    public synchronized void describe(String program, int rank, int size) {
+        set(TraceLayout.RANK_OFFSET, rank);
+        set(TraceLayout.SIZE_OFFSET, size);
+        TraceMemory.text(file.header() + TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES, program);
+    }
+
+    /** Says what was set; nothing that is secret. */
+    public synchronized void settings(Map<String, String> settings) {
+        StringBuilder lines = new StringBuilder();
+        settings.forEach((name, value) -> lines.append(name).append('=').append(value.replace('\n', ' ')).append('\n'));
+        TraceMemory.text(file.header() + TraceLayout.SETTINGS_OFFSET, TraceLayout.SETTINGS_BYTES, lines.toString());
+    }
+
+    /** What an agent writes down; it has a clock even if there are too many. */
+    public synchronized AgentTrace agent(String name) {
+        int number = 0;
+        while (number < agents && TraceMemory.getInt(agentAt(number) + AGENT_STATE_OFFSET) == TraceLayout.OPEN) {
+            number++;
+        }
+        if (number == MOST_AGENTS) {
+            return new AgentTrace(this, 0, -1);
+        }
+        long at = agentAt(number);
+        TraceMemory.clear(at, AGENT_BYTES);
+        TraceMemory.text(at + TraceLayout.AGENT_NAME_OFFSET, TraceLayout.AGENT_NAME_BYTES, name);
+        TraceMemory.release(at + AGENT_STATE_OFFSET, TraceLayout.OPEN);
+        agents = Math.max(agents, number + 1);
+        TraceMemory.release(file.header() + TraceLayout.AGENTS_OFFSET, agents);
+        return new AgentTrace(this, at, number);
+    }
+
+    private long agentAt(int number) {
+        return file.header() + AGENT_TABLE_OFFSET + (long) number * AGENT_BYTES;
+    }
+
+    synchronized void closeAgent(int number) {
+        if (number >= 0) {
+            TraceMemory.release(agentAt(number) + AGENT_STATE_OFFSET, TraceLayout.CLOSED);
+        }
+    }
+
+    /** What a connection writes down; null if there is no room. */
+    public synchronized @Nullable ConnectionTrace connection(ConnectionIdentity identity) {
+        int index = take(TraceLayout.CONNECTION, identity.communicator(), identity.rank());
+        if (index < 0) {
+            return null;
+        }
+        long at = blocks.get(index);
+        TraceMemory.set(at + ConnectionFields.PEER_OFFSET, identity.peer());
+        TraceMemory.set(at + ConnectionFields.CHANNEL_OFFSET, identity.channel());
+        TraceMemory.set(at + ConnectionFields.DIRECTION_OFFSET, identity.direction().ordinal());
+        TraceMemory.set(at + ConnectionFields.KIND_OFFSET, identity.kind());
+        TraceMemory.set(at + ConnectionFields.AGENT_OFFSET, -1);
+        TraceMemory.set(at + ConnectionFields.KEY_HIGH_OFFSET, identity.keyHigh());
+        TraceMemory.set(at + ConnectionFields.KEY_LOW_OFFSET, identity.keyLow());
+        TraceMemory.set(at + ConnectionFields.ORDER_OFFSET, identity.order());
+        TraceMemory.set(at + ConnectionFields.FIRST_STEP_OFFSET, identity.firstStep());
+        TraceMemory.set(at + ConnectionFields.TAKEN_OFFSET, identity.firstStep());
+        TraceMemory.set(at + ConnectionFields.DONE_OFFSET, identity.firstStep());
+        TraceMemory.set(at + ConnectionFields.CONSUMED_OFFSET, identity.firstStep());
+        TraceMemory.set(at + ConnectionFields.BLOCKED_OFFSET, identity.firstStep() - 1);
+        TraceMemory.set(at + ConnectionFields.OPERATION_OFFSET, -1L);
+        TraceMemory.text(at + ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES, identity.network());
+        TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
+        TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
+        show(at);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.connection(identity);
+        }
+        return new ConnectionTrace(this, index, at, steps ? at + TraceLayout.RECORD_BYTES : 0,
+                identity.direction() != ConnectionIdentity.Direction.RECEIVE);
+    }
+
+    /** What is written down of a communicator; null if there is no room. What is not known is -1, or empty. */
+    public synchronized @Nullable CommunicatorTrace communicator(long hash, int rank, int size, String name) {
+        int index = take(TraceLayout.COMMUNICATOR, hash, rank);
+        if (index < 0) {
+            return null;
+        }
+        CommunicatorTrace made = new CommunicatorTrace(this, index, blocks.get(index));
+        made.describe(rank, size, -1, name);
+        show(blocks.get(index));
+        return made;
+    }
+
+    /** What is written down of a GIN context; null if there is no room. */
+    public synchronized @Nullable GinTrace gin(long communicator, int rank, int peers, int context, int queueSize,
+            String name) {
+        int index = take(TraceLayout.GIN, communicator, rank);
+        if (index < 0) {
+            return null;
+        }
+        long at = blocks.get(index);
+        TraceMemory.set(at + GinFields.PEERS_OFFSET, peers);
+        TraceMemory.set(at + GinFields.CONTEXT_OFFSET, context);
+        TraceMemory.set(at + GinFields.QUEUE_SIZE_OFFSET, queueSize);
+        TraceMemory.text(at + GinFields.NAME_OFFSET, GinFields.NAME_BYTES, name);
+        show(at);
+        return new GinTrace(this, index, at, context);
+    }
+
+    /** Takes a block that is empty but for what all have; returns -1 if there is no room. */
+    private int take(int type, long communicator, int rank) {
+        int index = closed.size() > KEPT || blocks.size() == MOST_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
+        if (index < 0) {
+            return -1;
+        }
+        long at = blocks.get(index);
+        long generation = TraceMemory.get(at + TraceLayout.GENERATION_OFFSET) + 1;
+        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.UNUSED);
+        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET, BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
+        TraceMemory.set(at + TraceLayout.GENERATION_OFFSET, generation);
+        TraceMemory.set(at + TraceLayout.TYPE_OFFSET, type);
+        TraceMemory.set(at + TraceLayout.COMMUNICATOR_OFFSET, communicator);
+        TraceMemory.set(at + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
+        TraceMemory.set(at + TraceLayout.OPENED_OFFSET, System.nanoTime());
+        return index;
+    }
+
+    private void show(long at) {
+        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
+        set(TraceLayout.OPEN_OFFSET, ++open);
+        heartbeat.needed(true);
+    }
+
+    private int next() {
+        int used = TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET);
+        if (used == blocks.size()) {
+            if (full || used == MOST_BLOCKS) {
+                return -1;
+            }
+            try {
+                long at = file.grow((long) GROWTH * BLOCK_BYTES);
+                for (int i = 0; i < GROWTH; i++) {
+                    blocks.add(at + (long) i * BLOCK_BYTES);
+                }
+            } catch (IOException e) {
+                full = true;
+                LOG.info("{} has no room for more connections: {}", file.path(), e.toString());
+                return -1;
+            }
+        }
+        TraceMemory.release(file.header() + TraceLayout.BLOCKS_OFFSET, used + 1);
+        return used;
+    }
+
+    synchronized void close(int index) {
+        long state = blocks.get(index) + TraceLayout.STATE_OFFSET;
+        if (TraceMemory.getInt(state) == TraceLayout.OPEN) {
+            TraceMemory.set(blocks.get(index) + TraceLayout.CLOSED_OFFSET, System.nanoTime());
+            TraceMemory.release(state, TraceLayout.CLOSED);
+        }
+        closed.add(index);
+        set(TraceLayout.OPEN_OFFSET, --open);
+        heartbeat.needed(open > 0);
+    }
+
+    synchronized void failed(int index, String why) {
+        long at = blocks.get(index);
+        TraceMemory.set(at + TraceLayout.CLOSED_OFFSET, System.nanoTime());
+        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.FAILED);
+        failed(why);
+    }
+
+    /** Something went wrong: it is written down, and the file stays when the process ends. */
+    public synchronized void failed(String why) {
+        set(TraceLayout.FAILED_OFFSET, 1);
+        message(why);
+        if (FlightEvents.PRESENT) {
+            FlightEvents.loss(why);
+        }
+    }
+
+    /** Something that is worth to be read later. The last {@value TraceLayout#MESSAGES} are kept. */
+    public synchronized void message(String text) {
+        long at = file.header() + MESSAGE_TABLE_OFFSET + (messages % MESSAGES) * MESSAGE_BYTES;
+        TraceMemory.set(at + TraceLayout.MESSAGE_TIME_OFFSET, System.nanoTime());
+        TraceMemory.text(at + TraceLayout.MESSAGE_TEXT_OFFSET, TraceLayout.MESSAGE_TEXT_BYTES, text);
+        TraceMemory.release(file.header() + TraceLayout.MESSAGES_OFFSET, ++messages);
+    }
+
+    /**
+     * Has something looked at ten times a second while a block is open, on a thread of the trace's own. It must not
+     * wait.
+     */
+    public void watch(Runnable watcher) {
+        watchers.add(watcher);
+    }
+
+    /** Has it looked at no longer. A look that has begun may still go on. */
+    public void unwatch(Runnable watcher) {
+        watchers.remove(watcher);
+    }
+
+    void beat() {
+        TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, System.nanoTime());
+    }
+
+    /** Stores into mapped memory do not date a file. */
+    void touch() {
+        try {
+            Files.setLastModifiedTime(file.path(), FileTime.fromMillis(System.currentTimeMillis()));
+        } catch (IOException e) {
+            LOG.debug("{} cannot be dated", file.path(), e);
+        }
+    }
+
+    /** Addresses of the blocks that were ever used. */
+    synchronized List<Long> blocks() {
+        return List.copyOf(blocks.subList(0, TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET)));
+    }
+
+    void look() {
+        watchers.forEach(Runnable::run);
+    }
+
+    /** Writes down for how long the agents' threads have run. */
+    void measure() {
+        int count = TraceMemory.getInt(file.header() + TraceLayout.AGENTS_OFFSET);
+        for (int number = 0; number < count; number++) {
+            long at = agentAt(number);
+            int thread = TraceMemory.getInt(at + TraceLayout.AGENT_THREAD_OFFSET);
+            long nanos = thread == 0 ? 0 : ThreadNumber.cpuNanos(thread);
+            if (nanos != 0) {
+                TraceMemory.set(at + TraceLayout.AGENT_CPU_OFFSET, nanos);
+            }
+        }
+    }
+
+    /** Whether there is nothing to be learnt from the file once the process has ended. */
+    synchronized boolean isUneventful() {
+        return open == 0 && TraceMemory.getInt(file.header() + TraceLayout.FAILED_OFFSET) == 0;
+    }
+}

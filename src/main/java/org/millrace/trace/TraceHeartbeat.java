@@ -1,0 +1,63 @@
+package org.millrace.trace;
+
+import java.util.concurrent.locks.LockSupport;
+import org.apache.logging.log4j.LogManager;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A thread that says ten times a second that the process runs, while anything is open: nothing of it is on a
+ * connection's way.
+ */
+final class TraceHeartbeat {
+
+    private static final long PERIOD_NANOS = 100_000_000;
+    private static final int BEATS_PER_MEASUREMENT = 10;
+    /** How long a file stays after its process is counted from there. */
+    private static final int BEATS_PER_TOUCH = 600;
+
+    private final ProcessTrace trace;
+    private volatile @Nullable Thread thread;
+    /** Of the thread that runs alone: another begins anew. */
+    private final StallEvents stalls = new StallEvents();
+
+    TraceHeartbeat(ProcessTrace trace) {
+        this.trace = trace;
+    }
+
+    /** Starts or ends the thread. Called under the trace's lock. */
+    void needed(boolean needed) {
+        Thread running = thread;
+        if (needed && running == null) {
+            Thread started = Thread.ofPlatform().daemon().name("millrace-trace").unstarted(this::run);
+            thread = started;
+            started.start();
+        } else if (!needed && running != null) {
+            thread = null;
+            LockSupport.unpark(running);
+        }
+    }
+
+    private void run() {
+        Thread self = Thread.currentThread();
+        for (int beats = 0; thread == self; beats++) {
+            trace.beat();
+            if (beats % BEATS_PER_MEASUREMENT == 0) {
+                trace.measure();
+                if (FlightEvents.PRESENT && FlightEvents.wantsStalls()) {
+                    stalls.look(trace.blocks());
+                }
+            }
+            if (beats % BEATS_PER_TOUCH == 0) {
+                trace.touch();
+            }
+            try {
+                trace.look();
+            } catch (RuntimeException | LinkageError failure) {
+                LogManager.getLogger(TraceHeartbeat.class).warn("a watch of connections failed", failure);
+            }
+            LockSupport.parkNanos(PERIOD_NANOS);
+        }
+        trace.measure();
+        trace.beat();
+    }
+}

@@ -1,0 +1,76 @@
+package org.millrace.trace;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * How the file's memory is written: by address, as what threads poll is elsewhere, for an access is then one
+ * instruction. The file stays mapped while the process lives.
+ */
+final class TraceMemory {
+
+    private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    private static final MemorySegment MEMORY = everything();
+
+    private TraceMemory() {}
+
+    @SuppressWarnings("restricted") // only memory that ProcessTrace has mapped is accessed
+    private static MemorySegment everything() {
+        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+    }
+
+    /** No order: a reader sees it soon. */
+    static void set(long address, long value) {
+        LONG.setOpaque(MEMORY, address, value);
+    }
+
+    /** Pairs with nothing that this process does: a reader of the file sees what was written before. */
+    static void release(long address, long value) {
+        LONG.setRelease(MEMORY, address, value);
+    }
+
+    static void set(long address, int value) {
+        INT.setOpaque(MEMORY, address, value);
+    }
+
+    static void release(long address, int value) {
+        INT.setRelease(MEMORY, address, value);
+    }
+
+    static long get(long address) {
+        return (long) LONG.getOpaque(MEMORY, address);
+    }
+
+    static int getInt(long address) {
+        return (int) INT.getOpaque(MEMORY, address);
+    }
+
+    static void clear(long address, long bytes) {
+        MEMORY.asSlice(address, bytes).fill((byte) 0);
+    }
+
+    /** Text up to its first zero. */
+    static String text(long address, int bytes) {
+        byte[] encoded = MEMORY.asSlice(address, bytes).toArray(ValueLayout.JAVA_BYTE);
+        int length = 0;
+        while (length < bytes && encoded[length] != 0) {
+            length++;
+        }
+        return new String(encoded, 0, length, StandardCharsets.UTF_8);
+    }
+
+    /** Stores text and zeros behind it; what is too long is cut. */
+    static void text(long address, int bytes, String text) {
+        byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
+        int length = Math.min(encoded.length, bytes);
+        while (length < encoded.length && length > 0 && (encoded[length] & 0xc0) == 0x80) {
+            length--; // not in the middle of a character
+        }
+        MemorySegment target = MEMORY.asSlice(address, bytes);
+        MemorySegment.copy(encoded, 0, target, ValueLayout.JAVA_BYTE, 0, length);
+        target.asSlice(length).fill((byte) 0);
+    }
+}

@@ -1,0 +1,85 @@
+package org.millrace.trace;
+
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+
+/**
+ * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
+ * what happened, until a later process finds that they have been there for an hour, or that they are many.
+ */
+public final class TraceSweep {
+
+    /** What traces are named, as a glob. */
+    public static final String GLOB = "millrace-*." + FileName.TRACE;
+
+    private static final Duration KEPT = Duration.ofHours(1);
+    /** Memory that the living may want. */
+    private static final long MOST_BYTES = 16 << 20;
+
+    private record Remains(Path path, long diedMillis, long bytes) {
+    }
+
+    private TraceSweep() {}
+
+    static void atExit(ProcessTrace trace) {
+        try {
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> leave(trace), "millrace-own-trace"));
+        } catch (IllegalStateException ending) {
+            // somebody else sweeps
+        }
+    }
+
+    private static void leave(ProcessTrace trace) {
+        try {
+            if (trace.isUneventful()) {
+                Files.deleteIfExists(trace.path());
+            } else {
+                trace.touch();
+            }
+        } catch (IOException left) {
+            // somebody else sweeps
+        }
+    }
+
+    /** Deletes this user's traces of processes that are long dead, and the oldest of many. */
+    public static void sweep(Path directory) {
+        sweep(directory, System.currentTimeMillis());
+    }
+
+    static void sweep(Path directory, long nowMillis) {
+        List<Remains> dead = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
+            for (Path file : files) {
+                FileName name = FileName.parse(file.getFileName().toString());
+                if (name != null && name.kind().equals(FileName.TRACE) && name.owner().isProvablyDead()
+                        && PrivateFile.isOurs(file)) {
+                    dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
+                }
+            }
+        } catch (IOException | DirectoryIteratorException e) {
+            LogManager.getLogger(TraceSweep.class).debug("cannot look for old traces in {}", directory, e);
+        }
+        dead.sort(Comparator.comparingLong(Remains::diedMillis).reversed());
+        long bytes = 0;
+        for (Remains each : dead) {
+            bytes += each.bytes;
+            if (nowMillis - each.diedMillis > KEPT.toMillis() || bytes > MOST_BYTES) {
+                try {
+                    Files.deleteIfExists(each.path);
+                } catch (IOException e) {
+                    LogManager.getLogger(TraceSweep.class).debug("{} cannot be deleted", each.path, e);
+                }
+            }
+        }
+    }
+}

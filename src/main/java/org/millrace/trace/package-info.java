@@ -1,0 +1,14 @@
+/**
+ * What a process writes down about its connections while it runs: counters, and the last steps of each, in a file that
+ * others read while it runs, hangs, or is dead ({@code millrace ps}, {@code top}, {@code why}, {@code dump}).
+ *
+ * <p>
+ * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} is the file's writer;
+ * every other writer here has one thread: {@link org.millrace.trace.ConnectionTrace} and
+ * {@link org.millrace.trace.AgentTrace} that of the agent. Readers are in {@code org.millrace.trace.reader}, and
+ * believe nothing that they read.
+ */
+@NullMarked
+package org.millrace.trace;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,88 @@
+package org.millrace.trace.reader;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.CommunicatorFields;
+import org.millrace.trace.TraceLayout;
+
+/**
+ * A communicator, as its process wrote it down.
+ *
+ * @param hash     what all its ranks have in common
+ * @param rank     of the process; -1 if not known
+ * @param size     number of ranks; -1 if not known
+ * @param nodes    number of hosts; -1 if not known
+ * @param name     as the program calls it; may be empty
+ * @param state    whether it is open
+ * @param opened   when, in nanoseconds of the host's clock
+ * @param enqueued how many operations
+ * @param last     the last of them, oldest first
+ */
+public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
+        long enqueued, List<Operation> last) {
+
+    /**
+     * An operation.
+     *
+     * @param number          among those that the process has written down
+     * @param name            as users know it
+     * @param sequence        its number in the communicator, the same on all ranks; -1 if not known
+     * @param bytes           of one rank's data
+     * @param count           elements
+     * @param type            NCCL's number of their type; -1 if not known
+     * @param channels        how many it runs on; 0 if not known
+     * @param peer            of a send or receive; -1 otherwise
+     * @param root            -1 if there is none
+     * @param enqueued        when
+     * @param started         when its kernel began; 0 if it has not, or nobody told
+     * @param ended           when its kernel ended; 0 if it has not, or nobody told
+     * @param channelsStarted a bit for each channel on which its kernel has begun
+     * @param channelsEnded   a bit for each channel on which its kernel has ended
+     * @param how             algorithm and protocol; empty if not known
+     */
+    public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
+            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
+            String how) {
+    }
+
+    static @Nullable TracedCommunicator parse(TraceBytes block, long enqueuedAfterwards) {
+        TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
+        if (state == null) {
+            return null;
+        }
+        long enqueued = block.countAt(CommunicatorFields.ENQUEUED_OFFSET);
+        return new TracedCommunicator(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),
+                block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), block.intAt(CommunicatorFields.SIZE_OFFSET),
+                block.intAt(CommunicatorFields.NODES_OFFSET),
+                block.textAt(CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES), state,
+                block.longAt(TraceLayout.OPENED_OFFSET), enqueued, operations(block, enqueued, enqueuedAfterwards));
+    }
+
+    private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {
+        int kept = CommunicatorFields.OPERATIONS;
+        long first = Math.max(0, Math.max(enqueued, enqueuedAfterwards) + 1 - kept);
+        List<Operation> last = new ArrayList<>();
+        for (long number = Math.max(first, enqueued - kept); number < enqueued; number++) {
+            last.add(operation(number,
+                    block.slice(
+                            TraceLayout.RECORD_BYTES + (int) (number & kept - 1) * CommunicatorFields.OPERATION_BYTES,
+                            CommunicatorFields.OPERATION_BYTES)));
+        }
+        return Collections.unmodifiableList(last);
+    }
+
+    private static Operation operation(long number, TraceBytes entry) {
+        return new Operation(number,
+                entry.textAt(CommunicatorFields.OPERATION_NAME_OFFSET, CommunicatorFields.OPERATION_NAME_BYTES),
+                entry.longAt(CommunicatorFields.SEQUENCE_OFFSET), entry.longAt(CommunicatorFields.BYTES_OFFSET),
+                entry.longAt(CommunicatorFields.COUNT_OFFSET), entry.intAt(CommunicatorFields.TYPE_OFFSET),
+                entry.intAt(CommunicatorFields.CHANNELS_OFFSET), entry.intAt(CommunicatorFields.PEER_OFFSET),
+                entry.intAt(CommunicatorFields.ROOT_OFFSET), entry.longAt(CommunicatorFields.ENQUEUED_TIME_OFFSET),
+                entry.longAt(CommunicatorFields.STARTED_OFFSET), entry.longAt(CommunicatorFields.ENDED_OFFSET),
+                entry.longAt(CommunicatorFields.CHANNELS_STARTED_OFFSET),
+                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET),
+                entry.textAt(CommunicatorFields.HOW_OFFSET, CommunicatorFields.HOW_BYTES));
+    }
+}

@@ -1,0 +1,62 @@
+package org.millrace.trace.reader;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.millrace.file.ProcessIdentity;
+
+/**
+ * All that a process has written down, at one moment.
+ *
+ * @param file          where
+ * @param identity      which process
+ * @param alive         whether it still runs: false only if that is sure
+ * @param host          where it runs
+ * @param program       what it is, in words
+ * @param rank          what its launcher says; -1 if nothing
+ * @param size          what its launcher says; -1 if nothing
+ * @param failed        whether it said that it failed
+ * @param read          when this was read, in nanoseconds of the host's clock, as all times here
+ * @param heartbeat     when the process last said that it runs; it does so while it has anything open
+ * @param epochMillis   milliseconds since 1970, at the moment
+ * @param epochNanos    that the host's clock was here
+ * @param settings      what was set
+ * @param agents        threads that serve connections
+ * @param communicators those of the process
+ * @param connections   open ones, and the last that were closed
+ * @param gin           contexts of GIN
+ * @param messages      the last, oldest first
+ */
+public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
+        int size, boolean failed, long read, long heartbeat, long epochMillis, long epochNanos,
+        Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
+        List<TracedConnection> connections, List<TracedGin> gin, List<Message> messages) {
+
+    /**
+     * A thread that serves connections.
+     *
+     * @param number   as connections name it
+     * @param name     of the agent
+     * @param thread   the kernel's number; 0 if it has not run
+     * @param passes   how many
+     * @param busy     those of them in which something was done
+     * @param clock    when the passes were counted
+     * @param cpuNanos for how long the thread had a core, within the last second
+     */
+    public record TracedAgent(int number, String name, int thread, long passes, long busy, long clock, long cpuNanos) {
+    }
+
+    /**
+     * Something that was worth to be read later.
+     *
+     * @param time when
+     * @param text what
+     */
+    public record Message(long time, String text) {
+    }
+
+    /** A time of the host's clock, in milliseconds since 1970. */
+    public double epochMillis(long nanos) {
+        return epochMillis + (nanos - epochNanos) / 1e6;
+    }
+}

@@ -1,0 +1,125 @@
+package org.millrace.trace.why;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+
+/**
+ * What the ranks of a communicator wait for.
+ *
+ * @param cause     why nothing moves
+ * @param hash      of the communicator
+ * @param culprit   rank that the others wait for; of a connection the one that sends; null if nothing is known of it
+ * @param peer      rank on the other end of that connection; null if there is none, or nothing is known of it
+ * @param link      the connection that shows it; null if none does
+ * @param operation what is waited for, as far as anybody told; null if nobody did
+ * @param detail    what is to be said besides
+ * @param still     for how long nothing has moved
+ * @param members   numbers of the processes whose ranks the communicator has
+ */
+public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
+        @Nullable Link link, @Nullable Operation operation, String detail, Duration still, Set<Long> members) {
+
+    /** Why nothing moves. */
+    public enum Cause {
+        /** A rank has not enqueued what the others wait in. */
+        NOT_LAUNCHED,
+        /** A rank's process has ended. */
+        GONE,
+        /** A rank's process is stopped. */
+        STOPPED,
+        /** A connection has failed. */
+        CUT,
+        /** What was sent does not arrive. */
+        WIRE,
+        /** A kernel does not take what has arrived. */
+        NOT_CONSUMED,
+        /** Ranks run different operations, or of different sizes. */
+        DISAGREEMENT;
+
+        /** Its name in lower case, with blanks. */
+        public String label() {
+            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    /** The rank's number; -1 if nothing is known of it. */
+    public int rank() {
+        return culprit == null ? -1 : culprit.rank();
+    }
+
+    /** Number of the rank on the other end; -1 if there is none, or nothing is known of it. */
+    public int peerRank() {
+        return peer == null ? -1 : peer.rank();
+    }
+
+    /** Whether one of these processes is named, or is a rank of the same communicator. */
+    public boolean concerns(Collection<Long> pids) {
+        return members.stream().anyMatch(pids::contains);
+    }
+
+    /** In a sentence. */
+    public String sentence() {
+        String who = culprit == null ? "an end of a connection" : culprit.words();
+        String what = operation == null ? "" : ", " + words(operation);
+        return switch (cause) {
+            case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
+                    + (operation == null ? "an operation" : words(operation)) + detail;
+            case GONE -> capital(who) + " is gone" + what + ": " + detail;
+            case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
+            case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
+            case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
+            case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
+            case DISAGREEMENT -> capital(who) + " disagrees with the others on what they run: " + detail;
+        } + (still.isZero() ? "" : ". Nothing has moved for " + seconds());
+    }
+
+    private String seconds() {
+        return Math.round(still.toMillis() / 100.0) / 10.0 + " s";
+    }
+
+    private String other() {
+        return peer != null ? peer.words() : link == null ? "its peer" : link.peerText();
+    }
+
+    private static String capital(String words) {
+        return Character.toUpperCase(words.charAt(0)) + words.substring(1);
+    }
+
+    /** "AllReduce #4933 (16777216 bytes)". */
+    static String words(Operation operation) {
+        String number = operation.peer() >= 0 ? " with rank " + operation.peer()
+                : operation.sequence() >= 0 ? " #" + operation.sequence() : "";
+        String size = operation.bytes() >= 0 ? operation.bytes() + " bytes" : operation.count() + " elements";
+        return operation.name() + number + " (" + size + (operation.how().isEmpty() ? "" : ", " + operation.how())
+                + ")";
+    }
+
+    /** For programs. */
+    public Map<String, @Nullable Object> json() {
+        Map<String, @Nullable Object> json = new LinkedHashMap<>();
+        json.put("cause", cause.label());
+        json.put("communicator", Long.toHexString(hash));
+        json.put("rank", culprit == null || culprit.rank() < 0 ? null : culprit.rank());
+        json.put("pid", culprit == null ? null : culprit.process().identity().pid());
+        json.put("host", culprit == null ? null : culprit.process().host());
+        json.put("state", culprit == null ? null : culprit.state().label());
+        json.put("peer", peer == null || peer.rank() < 0 ? null : peer.rank());
+        json.put("peerPid", peer == null ? null : peer.process().identity().pid());
+        json.put("channel", link == null || link.channel() < 0 ? null : link.channel());
+        json.put("network", link == null ? null : link.network());
+        json.put("step", link == null ? null : link.step());
+        json.put("direction", link == null ? null : culprit != null && culprit == link.from() ? "send" : "receive");
+        json.put("operation", operation == null ? null : operation.name());
+        json.put("number", operation == null || operation.sequence() < 0 ? null : operation.sequence());
+        json.put("bytes", operation == null || operation.bytes() < 0 ? null : operation.bytes());
+        json.put("stillSeconds", still.toMillis() / 1000.0);
+        json.put("sentence", sentence());
+        return json;
+    }
+}

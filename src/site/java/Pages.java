@@ -1,0 +1,104 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.LinkedHashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * Makes the pages that {@code mvn site} renders of those that are read in the repository: the README becomes the first
+ * page, what they link to becomes a page of the site, or the file where the sources are published. A link that leads
+ * nowhere ends the build.
+ *
+ * <p>
+ * Started by Maven in the repository's root: {@code java src/site/java/Pages.java DIRECTORY SOURCES}, where SOURCES is
+ * the address of the repository.
+ */
+final class Pages {
+
+    private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]*)(#[^)]*)?\\)");
+    private static final Pattern HEADING = Pattern.compile("(?m)^#{2,4} (.+)$");
+    private static final Pattern BLOCK = Pattern.compile("(?ms)^```.*?^```$");
+    private static final Path MARKDOWN = Path.of("src", "site", "markdown");
+
+    private final Map<Path, String> pages = new LinkedHashMap<>();
+    private final Map<String, String> dead = new TreeMap<>();
+    private final String sources;
+
+    private Pages(String sources) throws IOException {
+        this.sources = sources;
+        pages.put(Path.of("README.md"), "index");
+        pages.put(Path.of("CHANGELOG.md"), "changelog");
+        pages.put(Path.of("bench", "README.md"), "benchmarks");
+        try (Stream<Path> files = Files.list(MARKDOWN)) {
+            for (Path file : (Iterable<Path>) files.sorted()::iterator) {
+                pages.put(file, file.getFileName().toString().replace(".md", ""));
+            }
+        }
+    }
+
+    public static void main(String[] args) throws IOException {
+        Pages site = new Pages(args[1]);
+        Path directory = Path.of(args[0]);
+        Files.createDirectories(directory.resolve("markdown"));
+        Files.copy(Path.of("src", "site", "site.xml"), directory.resolve("site.xml"),
+                StandardCopyOption.REPLACE_EXISTING);
+        for (Map.Entry<Path, String> page : site.pages.entrySet()) {
+            Files.writeString(directory.resolve("markdown").resolve(page.getValue() + ".md"),
+                    site.rewrite(page.getKey()));
+        }
+        if (!site.dead.isEmpty()) {
+            site.dead.forEach((link, page) -> System.err.println(page + ": no file for the link " + link));
+            System.exit(1);
+        }
+    }
+
+    private String rewrite(Path page) throws IOException {
+        String text = Files.readString(page);
+        StringBuilder out = new StringBuilder();
+        Matcher block = BLOCK.matcher(text);
+        int at = 0;
+        while (block.find()) {
+            out.append(prose(page, text.substring(at, block.start()))).append(block.group());
+            at = block.end();
+        }
+        return out.append(prose(page, text.substring(at))).toString();
+    }
+
+    /**
+     * Everything but blocks of code: links are turned, and each heading gets the anchor that it has where the page is
+     * read in the repository.
+     */
+    private String prose(Path page, String text) {
+        String linked = LINK.matcher(text)
+                .replaceAll(link -> Matcher.quoteReplacement("](" + target(page, link.group(1), link.group(2)) + ")"));
+        return HEADING.matcher(linked)
+                .replaceAll(heading -> Matcher
+                        .quoteReplacement("<a id=\"" + anchor(heading.group(1)) + "\"></a>\n\n" + heading.group()));
+    }
+
+    private String target(Path page, String link, String anchor) {
+        String rest = anchor == null ? "" : anchor;
+        if (link.isEmpty() || link.contains("://")) {
+            return link + rest;
+        }
+        Path file = Path.of("").toAbsolutePath().resolve(page).resolveSibling(link).normalize();
+        Path inside = Path.of("").toAbsolutePath().relativize(file);
+        if (pages.containsKey(inside)) {
+            return pages.get(inside) + ".html" + rest;
+        }
+        if (!Files.exists(file)) {
+            dead.put(link, page.toString());
+        }
+        return sources + (Files.isDirectory(file) ? "/tree/main/" : "/blob/main/") + inside + rest;
+    }
+
+    private static String anchor(String heading) {
+        return heading.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9 _-]", "").replace(' ', '-');
+    }
+}

@@ -1,0 +1,185 @@
+/* What becomes of kernels that use GIN when a rank is killed: RANKS processes put to each other and wait for each
+ * other's signals, as NCCL's kernels do, without a look at anything else. Usage LIBRARY WAY RANKS. Rank 0 is the
+ * victim.
+ * destroy: the others ask for the error, as ncclCommGetAsyncError does, wait for their kernel, and destroy.
+ * exit: they do nothing about it.
+ * report: they ask for the error, and see that their kernel still waits. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include "nccl/gin.h"
+#include "nccl/gin_v14.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_RANKS 8
+#define DEPTH 16
+#define BYTES 1000
+#define ROUNDS 20000
+#define ROUNDS_BEFORE 300
+#define DEADLINE_MILLISECONDS 30000
+#define STILL_MILLISECONDS 300
+
+static struct {
+  char handles[MOST_RANKS][NCCL_NET_HANDLE_MAXSIZE];
+  pthread_barrier_t barrier;
+  volatile long killed;
+} *shared;
+
+static const ncclGin_v14_t *gin;
+static const char *way;
+static int ranks, self;
+static ncclGinProxyGpuCtx_v2_t *context;
+static uint64_t window;
+static volatile long rounds;
+static volatile int over;
+
+static long milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* As NCCL compares: numbers that wrap. */
+static int reached(uint64_t least, uint64_t value) {
+  return value - least <= UINT64_MAX / 2;
+}
+
+static void put(int peer) {
+  uint64_t words[16] = {0};
+  uint32_t index = __atomic_fetch_add(&context->pis[peer], 1, __ATOMIC_SEQ_CST);
+  while (index - __atomic_load_n(&context->cis[peer], __ATOMIC_ACQUIRE) >= context->queueSize)
+    sched_yield();
+  words[ncclGinProxyGfdHeader] = (uint64_t)BYTES << MILLRACE_GIN_HEADER_SIZE_SHIFT |
+                                 (uint64_t)NCCL_GIN_PROXY_GFD_VERSION << MILLRACE_GIN_HEADER_VERSION_SHIFT;
+  words[ncclGinProxyGfdHeaderExt] = (uint64_t)(ncclGinProxyOpPut | ncclGinProxyOpWithSignalInc)
+                                    << MILLRACE_GIN_EXT_OP_SHIFT;
+  words[ncclGinProxyGfdSrcHandle] = words[ncclGinProxyGfdDstHandle] = window << MILLRACE_GIN_ADDRESS_SHIFT;
+  words[ncclGinProxyGfdDstOff] = (uint64_t)(1 + self) * BYTES << MILLRACE_GIN_ADDRESS_SHIFT;
+  words[ncclGinProxyGfdCompletion] =
+      (uint64_t)self << MILLRACE_GIN_SIGNAL_SHIFT | 1ull << MILLRACE_GIN_VALUE_LOW_SHIFT;
+  ncclGinProxyGfd_v2_t *place =
+      (ncclGinProxyGfd_v2_t *)context->queues + (size_t)peer * context->queueSize + (index & (context->queueSize - 1));
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  for (int i = 0; i < 16; i++)
+    __atomic_store_n(&place->qword[i], words[i] | MILLRACE_GIN_FLAG, __ATOMIC_RELAXED);
+}
+
+static void *kernel(void *unused) {
+  for (long round = 0; round < ROUNDS; round++) {
+    for (int peer = 0; peer < ranks; peer++)
+      if (peer != self)
+        put(peer);
+    for (int peer = 0; peer < ranks; peer++)
+      while (peer != self && !reached((uint64_t)round + 1, __atomic_load_n(&context->signals[peer], __ATOMIC_ACQUIRE)))
+        sched_yield();
+    rounds = round + 1;
+  }
+  for (int peer = 0; peer < ranks; peer++) /* flush */
+    while (__atomic_load_n(&context->cis[peer], __ATOMIC_ACQUIRE) != context->pis[peer])
+      sched_yield();
+  over = 1;
+  return unused;
+}
+
+static void await_error(void *ginCtx) {
+  bool failed = false;
+  long begun = milliseconds();
+  while (!failed) {
+    SUCCEEDS(gin->queryLastError(ginCtx, &failed));
+    REQUIRE(!over, "rank %d: the kernel ended before the error was there", self);
+    REQUIRE(milliseconds() - begun < DEADLINE_MILLISECONDS, "rank %d: no error", self);
+    usleep(100);
+  }
+  printf("rank %d: error after %ld ms\n", self, milliseconds() - shared->killed);
+}
+
+static void be(const char *path) {
+  void *ctx, *listenComm, *group, *ginCtx, *memory, *all[MOST_RANKS];
+  int devices = 0;
+  ncclNetDeviceHandle_t *handle = NULL;
+  ncclGinConfig_v14_t config = {MOST_RANKS, 1, 1, DEPTH, -1, 2, 1};
+  pthread_t thread;
+  size_t bytes = (size_t)(1 + ranks) * BYTES;
+  gin = symbol(open_plugin(path), "ncclGinPlugin_v14");
+  SUCCEEDS(gin->init(&ctx, 0x77, logger));
+  SUCCEEDS(gin->devices(&devices));
+  SUCCEEDS(gin->listen(ctx, 0, shared->handles[self], &listenComm));
+  pthread_barrier_wait(&shared->barrier);
+  for (int peer = 0; peer < ranks; peer++)
+    all[peer] = shared->handles[peer];
+  SUCCEEDS(gin->connect(ctx, all, ranks, self, listenComm, &group));
+  SUCCEEDS(gin->createContext(group, &config, &ginCtx, &handle));
+  SUCCEEDS(gin->closeListen(listenComm));
+  SUCCEEDS(gin->regMrSym(group, calloc(1, bytes), bytes, NCCL_PTR_HOST, 0, &memory, (void **)&window));
+  context = handle->handle;
+  pthread_barrier_wait(&shared->barrier);
+  pthread_create(&thread, NULL, kernel, NULL);
+  long begun = milliseconds();
+  while (self == 0 && rounds < ROUNDS_BEFORE) {
+    REQUIRE(milliseconds() - begun < DEADLINE_MILLISECONDS, "the kernels stand still after %ld rounds", rounds);
+    usleep(100);
+  }
+  if (self == 0) {
+    shared->killed = milliseconds();
+    raise(SIGKILL);
+  }
+  if (strcmp(way, "exit") == 0)
+    sleep(DEADLINE_MILLISECONDS / 1000);
+  await_error(ginCtx);
+  if (strcmp(way, "report") == 0) {
+    long before = rounds, since = milliseconds();
+    while (milliseconds() - since < STILL_MILLISECONDS)
+      usleep(1000);
+    printf("rank %d: kernel %s\n", self, !over && before < ROUNDS && rounds - before < ROUNDS_BEFORE ? "still waits" : "has ended");
+    fflush(NULL);
+    _exit(0);
+  }
+  pthread_join(thread, NULL);
+  printf("rank %d: kernel ended after %ld ms\n", self, milliseconds() - shared->killed);
+  SUCCEEDS(gin->destroyContext(ginCtx));
+  SUCCEEDS(gin->closeColl(group));
+  SUCCEEDS(gin->finalize(ctx));
+}
+
+int main(int count, char **arguments) {
+  pid_t pids[MOST_RANKS];
+  pthread_barrierattr_t among;
+  REQUIRE(count == 4, "usage: LIBRARY destroy|exit|report RANKS");
+  way = arguments[2];
+  ranks = atoi(arguments[3]);
+  REQUIRE(ranks >= 2 && ranks <= MOST_RANKS, "2 to %d ranks", MOST_RANKS);
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED, "no shared memory");
+  pthread_barrierattr_init(&among);
+  pthread_barrierattr_setpshared(&among, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&shared->barrier, &among, (unsigned)ranks);
+  for (self = 0; self < ranks; self++) {
+    char number[16];
+    fflush(NULL);
+    pids[self] = fork();
+    REQUIRE(pids[self] >= 0, "no process");
+    if (pids[self] == 0) {
+      snprintf(number, sizeof number, "%d", self);
+      setenv("RANK", number, 1);
+      be(arguments[1]);
+      fflush(NULL);
+      _exit(0);
+    }
+  }
+  for (int rank = 0; rank < ranks; rank++) {
+    int status;
+    REQUIRE(waitpid(pids[rank], &status, 0) == pids[rank], "wait");
+    if (WIFSIGNALED(status))
+      printf("rank %d was killed by signal %d\n", rank, WTERMSIG(status));
+    else
+      printf("rank %d ended with status %d\n", rank, WEXITSTATUS(status));
+  }
+  return 0;
+}

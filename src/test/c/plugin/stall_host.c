@@ -1,0 +1,250 @@
+/* Ranks that stand still for one reason: RANKS processes in a ring, a connection from each to the next for each channel,
+ * over which kernels run one operation after the other, as NCCL's do in a ring. Usage LIBRARY WAY RANKS CHANNELS VICTIM
+ * OPERATION PATTERN. When the victim comes to that operation:
+ * launch: it does not launch it.
+ * stop, kill: its process is stopped, or killed.
+ * consume: it launches it, and the kernel never begins.
+ * disagree: its operation has a chunk more, and nobody launches another after the next.
+ * wire: nothing; the network, which is told so by the environment, has a fault.
+ * healthy: nothing; ranks pause at random, and all end.
+ * PATTERN is ring (a kernel sends when it has received) or stream (it sends and receives at once). Prints STILL when no
+ * rank has completed anything for a while, and stays until its standard input ends. */
+#define _GNU_SOURCE
+#include "communicator.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#define MOST_RANKS 8
+#define CHUNKS 3
+#define PIECE 512
+#define SEED 0x57a11
+#define STILL_MILLISECONDS 1500
+#define HEALTHY_OPERATIONS 40
+#define ENDLESS 1000000000L
+#define COMMUNICATOR 0x1234 /* what net_init says */
+
+static const char *way, *pattern;
+static int ranks, channels, victim, self;
+static long faulty;
+static struct rank rank;
+static pid_t pids[MOST_RANKS];
+static volatile int never;
+static volatile long launched, completed[2 * MAX_CHANNELS];
+
+/* What all processes see: how many operations each rank has completed, and how many are ready. */
+static struct {
+  volatile long completed[MOST_RANKS];
+  volatile int ready;
+} *shared;
+
+static int is(const char *name) {
+  return strcmp(way, name) == 0;
+}
+
+static int here(long operation) {
+  return self == victim && operation == faulty;
+}
+
+static long last_operation(void) {
+  return is("healthy") ? HEALTHY_OPERATIONS : is("disagree") ? faulty + 1 : ENDLESS;
+}
+
+static int chunks_of(long operation) {
+  return CHUNKS + (is("disagree") && here(operation));
+}
+
+static void connect_ring(int next, int previous) {
+  char handles[MAX_CHANNELS][NCCL_NET_HANDLE_MAXSIZE];
+  struct buffer_sizes sizes = buffer_sizes(0);
+  int made = 0, all = 2 * channels;
+  for (int i = 0; i < all; i++)
+    rank.connections[i] = (struct connection){.sends = i % 2, .channel = i / 2};
+  rank.bootstrap = previous;
+  for (int i = 0; i < all; i += 2) {
+    SUCCEEDS(LISTEN(rank.net, rank.ctx, 0, handles[i / 2], &rank.connections[i].listenComm));
+    tell(&rank, handles[i / 2], NCCL_NET_HANDLE_MAXSIZE);
+  }
+  rank.bootstrap = next;
+  hear(&rank, handles, (size_t)channels * NCCL_NET_HANDLE_MAXSIZE);
+  while (made < all) {
+    made = 0;
+    for (int i = 0; i < all; i++)
+      made += poll_connection(&rank, &rank.connections[i], handles[i / 2]);
+    sched_yield();
+  }
+  for (int i = 0; i < all; i++) {
+    allocate_memory(&rank.connections[i], &sizes);
+    register_memory(&rank, &rank.connections[i]);
+    close_listener(&rank, &rank.connections[i]);
+  }
+}
+
+static int move_piece(struct kernel *kernel) {
+  struct piece piece = {SIMPLE, 1, PIECE, SEED};
+  return kernel->on->sends ? send_piece(kernel, &piece) : receive_piece(kernel, &piece);
+}
+
+/* Waits until an operation is launched, and its kernel begins. */
+static void begin_operation(long operation) {
+  while (launched < operation || (is("consume") && here(operation)))
+    usleep(200);
+}
+
+/* One direction of a channel. */
+static void *stream(void *argument) {
+  struct kernel *kernel = argument;
+  for (long operation = 1; operation <= last_operation(); operation++) {
+    begin_operation(operation);
+    for (int i = 0; i < chunks_of(operation); i++)
+      if (!move_piece(kernel))
+        return NULL;
+    completed[2 * kernel->on->channel + kernel->on->sends] = operation;
+  }
+  return NULL;
+}
+
+/* Both directions of a channel, in turns. */
+static void *ring(void *argument) {
+  struct kernel *both = argument;
+  for (long operation = 1; operation <= last_operation(); operation++) {
+    begin_operation(operation);
+    for (int i = 0; i < chunks_of(operation); i++)
+      if (!move_piece(&both[1]) || !move_piece(&both[0]))
+        return NULL;
+    completed[2 * both->on->channel] = completed[2 * both->on->channel + 1] = operation;
+  }
+  return NULL;
+}
+
+static long completed_here(void) {
+  long least = ENDLESS;
+  for (int i = 0; i < 2 * channels; i++)
+    if (completed[i] < least)
+      least = completed[i];
+  return least;
+}
+
+static void launch(const ncclProfiler_v6_t *profiler, void *context, long operation) {
+  ncclProfilerEventDescr_v6_t event = {.type = ncclProfileColl, .rank = self};
+  void *handle = NULL;
+  event.event.coll = (ncclProfilerColl_v5_t){.seqNumber = (uint64_t)operation, .func = "AllReduce",
+                                             .count = (size_t)(chunks_of(operation) * channels * PIECE / 4),
+                                             .datatype = "ncclFloat32", .nChannels = (uint8_t)channels,
+                                             .algo = "RING", .proto = "SIMPLE"};
+  SUCCEEDS(profiler->startEvent(context, &handle, &event));
+  launched = operation;
+  if (handle)
+    SUCCEEDS(profiler->stopEvent(handle));
+}
+
+static void run(const char *path, int next, int previous) {
+  void *library = open_plugin(path), *context = NULL;
+  const ncclProfiler_v6_t *profiler = symbol(library, "ncclProfiler_v6");
+  static struct kernel kernels[2 * MAX_CHANNELS];
+  uint64_t random = (uint64_t)(SEED + self);
+  int mask = -1;
+  rank = (struct rank){.net = symbol(library, TABLE_NAME), .number = self, .channels = channels};
+  SUCCEEDS(net_init(rank.net, &rank.ctx));
+  SUCCEEDS(profiler->init(&context, COMMUNICATOR, &mask, "", ranks, ranks, self, logger));
+  REQUIRE(mask == (ncclProfileColl | ncclProfileP2p), "mask %d", mask);
+  connect_ring(next, previous);
+  __atomic_add_fetch(&shared->ready, 1, __ATOMIC_ACQ_REL);
+  while (shared->ready < ranks)
+    usleep(500);
+  for (int i = 0; i < 2 * channels; i++) {
+    kernels[i] = (struct kernel){.on = &rank.connections[i], .rank = self, .jitter = SEED + (uint64_t)i, .stop = &never};
+    if (strcmp(pattern, "stream") == 0)
+      pthread_create(&kernels[i].thread, NULL, stream, &kernels[i]);
+    else if (i % 2 == 0)
+      pthread_create(&kernels[i].thread, NULL, ring, &kernels[i]);
+  }
+  for (long operation = 1; operation <= last_operation(); operation++) {
+    if (here(operation) && is("launch"))
+      for (;;)
+        pause();
+    launch(profiler, context, operation);
+    if (here(operation) && is("stop"))
+      raise(SIGSTOP);
+    if (here(operation) && is("kill"))
+      raise(SIGKILL);
+    if (is("healthy") && next_random(&random) % 4 == 0)
+      usleep((useconds_t)(next_random(&random) % 200000));
+    /* A program may be ahead of its kernels. */
+    while (completed_here() < operation - 1) {
+      shared->completed[self] = completed_here();
+      usleep(200);
+    }
+  }
+  while (completed_here() < last_operation()) {
+    shared->completed[self] = completed_here();
+    usleep(1000);
+  }
+  shared->completed[self] = completed_here();
+  for (;;)
+    pause();
+}
+
+static long completed_by_all(void) {
+  long sum = 0;
+  for (int i = 0; i < ranks; i++)
+    sum += shared->completed[i];
+  return sum;
+}
+
+static void await_stillness(void) {
+  long last = -1, since = now_milliseconds();
+  for (;;) {
+    long now = completed_by_all();
+    if (shared->ready < ranks || now != last || now == 0) {
+      last = now;
+      since = now_milliseconds();
+    }
+    if (now_milliseconds() - since > STILL_MILLISECONDS)
+      return;
+    usleep(10000);
+  }
+}
+
+int main(int count, char **arguments) {
+  int ends[MOST_RANKS][2];
+  REQUIRE(count == 8, "usage: LIBRARY launch|stop|kill|consume|disagree|wire|healthy RANKS CHANNELS VICTIM OPERATION "
+                      "ring|stream");
+  way = arguments[2];
+  ranks = atoi(arguments[3]);
+  channels = atoi(arguments[4]);
+  victim = atoi(arguments[5]);
+  faulty = atol(arguments[6]);
+  pattern = arguments[7];
+  REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && channels >= 1 && channels <= MAX_CHANNELS, "ranks, channels");
+  shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED, "no shared memory");
+  for (int i = 0; i < ranks; i++)
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
+  for (int i = 0; i < ranks; i++) {
+    char number[16];
+    fflush(NULL);
+    pids[i] = fork();
+    REQUIRE(pids[i] >= 0, "no process");
+    if (pids[i] == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      self = i;
+      snprintf(number, sizeof number, "%d", i);
+      setenv("RANK", number, 1);
+      if (i != victim)
+        unsetenv("MILLRACE_FAULT");
+      run(arguments[1], ends[i][0], ends[(i + ranks - 1) % ranks][1]);
+    }
+    printf("rank %d is pid %d\n", i, (int)pids[i]);
+  }
+  await_stillness();
+  printf("STILL\n");
+  fflush(stdout);
+  while (getchar() != EOF)
+    ;
+  for (int i = 0; i < ranks; i++)
+    kill(pids[i], SIGKILL);
+  for (int i = 0; i < ranks; i++)
+    waitpid(pids[i], NULL, 0);
+  return 0;
+}

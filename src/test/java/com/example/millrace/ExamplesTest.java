@@ -1,0 +1,97 @@
+package com.example.millrace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.ResourceLock;
+import org.junit.jupiter.api.parallel.Resources;
+
+/** The programs of {@code src/examples}, as a reader starts them. */
+class ExamplesTest {
+
+    /** An example's {@code main}. */
+    private interface Program {
+        void main(String[] args) throws Exception;
+    }
+
+    @Test
+    void twoProcessesAddTheirNumbers(@TempDir Path directory) throws Exception {
+        List<Process> ranks = new ArrayList<>();
+        for (int rank = 0; rank < 2; rank++) {
+            ProcessBuilder builder =
+                    new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp",
+                            System.getProperty("java.class.path"), AllReduce.class.getName(),
+                            "file:" + directory.resolve("g"), "" + rank, "2").redirectErrorStream(true);
+            builder.environment().put("MILLRACE_DEVICE", "host");
+            ranks.add(builder.start());
+        }
+        for (int rank = 0; rank < 2; rank++) {
+            String printed = new String(ranks.get(rank).getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertTrue(ranks.get(rank).waitFor(30, TimeUnit.SECONDS), printed);
+            assertEquals("rank " + rank + " on emulated device " + rank + ": element 7 is 15.0\n", printed);
+        }
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void aGroupExchangesAndAPlanRunsThreeTimes() throws Exception {
+        assertEquals(Set.of("rank 0 received 2.0", "rank 1 received 1.0", "rank 0 has 12.0 after three sums",
+                "rank 1 has 12.0 after three sums"), printedBy(GroupsAndPlans::main));
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void aProgramForGpusRunsWhereThereIsNone() throws Exception {
+        Set<String> printed = printedBy(OnDevice::main, "1");
+        assertTrue(printed.contains("host: usable"), printed.toString());
+        assertTrue(printed.stream().anyMatch(line -> line.endsWith(": the largest is 65535.0")), printed.toString());
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void dataGoesOverTheTransportOfAnotherJar() throws Exception {
+        Set<String> printed = printedBy(OtherTransport::main);
+        assertEquals(2, printed.size(), printed.toString());
+        assertTrue(printed.stream().allMatch(line -> line.contains("UNIX")), printed.toString());
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void kernelsPutAndSignal() throws Exception {
+        assertEquals(Set.of("the answer is 84"), printedBy(GinPing::main));
+    }
+
+    /** What a stranger copies from the README is the program that runs here. */
+    @Test
+    void theReadmeShowsTheFirstProgram() throws Exception {
+        String program =
+                Files.readString(Path.of("src", "examples", "java", "com", "example", "millrace", "AllReduce.java"));
+        assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + program + "```"),
+                "README.md does not show AllReduce.java as it is");
+    }
+
+    private static Set<String> printedBy(Program program, String... args) throws Exception {
+        PrintStream before = System.out;
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(bytes, true, StandardCharsets.UTF_8));
+        try {
+            program.main(args);
+        } finally {
+            System.setOut(before);
+        }
+        return new TreeSet<>(bytes.toString(StandardCharsets.UTF_8).lines().toList());
+    }
+}

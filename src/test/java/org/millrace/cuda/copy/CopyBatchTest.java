@@ -1,0 +1,133 @@
+package org.millrace.cuda.copy;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** Copies that wait are sorted into levels: the copies of one may be made in any order. */
+class CopyBatchTest {
+
+    private static final int BYTES = 64;
+
+    private final CopyBatch batch = new CopyBatch();
+
+    /** The targets of each level. */
+    private List<List<Long>> levels() {
+        List<List<Long>> all = new ArrayList<>();
+        int levels = batch.sort();
+        for (int level = 0; level < levels; level++) {
+            List<Long> targets = new ArrayList<>();
+            for (int place = batch.start(level); place < batch.end(level); place++) {
+                targets.add(batch.to(place));
+            }
+            all.add(targets);
+        }
+        return all;
+    }
+
+    @Test
+    void strictCopiesOfOneSequenceAreBehindOneAnother() {
+        batch.add(1, 0, BYTES, CopyOrder.strict(7));
+        batch.add(2, 0, BYTES, CopyOrder.strict(7));
+        batch.add(3, 0, BYTES, CopyOrder.strict(8));
+        batch.add(4, 0, BYTES, CopyOrder.FREE);
+        batch.add(5, 0, BYTES, CopyOrder.strict(8));
+        batch.add(6, 0, BYTES, CopyOrder.strict(7));
+        assertEquals(List.of(List.of(1L, 3L, 4L), List.of(2L, 5L), List.of(6L)), levels());
+    }
+
+    @Test
+    void aStrictCopyIsBehindTheRelaxedOnesOfItsSequenceAndTheyAreNotBehindIt() {
+        batch.add(1000, 0, BYTES, CopyOrder.relaxed(0));
+        batch.add(2000, 0, BYTES, CopyOrder.relaxed(0));
+        batch.add(3000, 0, BYTES, CopyOrder.strict(0));
+        batch.add(4000, 0, BYTES, CopyOrder.relaxed(0));
+        assertEquals(List.of(List.of(1000L, 2000L, 4000L), List.of(3000L)), levels());
+    }
+
+    @Test
+    void oneInTurnIsBehindAllAndBeforeAllThatFollow() {
+        batch.add(1, 0, BYTES, CopyOrder.FREE);
+        batch.add(2, 0, BYTES, CopyOrder.IN_TURN);
+        batch.add(3, 0, BYTES, CopyOrder.FREE);
+        batch.add(4, 0, BYTES, CopyOrder.IN_TURN);
+        batch.add(5, 0, BYTES, CopyOrder.strict(1));
+        assertEquals(List.of(List.of(1L), List.of(2L), List.of(3L), List.of(4L), List.of(5L)), levels());
+    }
+
+    @Test
+    void relaxedCopiesThatGoOnWhereTheLastEndedBecomePartOfIt() {
+        assertTrue(batch.add(0, 1000, BYTES, CopyOrder.relaxed(3)));
+        assertTrue(batch.add(500, 9000, BYTES, CopyOrder.relaxed(4)));
+        assertFalse(batch.add(BYTES, 1000 + BYTES, 8, CopyOrder.relaxed(3)));
+        assertTrue(batch.add(BYTES + 8, 1000, BYTES, CopyOrder.relaxed(3)), "the source is elsewhere");
+        assertTrue(batch.add(500 + BYTES, 9000 + BYTES, BYTES, CopyOrder.strict(4)), "it must not be seen earlier");
+        assertTrue(batch.add(500 + 2 * BYTES, 9000 + 2 * BYTES, BYTES, CopyOrder.strict(4)));
+        batch.sort();
+        assertEquals(BYTES + 8, batch.bytes(0));
+        batch.clear();
+        assertTrue(batch.isEmpty());
+        assertTrue(batch.add(BYTES + 8, 1000 + BYTES + 8, 8, CopyOrder.relaxed(3)),
+                "what it would join has been begun");
+        assertEquals(List.of(List.of(BYTES + 8L)), levels());
+    }
+
+    @Test
+    void manyBytesOrManyCopiesAreEnough() {
+        batch.add(0, 1 << 20, 1 << 20, CopyOrder.FREE);
+        assertTrue(batch.isFull());
+        batch.clear();
+        for (int i = 0; i < CopyBatch.MOST; i++) {
+            assertFalse(batch.isFull());
+            batch.add(i * 16L, 0, 8, CopyOrder.strict(i % 2));
+        }
+        assertTrue(batch.isFull());
+        assertEquals(CopyBatch.MOST / 2, batch.sort());
+    }
+
+    /**
+     * What each sequence writes to its own cells, one behind the other, is the same in whatever order levels are made.
+     */
+    @Test
+    void anyOrderWithinLevelsGivesTheSame() {
+        Random random = new Random(0xba7c4);
+        int sequences = 5;
+        for (int round = 0; round < 300; round++) {
+            byte[] expected = new byte[sequences * BYTES];
+            byte[] made = new byte[sequences * BYTES];
+            byte[] sources = new byte[4096];
+            random.nextBytes(sources);
+            int copies = 1 + random.nextInt(CopyBatch.MOST);
+            for (int i = 0; i < copies; i++) {
+                int sequence = random.nextInt(sequences);
+                int length = 1 + random.nextInt(16);
+                int to = sequence * BYTES + random.nextInt(BYTES - length);
+                int from = random.nextInt(sources.length - length);
+                batch.add(to, from, length,
+                        random.nextInt(20) == 0 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence * 1031));
+                System.arraycopy(sources, from, expected, to, length);
+            }
+            int levels = batch.sort();
+            for (int level = 0; level < levels; level++) {
+                List<Integer> places = new ArrayList<>();
+                for (int place = batch.start(level); place < batch.end(level); place++) {
+                    places.add(place);
+                }
+                Collections.shuffle(places, random);
+                for (int place : places) {
+                    System.arraycopy(sources, (int) batch.from(place), made, (int) batch.to(place),
+                            (int) batch.bytes(place));
+                }
+            }
+            batch.clear();
+            assertArrayEquals(expected, made);
+        }
+    }
+}

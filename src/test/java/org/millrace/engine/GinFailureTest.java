@@ -1,0 +1,82 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.config.Configuration;
+import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.HostGin;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.JoinOptions;
+import org.millrace.engine.options.Agreement;
+import org.millrace.gin.GinException;
+import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+
+/** A peer that failed says so over the control plane: its connections may not tell it. */
+@Timeout(60)
+class GinFailureTest {
+
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket"})
+    void aWaitForAPeersSignalEndsWhenThePeerFails(String network) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_NET", network);
+        CountDownLatch waits = new CountDownLatch(1);
+        CountDownLatch told = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            if (rank == 0) {
+                try {
+                    waitForSignal(settings, waits);
+                } finally {
+                    waits.countDown();
+                    told.countDown();
+                }
+            } else {
+                failWithOpenConnections(settings, waits, told);
+            }
+            return null;
+        });
+        assertEquals(Arrays.asList(null, null), thrown);
+    }
+
+    private void waitForSignal(Map<String, String> settings, CountDownLatch waits) {
+        try (GinRank rank = GinRank.join("file:" + directory.resolve("group"), 0, 2, settings)) {
+            HostGin gin = new HostGin(rank.device(GinRequirements.of(1, 1, 0).withDeadline(Duration.ofSeconds(10))), 0);
+            waits.countDown();
+            String said = assertThrows(GinException.class, () -> gin.waitSignal(0, 1)).getMessage();
+            assertTrue(said.contains("rank 1 (pid") && said.contains("a kernel of rank 1 saw nonsense"), said);
+        }
+    }
+
+    /** Does as a rank does, only that its failure does not end its connections. */
+    private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
+            throws InterruptedException {
+        Configuration configuration = Configuration.load(settings);
+        try (ControlPlane control =
+                ControlPlane.join("file:" + directory.resolve("group"), 1, 2, JoinOptions.of(configuration));
+                Network network = Networks.open(configuration, Agreement.reach(control, configuration));
+                Listener here = network.listen()) {
+            GinMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, Duration.ofSeconds(20),
+                    () -> null);
+            control.barrier();
+            waits.await();
+            control.fail("a kernel of rank 1 saw nonsense");
+            told.await();
+        }
+    }
+}

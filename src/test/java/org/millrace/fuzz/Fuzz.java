@@ -1,0 +1,129 @@
+package org.millrace.fuzz;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Random;
+
+/**
+ * Mutated inputs for one surface, made of recorded ones. In the tests some hundred or thousand, always the same;
+ * {@code -Dmillrace.fuzz.seconds=3600} goes on for as long, with a seed of the clock, and
+ * {@code -Dmillrace.fuzz.inputs} and {@code -Dmillrace.fuzz.seed} choose. What fails says its seed and its bytes.
+ */
+public final class Fuzz {
+
+    /** What takes an input, and throws only if it found something. */
+    @FunctionalInterface
+    public interface Surface {
+        void take(byte[] input) throws Exception;
+    }
+
+    private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535,
+            65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
+            Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
+    private static final int MOST_MUTATIONS = 4;
+    private static final int LONGEST = 1 << 16;
+
+    private Fuzz() {}
+
+    /** Gives a surface inputs, for as many as the tests have time for or as was asked; returns how many. */
+    public static long run(String surface, int inputs, List<byte[]> recorded, Surface takes) throws Exception {
+        long seconds = Long.getLong("millrace.fuzz.seconds", 0);
+        long most = Long.getLong("millrace.fuzz.inputs", seconds > 0 ? Long.MAX_VALUE : inputs);
+        long first = Long.getLong("millrace.fuzz.seed", seconds > 0 ? System.nanoTime() : 1);
+        long begin = System.nanoTime();
+        long number = 0;
+        for (; number < most && (seconds == 0 || System.nanoTime() - begin < seconds * 1_000_000_000L); number++) {
+            byte[] input = mutated(recorded, new Random(first + number));
+            try {
+                takes.take(input);
+            } catch (Throwable e) {
+                throw new AssertionError(surface + ", input " + number + " of seed " + first
+                        + " (-Dmillrace.fuzz.inputs=1 -Dmillrace.fuzz.seed=" + (first + number) + "): "
+                        + HexFormat.of().formatHex(input, 0, Math.min(input.length, 512)), e);
+            }
+        }
+        if (most != inputs) {
+            System.err.println(surface + ": " + number + " inputs from seed " + first + " in "
+                    + (System.nanoTime() - begin) / 1_000_000 + " ms");
+        }
+        return number;
+    }
+
+    static byte[] mutated(List<byte[]> recorded, Random random) {
+        byte[] input = pick(recorded, random).clone();
+        for (int left = 1 + random.nextInt(MOST_MUTATIONS); left > 0; left--) {
+            input = mutate(input, recorded, random);
+        }
+        return input;
+    }
+
+    private static byte[] pick(List<byte[]> recorded, Random random) {
+        return recorded.get(random.nextInt(recorded.size()));
+    }
+
+    private static byte[] mutate(byte[] input, List<byte[]> recorded, Random random) {
+        if (input.length == 0) {
+            return pick(recorded, random).clone();
+        }
+        int at = random.nextInt(input.length);
+        switch (random.nextInt(12)) {
+            case 0 -> input[at] ^= (byte) (1 << random.nextInt(8));
+            case 1 -> input[at] = (byte) random.nextInt(256);
+            case 2, 3, 4 -> number(input, at, random);
+            case 5 -> input = Arrays.copyOf(input, at);
+            case 6 -> { // longer, by what is in it
+                int bytes = random.nextInt(input.length - at + 1);
+                input = join(input, 0, input.length, input, at, Math.min(bytes, LONGEST - input.length));
+            }
+            case 7 -> { // begins as one and goes on as another
+                byte[] other = pick(recorded, random);
+                int from = random.nextInt(other.length + 1);
+                input = join(input, 0, at, other, from, other.length - from);
+            }
+            case 8 -> { // a part is left out
+                int bytes = random.nextInt(input.length - at + 1);
+                input = join(input, 0, at, input, at + bytes, input.length - at - bytes);
+            }
+            case 9, 10 -> { // a word comes from elsewhere: what is in order there is not here
+                byte[] other = pick(recorded, random);
+                int to = at & -Long.BYTES;
+                int from = random.nextInt(other.length + 1) & -Long.BYTES;
+                int bytes = Math.min(Long.BYTES, Math.min(other.length - from, input.length - to));
+                System.arraycopy(other, from, input, to, bytes);
+            }
+            default -> { // a part comes from elsewhere
+                byte[] other = pick(recorded, random);
+                int bytes = Math.min(random.nextInt(16) + 1, Math.min(other.length, input.length - at));
+                System.arraycopy(other, random.nextInt(other.length - bytes + 1), input, at, bytes);
+            }
+        }
+        return input;
+    }
+
+    /** Most fields are numbers at multiples of their size. */
+    private static void number(byte[] input, int at, Random random) {
+        ByteBuffer bytes =
+                ByteBuffer.wrap(input).order(random.nextBoolean() ? ByteOrder.LITTLE_ENDIAN : ByteOrder.BIG_ENDIAN);
+        int size = 1 << random.nextInt(4);
+        int aligned = random.nextInt(4) == 0 ? at : at & -size;
+        if (aligned + size > input.length) {
+            return;
+        }
+        long value = random.nextInt(4) == 0 ? random.nextLong() : ODD[random.nextInt(ODD.length)];
+        switch (size) {
+            case 1 -> bytes.put(aligned, (byte) value);
+            case 2 -> bytes.putShort(aligned, (short) value);
+            case 4 -> bytes.putInt(aligned, random.nextInt(4) == 0 ? bytes.getInt(aligned) + (int) value : (int) value);
+            default -> bytes.putLong(aligned, random.nextInt(4) == 0 ? bytes.getLong(aligned) + value : value);
+        }
+    }
+
+    private static byte[] join(byte[] first, int from, int bytes, byte[] second, int secondFrom, int secondBytes) {
+        byte[] joined = Arrays.copyOfRange(first, from, from + bytes + Math.max(secondBytes, 0));
+        System.arraycopy(second, secondFrom, joined, bytes, Math.max(secondBytes, 0));
+        return joined;
+    }
+}

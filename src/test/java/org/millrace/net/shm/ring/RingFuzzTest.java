@@ -1,0 +1,141 @@
+package org.millrace.net.shm.ring;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.millrace.fuzz.Fuzz;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+/** A ring whose bytes, positions and states another process writes as it likes, under both ends. */
+@Tag("slow")
+class RingFuzzTest {
+
+    private static final int RING = 16 << 10;
+    private static final int DATA = RING;
+    private static final int FRAMES = 768;
+    private static final int PASSES = 40;
+    private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
+    private static final long GUARD = 0x7777777777777777L;
+
+    private interface Use {
+        void of(RingPair pair, MemoryRegion inside);
+    }
+
+    /** Frames lie in the ring, one of them not whole. */
+    private static void fill(RingPair pair, MemoryRegion memory) {
+        FrameHeader header = new FrameHeader();
+        for (int bytes : new int[] {0, 24, 100, 200}) {
+            header.payloadBytes(bytes);
+            header.word(0, bytes);
+            pair.sender().offer(header, memory, 0);
+        }
+        pair.sender().progress();
+    }
+
+    /** All bytes of the ring: the words of both sides, and the data. */
+    private static byte[] snapshot(RingPair pair) {
+        byte[] all = new byte[RingLayout.DATA_OFFSET + RING];
+        for (int at = 0; at < all.length; at += Long.BYTES) {
+            MemorySegment.ofArray(all).set(ValueLayout.JAVA_LONG_UNALIGNED, at, pair.ring().getLong(at));
+        }
+        return all;
+    }
+
+    private static List<byte[]> recorded() throws Exception {
+        List<byte[]> all = new ArrayList<>();
+        withPair((pair, memory) -> {
+            fill(pair, memory);
+            all.add(squeezed(snapshot(pair)));
+            receive(pair, memory);
+            all.add(squeezed(snapshot(pair)));
+        });
+        return all;
+    }
+
+    /** Where in the ring the bytes of an input are: the words that mean something, and where frames lie. */
+    private static int place(int at) {
+        int[][] parts = {{0, 64}, {128, 16}, {256, 32}, {512, 64}, {640, 64}, {RingLayout.DATA_OFFSET, FRAMES}};
+        int left = at;
+        for (int[] part : parts) {
+            if (left < part[1]) {
+                return part[0] + left;
+            }
+            left -= part[1];
+        }
+        return -1;
+    }
+
+    private static byte[] squeezed(byte[] ring) {
+        byte[] parts = new byte[240 + FRAMES];
+        for (int at = 0; at < parts.length; at++) {
+            parts[at] = ring[place(at)];
+        }
+        return parts;
+    }
+
+    private static void write(RingPair pair, byte[] input) {
+        MemorySegment bytes = MemorySegment.ofArray(input);
+        for (int at = 0; at + Long.BYTES <= input.length && place(at) >= 0; at += Long.BYTES) {
+            long value = bytes.get(ValueLayout.JAVA_LONG_UNALIGNED, at);
+            if (pair.ring().getLong(place(at)) != value) {
+                pair.ring().putLongRelease(place(at), value);
+            }
+        }
+    }
+
+    private static void receive(RingPair pair, MemoryRegion memory) {
+        for (int pass = 0; pass < PASSES; pass++) {
+            FrameHeader header = pair.receiver().poll();
+            if (header != null) {
+                long bytes = header.payloadBytes();
+                assertTrue(bytes >= 0, "a payload of " + bytes);
+                if (bytes > memory.segment().byteSize()) {
+                    return; // the layer above refuses it
+                }
+                pair.receiver().accept(memory, 0);
+            }
+            pair.receiver().progress();
+        }
+    }
+
+    private static void withPair(Use use) throws Exception {
+        try (Arena arena = Arena.ofConfined(); RingPair pair = RingPair.make(OPTIONS, 0)) {
+            MemorySegment guarded = arena.allocate(3 * DATA, 64).fill((byte) GUARD);
+            use.of(pair, pair.register(guarded.asSlice(DATA, DATA)));
+            for (int at = 0; at < DATA; at += Long.BYTES) {
+                assertEquals(GUARD, guarded.get(ValueLayout.JAVA_LONG, at), "before the destination");
+                assertEquals(GUARD, guarded.get(ValueLayout.JAVA_LONG, 2L * DATA + at), "behind the destination");
+            }
+        }
+    }
+
+    @Test
+    void sharedRings() throws Exception {
+        Fuzz.run("shared rings", 1_000, recorded(), input -> withPair((pair, memory) -> {
+            fill(pair, memory);
+            write(pair, input);
+            try {
+                receive(pair, memory);
+            } catch (ConnectionException refused) {
+                assertTrue(refused.getMessage().length() > 10);
+            }
+            try {
+                pair.sender().offer(new FrameHeader(), null, 0);
+                for (int pass = 0; pass < PASSES; pass++) {
+                    pair.sender().progress();
+                }
+            } catch (ConnectionException refused) {
+                assertTrue(refused.getMessage().length() > 10);
+            }
+        }));
+    }
+}
