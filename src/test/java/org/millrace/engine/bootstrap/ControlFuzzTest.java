@@ -58,8 +58,8 @@ class ControlFuzzTest {
                 bytes(new Contribution(1, 0, Call.BARRIER, new byte[0])),
                 bytes(new Contribution(2, 0, Call.ALL_GATHER, new byte[40]),
                         new Contribution(3, 0, Call.ALL_GATHER, new byte[9])),
-                bytes(new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "x", "line\n\tline"))), bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})),
-                bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
+                bytes(new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "x", "line\n\tline"))),
+                bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})), bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
                 bytes(new Challenge(7, "h", new byte[16], new byte[32])), bytes(new Proof(new byte[32])),
                 bytes(new Rejected("no")));
         Fuzz.run("control letters", 60_000, recorded, input -> {
