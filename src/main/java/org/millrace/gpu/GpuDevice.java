@@ -90,9 +90,6 @@ final class GpuDevice implements Device {
     }
 
     GpuStream own(Stream stream) {
-        if (stream == null) {
-            throw new NullPointerException(name + ": the stream is null");
-        }
         if (stream instanceof GpuStream gpuStream && streams.contains(gpuStream)) {
             return gpuStream;
         }
