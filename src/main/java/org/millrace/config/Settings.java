@@ -284,18 +284,14 @@ public final class Settings {
     public static final Setting<Duration> CONNECT_DEADLINE = new Setting<>("MILLRACE_CONNECT_DEADLINE", DEADLINES,
             Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
     /** How long an operation may stand still. */
-    public static final Setting<Duration> STALL_DEADLINE =
-            new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
-                    "an operation that all ranks have come to and that makes no progress for so long fails");
+    public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
+            Duration.ofSeconds(60), "an operation fails that all ranks have come to and that stands still for so long");
     /** How long a rank that lives may be late. */
     public static final Setting<Duration> LATE_DEADLINE = new Setting<>("MILLRACE_LATE_DEADLINE", DEADLINES,
-            Duration.ofMinutes(30),
-            "an operation fails if a rank that lives has not come to it so long after another; no failure before");
+            Duration.ofMinutes(30), "how long a rank that lives may come to an operation behind others");
     /** How long a rank may take to leave. */
     public static final Setting<Duration> CLOSE_DEADLINE = new Setting<>("MILLRACE_CLOSE_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60),
-            "how long close() waits for operations that have not completed, and for the other ranks to close; then it"
-                    + " gives the operations up and says which");
+            Duration.ofSeconds(60), "how long close() waits; then it gives up what is left, and says what");
     /** The fault that is planted. */
     public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
             optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")),
