@@ -11,6 +11,7 @@ import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
+
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -342,8 +343,8 @@ public final class Settings {
             NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
             SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY,
             TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE,
-            LATE_DEADLINE, CLOSE_DEADLINE, FAULT,
-            FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
+            LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT,
+            LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 
