@@ -13,6 +13,7 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
+import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
@@ -30,8 +31,8 @@ import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
@@ -201,7 +202,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
-            String lostPeer = reason instanceof PeerLostException other ? other.lostPeer() : peer;
+            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : peer;
             owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }
