@@ -17,7 +17,6 @@ import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.PeerLostException;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.CommunicatorLosses;
@@ -31,8 +30,8 @@ import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.trace.ProcessTrace;
 
