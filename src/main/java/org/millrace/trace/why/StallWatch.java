@@ -7,7 +7,6 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -18,19 +17,20 @@ import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
 
 /**
- * Tells, once for each stall, why nothing moves: on every rank of a communicator in which a connection stands still. A
- * thread that looks now and then at what this process has written down, and at the others' only where none of its own
- * connections moves.
+ * Tells, once for each stall, why nothing moves: on every rank of a communicator in which a connection stands still.
+ * The trace's thread looks now and then at what this process has written down, and at the others' only where one of its
+ * own connections stands still, or none moves.
  */
 public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int LOOKS = 4;
-    private static final Duration LEAST = Duration.ofMillis(100);
 
     private final ProcessTrace own;
     private final Duration quiet;
     private final Consumer<String> tell;
+    /** When the next look is due. */
+    private long next = System.nanoTime();
     /** Communicators that stand still, and of which that was told. */
     private final Set<Long> told = new HashSet<>();
 
@@ -51,20 +51,25 @@ public final class StallWatch {
         if (quiet.isZero()) {
             return;
         }
-        StallWatch watch = new StallWatch(own, quiet, tell);
-        Duration part = quiet.dividedBy(LOOKS);
-        long pause = (part.compareTo(LEAST) < 0 ? LEAST : part).toNanos();
-        Thread.ofPlatform().daemon().name("millrace-why").start(() -> watch.run(pause));
+        StallWatch watch = new StallWatch(own, quiet, sentence -> aside(() -> tell.accept(sentence)));
+        own.watch(watch::lookNowAndThen);
     }
 
-    private void run(long pause) {
-        while (true) {
-            LockSupport.parkNanos(pause);
-            try {
-                look();
-            } catch (IOException | RuntimeException failure) {
-                LOG.debug("cannot look for stalls", failure);
-            }
+    /** A standard error that nobody reads must not hold the trace. */
+    private static void aside(Runnable telling) {
+        Thread.ofPlatform().daemon().name("told of a stall").start(telling);
+    }
+
+    private void lookNowAndThen() {
+        long now = System.nanoTime();
+        if (now - next < 0) {
+            return;
+        }
+        next = now + quiet.dividedBy(LOOKS).toNanos();
+        try {
+            look();
+        } catch (IOException | RuntimeException failure) {
+            LOG.debug("cannot look for stalls", failure);
         }
     }
 
