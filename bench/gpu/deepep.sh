@@ -131,6 +131,8 @@ counters() { # LABEL: what the plugin says of it
   grep -hE 'WARN' "$output/$1".?.nccl 2>/dev/null | sort | uniq -c | sort -rn | head -6 | cut -c1-400
   awk '/descriptors served by Java/ { for (i = 1; i <= NF; i++) if ($i == "Java:") n += $(i + 1) } END { print "   descriptors served by Java in all contexts of all ranks:", n + 0 }' \
     "$output/$1".?.nccl 2>/dev/null
+  local log
+  for log in "$output/$1".?.nccl; do grep -hoE "rank [0-9]+, copies by the GPU's engines: .*" "$log" 2>/dev/null | tail -1; done
 }
 
 # LABEL SECONDS TEST ARGUMENTS...: one of DeepEP's tests

@@ -50,6 +50,7 @@ run() {
   grep -hE "$results" "$output/$label.0.log" || true
   grep -h '^rank .* wrong ' "$output/$label".?.log || { echo "failed:"; tail -n 5 "$output/$label".?.log; }
   grep -hoE 'GIN: rank .*, context .*: descriptors served by (Java|C): .*' "$output/$label".?.log || echo "nothing says that a descriptor was served"
+  grep -hoE "GIN: rank .*, copies by the GPU's engines: .*" "$output/$label".?.log || true # none where all is the host's
   grep -hE '^rank .*threads' "$output/$label".?.log || true
 }
 

@@ -242,6 +242,38 @@ static void get_from_all(struct rank *rank) {
 }
 #endif
 
+#if GIN_VERSION >= 13
+#define ADDS 40
+#define ADDED 5 /* signals in the target's window */
+
+static size_t signal_offset(int which) {
+  return (size_t)ranks * messages * MAX_BYTES + 2048 + (size_t)which * sizeof(uint64_t);
+}
+
+/* Adds to signals in every rank's window, many at once. */
+static void add_to_all(struct rank *rank) {
+  for (int i = 0; i < ADDS; i++)
+    for (int peer = 0; peer < ranks; peer++) {
+      uint64_t words[16], add = (1ull << 40) + i;
+      begin(words, ncclGinProxyOpVASignal | ncclGinProxyOpWithSignalAdd, 0);
+      words[ncclGinProxyGfdVASignalOff] = signal_offset(i % ADDED) << MILLRACE_GIN_ADDRESS_SHIFT;
+      words[ncclGinProxyGfdVASignalHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
+      words[ncclGinProxyGfdCompletion] = (add & 0xffff) << VALUE_SHIFT;
+      words[ncclGinProxyGfdSignalVal] = add >> 16 << MILLRACE_GIN_VALUE_HIGH_SHIFT;
+      post(rank, i % CONTEXTS, peer, words);
+    }
+  flush(rank);
+  time_t end = time(NULL) + DEADLINE_SECONDS;
+  for (int which = 0; which < ADDED; which++) {
+    uint64_t sum = 0, *signal = (uint64_t *)(rank->target + signal_offset(which));
+    for (int i = which; i < ADDS; i += ADDED)
+      sum += ((1ull << 40) + i) * ranks;
+    while (__atomic_load_n(signal, __ATOMIC_ACQUIRE) != sum)
+      wait_until_deadline("signals in a window", rank->rank, &end);
+  }
+}
+#endif
+
 static void create_context(struct rank *rank) {
   ncclNetDeviceHandle_t *handle = NULL;
 #if GIN_VERSION == 11
@@ -332,6 +364,7 @@ static void *run(void *argument) {
   check(rank);
 #if GIN_VERSION >= 13
   get_from_all(rank);
+  add_to_all(rank);
 #endif
   no_error(rank);
   pthread_barrier_wait(&barrier);

@@ -2,8 +2,10 @@ package org.millrace.gin.cuda;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.copy.CopyOrder;
+import org.millrace.gin.window.StagingBuffers;
 import org.millrace.gin.window.StagingRing;
 import org.millrace.gin.window.WindowTransfer;
 
@@ -13,17 +15,21 @@ import org.millrace.gin.window.WindowTransfer;
  */
 public final class CudaWindowMemory extends CudaMemory {
 
-    /**
-     * The one add that is under way in this window, if any, and how far it is: its old value was read, and its new one
-     * is being stored.
-     */
-    private @Nullable WindowTransfer addition;
-    private long addend;
-    private boolean addRead;
+    /** Adds that are under way in this window, in the order in which they were begun. */
+    private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
+    private int additionCount;
+
+    /** The old value is being read, or the sum is being stored. */
+    private static final class Addition {
+        private @Nullable WindowTransfer transfer;
+        private long addend;
+        private boolean stored;
+    }
 
     /** A window's memory, and where peers have theirs of the same window. */
     public CudaWindowMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
         super(mover, address, bytes, peers);
+        Arrays.setAll(additions, unused -> new Addition());
     }
 
     @Override
@@ -89,42 +95,82 @@ public final class CudaWindowMemory extends CudaMemory {
 
     @Override
     public boolean written(WindowTransfer transfer) {
-        if (transfer != addition) {
-            return mover.in().isDone(transfer.ticket());
-        }
         if (!mover.in().isDone(transfer.ticket())) {
             return false;
         }
-        if (!addRead) {
-            addRead = true;
-            long value = mover.staging().host().get(ValueLayout.JAVA_LONG, mover.staging().offset(transfer.slot()));
-            transfer.ticket(mover.in().storeLong(address + transfer.offset(), value + addend));
-            return false;
+        int index = additionOf(transfer);
+        if (index < 0) {
+            return true;
         }
-        addition = null;
-        return true;
+        if (additions[index].stored) {
+            remove(index);
+            return true;
+        }
+        storeSums();
+        return false;
+    }
+
+    /** Of all whose old values were read: what was begun before was read before, and is seen before. */
+    private void storeSums() {
+        for (int i = 0; i < additionCount; i++) {
+            Addition addition = additions[i];
+            WindowTransfer transfer = addition.transfer;
+            if (!addition.stored) {
+                if (!mover.in().isDone(transfer.ticket())) {
+                    return;
+                }
+                addition.stored = true;
+                long value = mover.staging().host().get(ValueLayout.JAVA_LONG, mover.staging().offset(transfer.slot()));
+                transfer.ticket(mover.in().storeLong(address + transfer.offset(), value + addition.addend));
+            }
+        }
+    }
+
+    private int additionOf(WindowTransfer transfer) {
+        for (int i = 0; i < additionCount; i++) {
+            if (additions[i].transfer == transfer) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private void remove(int index) {
+        Addition removed = additions[index];
+        removed.transfer = null;
+        additionCount--;
+        System.arraycopy(additions, index + 1, additions, index, additionCount - index);
+        additions[additionCount] = removed;
     }
 
     /**
-     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one at a time,
-     * is adding to it. The one buffer for adds is free when none is under way.
+     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one add at a
+     * time, is adding to it.
      */
     @Override
     public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
-        int buffer = mover.staging().buffers().takeToAdd();
+        for (int i = 0; i < additionCount; i++) {
+            if (additions[i].transfer.offset() == offset) {
+                return false; // it would read what is not the sum yet
+            }
+        }
+        int buffer =
+                additionCount < additions.length && mover.in().hasRoom() ? mover.staging().buffers().takeToAdd() : -1;
         if (buffer < 0) {
             return false;
         }
         place(transfer, buffer, offset, Long.BYTES);
         try {
-            transfer.ticket(mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES));
+            transfer.ticket(
+                    mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES, CopyOrder.FREE));
         } catch (Throwable failure) {
             mover.staging().buffers().abandon(buffer); // as in openRead
             throw failure;
         }
-        addition = transfer;
-        addend = value;
-        addRead = false;
+        Addition added = additions[additionCount++];
+        added.transfer = transfer;
+        added.addend = value;
+        added.stored = false;
         return true;
     }
 
@@ -154,6 +200,10 @@ public final class CudaWindowMemory extends CudaMemory {
 
     @Override
     public void abandon(WindowTransfer transfer) {
+        int index = additionOf(transfer);
+        if (index >= 0) {
+            remove(index);
+        }
         mover.submit(); // what waits is begun now, so that whoever frees memory can wait for it
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());

@@ -33,10 +33,10 @@ final class DirectPath extends Path {
 
     @Override
     boolean movePart(QueueDrain drain) {
-        if (frames.isFull() || !drain.order.isCopyInTurn(frames)) {
+        GinDescriptor descriptor = drain.current();
+        if (frames.isFull() || !isInTurn(drain, descriptor)) {
             return false;
         }
-        GinDescriptor descriptor = drain.current();
         OutboundFrame frame = frames.next();
         long bytes = drain.next(mostBytes);
         if (!(descriptor.has(GinOp.GET) ? get(drain, frame, bytes) : put(drain, frame, bytes))) {
@@ -51,6 +51,11 @@ final class DirectPath extends Path {
         }
         frames.add();
         return true;
+    }
+
+    private boolean isInTurn(QueueDrain drain, GinDescriptor descriptor) {
+        return descriptor.has(GinOp.GET) ? drain.order.isCopyInTurn(frames)
+                : drain.order.isCopyInTurn(frames, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
     }
 
     private boolean put(QueueDrain drain, OutboundFrame frame, long bytes) {

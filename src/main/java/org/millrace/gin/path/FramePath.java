@@ -58,7 +58,9 @@ class FramePath extends Path {
             frame.completes(drain.queue, drain.finish());
         }
         long entry = frames.add();
-        if (bytes > 0 || descriptor.has(GinOp.VA_SIGNAL)) {
+        if (descriptor.has(GinOp.VA_SIGNAL)) {
+            drain.order.added(entry, descriptor.sourceHandle, descriptor.sourceOffset);
+        } else if (bytes > 0) {
             drain.order.wrote(entry);
         }
         return true;

@@ -21,6 +21,8 @@ final class InboundFrame {
     /** Where a VA signal lies, if there is one. */
     private @Nullable Window signalWindow;
     private long signalOffset;
+    /** Whether an add to a window is all that there is to do. */
+    private boolean adds;
     /** Of the descriptor that is complete then, if any. */
     private @Nullable PeerQueue queue;
     private int index;
@@ -31,6 +33,7 @@ final class InboundFrame {
     void clear() {
         signalled = null;
         signalWindow = null;
+        adds = false;
         queue = null;
         ring = null;
     }
@@ -66,6 +69,27 @@ final class InboundFrame {
         signalWindow = window;
         signalOffset = offset;
         value = amount;
+        adds = !transfer.isOpen() && signalled == null;
+    }
+
+    /** Whether it is an add that is under way. */
+    boolean isAdding() {
+        return adds && transfer.isOpen();
+    }
+
+    /** Whether there is an add to begin behind others that are under way, and nothing else to do. */
+    boolean waitsToAdd() {
+        return adds && !transfer.isOpen();
+    }
+
+    /** Begins to add; false if there is no room now. */
+    boolean beginAdd() {
+        if (signalWindow == null || !signalWindow.beginAdd(transfer, signalOffset, value)) {
+            return false;
+        }
+        signalWindow.letGo();
+        signalWindow = null;
+        return true;
     }
 
     void completes(PeerQueue of, int descriptor) {
@@ -89,12 +113,7 @@ final class InboundFrame {
             }
         }
         if (signalWindow != null) {
-            if (!signalWindow.beginAdd(transfer, signalOffset, value)) {
-                return false;
-            }
-            signalWindow.letGo();
-            signalWindow = null;
-            return settle();
+            return beginAdd() && settle();
         }
         if (signalled != null) {
             signalled.signal(signal, value); // a release: pairs with the acquire of the kernel that waits for it

@@ -78,7 +78,24 @@ final class InboundFrames {
             settled++;
             work++;
         }
-        return work;
+        return settled < arrived && at(settled).isAdding() ? work + addAhead() : work;
+    }
+
+    /** Begins the adds behind the oldest, which is one: each takes two ways to the memory. */
+    private int addAhead() {
+        int begun = 0;
+        long next = settled + 1;
+        while (next < arrived && at(next).isAdding()) {
+            next++;
+        }
+        while (next < arrived && at(next).waitsToAdd() && at(next).beginAdd()) {
+            begun++;
+            next++;
+        }
+        if (begun > 0) {
+            at(next - 1).begin();
+        }
+        return begun;
     }
 
     /** The connection is closed. A failure may have left a frame that was begun and not added, so all are looked at. */

@@ -27,8 +27,9 @@ public final class StagingBuffers {
     /** The fewest there can be: one for each use. */
     public static final int LEAST = 3;
 
-    /** Adds are made one at a time. */
-    private static final int MOST_TO_ADD = 1;
+    /** So many adds may be under way; one of the buffers is theirs alone. */
+    public static final int MOST_TO_ADD = 16;
+    private static final int ONLY_TO_ADD = 1;
     /** What leaves and what arrives have one of so many to themselves. */
     private static final int SHARE = 4;
 
@@ -63,11 +64,11 @@ public final class StagingBuffers {
         this.copies = copies;
         abandoned = new int[buffers];
         use = new byte[buffers];
-        int forBoth = buffers - MOST_TO_ADD;
+        int forBoth = buffers - ONLY_TO_ADD;
         int reserved = Math.max(1, forBoth / SHARE);
         most[TO_SEND] = forBoth - reserved;
         most[TO_RECEIVE] = forBoth - reserved;
-        most[TO_ADD] = MOST_TO_ADD;
+        most[TO_ADD] = Math.clamp(buffers / SHARE, 1, MOST_TO_ADD);
     }
 
     /** A buffer for bytes that leave, or -1 if there is none for them now. */
@@ -80,14 +81,14 @@ public final class StagingBuffers {
         return take(TO_RECEIVE);
     }
 
-    /** The buffer for the old value of what is added to, or -1 while another add is under way. */
+    /** A buffer for the old value of what is added to, or -1 if too many adds are under way. */
     public int takeToAdd() {
         return take(TO_ADD);
     }
 
     private int take(int forWhat) {
         // what no other use may have is free for the adds
-        int others = forWhat == TO_ADD ? 0 : MOST_TO_ADD - taken[TO_ADD];
+        int others = forWhat == TO_ADD ? 0 : Math.max(0, ONLY_TO_ADD - taken[TO_ADD]);
         if (taken[forWhat] == most[forWhat] || freeCount == others) {
             return takeBack() ? take(forWhat) : -1;
         }
