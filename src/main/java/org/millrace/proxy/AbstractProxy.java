@@ -58,7 +58,8 @@ public abstract class AbstractProxy implements ProxyConnection {
     public void stopped(@Nullable Throwable failure) {
         if (trace != null) {
             if (failure != null && !isMeant(failure)) {
-                trace.failed(name + ": " + failure.getMessage());
+                String why = String.valueOf(failure.getMessage());
+                trace.failed(why.startsWith(name.toString()) ? why : name + ": " + why);
             }
             trace.close();
         }

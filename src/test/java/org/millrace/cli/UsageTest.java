@@ -14,13 +14,17 @@ class UsageTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"| what to do? There are: perf, matrix, doctor, gin, ps, top, dump, " + "metrics, trace, plugin",
+            value = {
+                    "| what to do? There are: perf, matrix, doctor, gin, ps, top, why, dump, "
+                            + "metrics, trace, plugin",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | Did you mean",
-                    "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, ps, top, dump, "
+                    "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin",
                     "plugin instal | there is no 'instal'; there are: install",
-                    "perf | Missing required parameter: 'COLLECTIVE'",
+                    "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",
+                    "metrics --listen 9400 | --listen=9400 is not usable; allowed: an address of this host and a port",
+                    "trace | Missing required option: '--out=FILE'", "perf | Missing required parameter: 'COLLECTIVE'",
                     "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, "
                             + "broadcast, reduce, alltoall, gather, scatter, sendrecv",
                     "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
@@ -38,7 +42,7 @@ class UsageTest {
                     "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
-                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, dispatch",
+                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, flood, dispatch",
                     "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",

@@ -67,11 +67,14 @@ public final class MetricsCommand implements Callable<Integer> {
     private InetSocketAddress address(String text) {
         int colon = text.lastIndexOf(':');
         try {
-            return new InetSocketAddress(InetAddress.getByName(text.substring(0, Math.max(0, colon))),
+            if (colon < 1) {
+                throw new IllegalArgumentException("no address"); // an empty one would be taken for this host
+            }
+            return new InetSocketAddress(InetAddress.getByName(text.substring(0, colon)),
                     Integer.parseInt(text.substring(colon + 1)));
         } catch (IOException | IllegalArgumentException unusable) {
             throw new ParameterException(spec.commandLine(), "--listen=" + text
-                    + " is not usable; allowed: an address of this host and a port, as in" + " 127.0.0.1:9400");
+                    + " is not usable; allowed: an address of this host and a port, as in 127.0.0.1:9400");
         }
     }
 

@@ -24,9 +24,6 @@ import picocli.CommandLine.Spec.Target;
 /** Which processes a command looks at, and where their traces are. */
 public final class Processes {
 
-    /** Living processes beat ten times a second while they have anything open. */
-    private static final double SILENT_SECONDS = 2;
-
     @Spec(Target.MIXEE)
     private CommandSpec spec;
 
@@ -100,10 +97,8 @@ public final class Processes {
 
     /** Whether a process is there, in a word. */
     static String state(TracedProcess process) {
-        boolean open = process.connections().stream().anyMatch(one -> one.closed() == 0);
-        double silent = (process.read() - process.heartbeat()) / 1e9;
         return !process.alive() ? process.failed() ? "failed" : "dead"
-                : process.failed() ? "failing" : open && silent > SILENT_SECONDS ? "stopped" : "running";
+                : process.failed() ? "failing" : process.isSilent() ? "stopped" : "running";
     }
 
     /** A process's rank: what its communicators say, or its launcher; empty if nobody does. */

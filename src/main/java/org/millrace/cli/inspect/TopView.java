@@ -139,8 +139,9 @@ final class TopView {
         for (TracedLink link : shown) {
             TracedConnection connection = link.connection();
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
-            table.add(number(link.rank()), connection.sends() ? "->" : "<-", number(link.peer()),
-                    number(link.channel()), connection.identity().network(), Units.decimal(bytesPerSecond(link)),
+            table.add(who(link.rank(), link.process()), connection.sends() ? "->" : "<-",
+                    who(link.peer(), link.other() == null ? null : link.other().process()), number(link.channel()),
+                    connection.identity().network(), Units.decimal(bytesPerSecond(link)),
                     Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
                     Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
@@ -150,6 +151,11 @@ final class TopView {
                     Long.toString(link.process().identity().pid()), connection.identity().peerText());
         }
         return table;
+    }
+
+    /** A rank; where nobody says it, the process. */
+    private static String who(int rank, @Nullable TracedProcess process) {
+        return rank >= 0 ? Integer.toString(rank) : process == null ? "?" : "pid " + process.identity().pid();
     }
 
     private static String number(int number) {

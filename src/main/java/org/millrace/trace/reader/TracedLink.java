@@ -134,7 +134,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     public Party waitsFor() {
         return switch (connection.standing()) {
             case IDLE -> connection.sends() ? Party.KERNEL : Party.PEER;
-            case UNDER_WAY -> Party.WIRE;
+            case UNDER_WAY -> other != null && other.process.isSilent() ? Party.PEER : Party.WIRE;
             case NO_ROOM -> Party.PEER;
             case DEVICE_FULL, UNCONSUMED -> Party.KERNEL;
         };

@@ -32,6 +32,9 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
         List<TracedConnection> connections, List<TracedGin> gin, List<Message> messages) {
 
+    /** Living processes beat ten times a second while they have anything open. */
+    private static final double SILENT_SECONDS = 2;
+
     /**
      * A thread that serves connections.
      *
@@ -53,6 +56,12 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
      * @param text what
      */
     public record Message(long time, String text) {
+    }
+
+    /** Whether it is gone, or does not beat although it has something open: it is stopped then, or its host is. */
+    public boolean isSilent() {
+        boolean open = connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
+        return !alive || open && (read - heartbeat) / 1e9 > SILENT_SECONDS;
     }
 
     /** A time of the host's clock, in milliseconds since 1970. */
