@@ -65,9 +65,15 @@ static int cores(void) {
   return limit < allowed ? limit : allowed;
 }
 
+/* C1 has no use for the processor's instructions for AES-GCM: without C2 a core encrypts some megabytes a second. */
+static int encrypts(void) {
+  const char *tls = secure_getenv("MILLRACE_TLS");
+  return tls != NULL && strcmp(tls, "0") != 0 && strcmp(tls, "") != 0;
+}
+
 void millraceAddCompilerOptions(struct millraceOptions *options) {
   int usable = cores();
-  if (usable < FEW_CORES) {
+  if (usable < FEW_CORES && !encrypts()) {
     /* C2 takes seconds, in which it would hold up the threads that move data, for code that is little faster. */
     millraceAddOption(options, "-XX:TieredStopAtLevel=1", NULL);
     return;

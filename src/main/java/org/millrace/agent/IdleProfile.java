@@ -67,6 +67,23 @@ public enum IdleProfile {
                 : new TimedIdleStrategy(0, 10_000_000, shortest, longest);
     }
 
+    /**
+     * {@link #GIN_PROXY} or {@link #GIN_HOST_PROXY} for one thread, unless the user says otherwise.
+     *
+     * @param threshold    passes after which the user wants it to sleep; 0 for never, empty if they do not say
+     * @param maxParkNanos the longest sleep that the user wants, if they say so
+     */
+    public static IdleStrategy ginProxy(boolean onHost, Optional<Integer> threshold, Optional<Long> maxParkNanos) {
+        if (threshold.isEmpty() && maxParkNanos.isEmpty()) {
+            return (onHost ? GIN_HOST_PROXY : GIN_PROXY).newStrategy();
+        }
+        int usual = onHost ? 1_100 : 70_000;
+        int passes = threshold.map(set -> set == 0 ? Integer.MAX_VALUE : set).orElse(usual);
+        int spins = Math.min(passes, onHost ? 100 : 50_000);
+        long longest = maxParkNanos.orElse(100_000L);
+        return new Backoff(spins, passes - spins, Math.min(20_000, longest), longest);
+    }
+
     /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */
     public static IdleStrategy rank(int spins, int yields, long maxParkNanos) {
         return new Backoff(spins, yields, 10_000, Math.max(10_000, maxParkNanos));

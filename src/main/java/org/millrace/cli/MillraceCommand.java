@@ -2,6 +2,7 @@ package org.millrace.cli;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Version;
 import org.millrace.cli.doctor.DoctorCommand;
@@ -16,6 +17,8 @@ import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
 import org.millrace.config.Configuration;
+import org.millrace.config.LogLevel;
+import org.millrace.config.LogSubsystem;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
@@ -79,10 +82,11 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
     /** Must run before the first logger is made. */
     void prepareLogging() {
         try {
-            configureLogging(Configuration.load(settings).get(Settings.LOG_LEVEL));
+            Configuration read = Configuration.load(settings);
+            configureLogging(read.get(Settings.LOG_LEVEL), read.get(Settings.LOG_SUBSYSTEMS));
         } catch (IllegalArgumentException refused) {
             // doctor explains what is wrong with the settings; every other command reads them again and fails
-            configureLogging(Settings.LOG_LEVEL.defaultValue());
+            configureLogging(Settings.LOG_LEVEL.defaultValue(), Settings.LOG_SUBSYSTEMS.defaultValue());
         }
     }
 
@@ -94,9 +98,10 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
 
     /**
      * Gives Log4j our configuration, unless the user has named one. It is not called {@code log4j2.xml} or the like, so
-     * that a program that uses Millrace as a library never finds it by accident.
+     * that a program that uses Millrace as a library never finds it by accident. Warnings and errors are of every
+     * subsystem, as NCCL's are.
      */
-    static void configureLogging(Settings.LogLevel level) {
+    static void configureLogging(LogLevel level, Set<LogSubsystem> subsystems) {
         boolean chosen =
                 System.getProperty(CONFIGURATION) != null || System.getProperty("log4j.configurationFile") != null
                         || System.getenv("LOG4J_CONFIGURATION_FILE") != null;
@@ -104,5 +109,9 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
             System.setProperty(CONFIGURATION, "classpath:log4j2-millrace-cli.properties");
         }
         System.setProperty(LEVEL, level.loggerLevel());
+        LogLevel others = level == LogLevel.VERSION ? level : LogLevel.WARN;
+        for (LogSubsystem each : LogSubsystem.values()) {
+            System.setProperty(LEVEL + '.' + each, (subsystems.contains(each) ? level : others).loggerLevel());
+        }
     }
 }

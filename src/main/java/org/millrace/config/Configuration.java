@@ -32,6 +32,17 @@ public final class Configuration {
             reader.refuse(origin(Settings.MIN_CHANNELS) + "=" + least.get() + " is more than "
                     + origin(Settings.MAX_CHANNELS) + "=" + most.get() + "; raise the one or lower the other");
         }
+        try {
+            traceDetail();
+        } catch (ConfigurationException contradiction) {
+            reader.refuse(contradiction.getMessage());
+        }
+    }
+
+    /** {@return what is written down, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}} */
+    public TraceDetail traceDetail() {
+        return TraceDetail.of(get(Settings.TRACE), origin(Settings.TRACE).source() != Origin.Source.DEFAULT,
+                get(Settings.PROXY_TRACE));
     }
 
     private static <T> Entry<T> entry(Setting<T> setting, ConfigurationReader reader) {

@@ -9,13 +9,17 @@ import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
+import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
 
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /** Everything that can be set, by topic. */
 public final class Settings {
@@ -186,6 +190,19 @@ public final class Settings {
             lists(integers(0, 1023)), List.of(),
             "with MILLRACE_NET=plugin:PATH: numbers of the plugin's devices that connections go over, in turns, as"
                     + " millrace doctor lists them; unset: all");
+    /** How many buffers a network plugin beneath is asked to receive at once. */
+    public static final Setting<Integer> NET_MAX_RECVS = new Setting<>("NCCL_NET_MAX_RECVS", integers(1, 8), 8,
+            "with MILLRACE_NET=plugin:PATH: the most buffers that one receive of the plugin has, of those that it"
+                    + " allows");
+    /** Whether kernels gather what they receive; MILLRACE_UNPACK by another name. */
+    public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK =
+            new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED", optional(ValueTypes.booleans()), Optional.empty(),
+                    "under libnccl 1 is MILLRACE_UNPACK=1, and 0 is MILLRACE_UNPACK=0; the emulated device refuses 1");
+    /** From which size on they do: always. */
+    public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD = new Setting<>("NCCL_NET_DEVICE_UNPACK_THRESHOLD",
+            values(Map.of("0", 0L),
+                    "0, as a kernel gathers all Simple slices of a connection or none (NCCL_PROTO says what is Simple)"),
+            0L, "0: kernels that unpack gather slices of every size");
     /** Whether frames over shared memory are copied once. */
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
             new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),
@@ -212,6 +229,29 @@ public final class Settings {
     public static final Setting<String> SECRET =
             new Setting<>("MILLRACE_SECRET", text("any text, the same for every rank"), "",
                     "what ranks that meet at an address prove that they belong together with; never shown", true);
+
+    /** Whether a group that others can reach needs a secret. */
+    public static final Setting<Boolean> REQUIRE_SECRET = new Setting<>("MILLRACE_REQUIRE_SECRET",
+            ValueTypes.booleans(), false,
+            "1: ranks that meet at an address of another host's reach refuse to do so without MILLRACE_SECRET, in place"
+                    + " of a warning; the plugin then needs MILLRACE_TLS=1");
+    /** Whether TCP is encrypted. */
+    public static final Setting<Boolean> TLS = new Setting<>("MILLRACE_TLS", ValueTypes.booleans(), false,
+            "1: what ranks say and send each other over TCP is under TLS 1.3, both ends of every stream authenticated by"
+                    + " MILLRACE_SECRET or by certificates; the same on all ranks");
+    /** Which certificate this process shows. */
+    public static final Setting<Optional<Path>> TLS_CERTIFICATE = new Setting<>("MILLRACE_TLS_CERTIFICATE",
+            optional(paths()), Optional.empty(),
+            "with MILLRACE_TLS=1: a PEM file with this process's certificate, and those that lead to the authority;"
+                    + " unset: by the secret");
+    /** Its private key. */
+    public static final Setting<Optional<Path>> TLS_KEY = new Setting<>("MILLRACE_TLS_KEY", optional(paths()),
+            Optional.empty(), "with MILLRACE_TLS=1: a PEM file with its private key, PKCS#8 and not encrypted");
+    /** Whose certificates are believed. */
+    public static final Setting<Optional<Path>> TLS_CA = new Setting<>("MILLRACE_TLS_CA", optional(paths()),
+            Optional.empty(),
+            "with MILLRACE_TLS=1: a PEM file with the authority whose certificates are ranks'; one that signs for others"
+                    + " too lets them in");
 
     /** Whether the plugin takes connections over from libnccl's proxy. */
     public static final Setting<Optional<Boolean>> TAKEOVER =
@@ -261,6 +301,11 @@ public final class Settings {
     /** How much is logged. */
     public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
             LogLevel.WARN, "how much the command line logs, and NCCL with it");
+    /** Of what. */
+    public static final Setting<Set<LogSubsystem>> LOG_SUBSYSTEMS = new Setting<>("NCCL_DEBUG_SUBSYS",
+            LogSubsystem.SETS, Set.copyOf(EnumSet.allOf(LogSubsystem.class)),
+            "what the command line logs besides warnings and errors; NCCL filters its own lines, and those of the"
+                    + " plugin, which are of INIT and NET");
 
     // What is written down
 
@@ -274,6 +319,11 @@ public final class Settings {
             new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
                     "directory for what is written down; it should be memory; unset: where rings in shared memory are");
 
+    /** Whether the steps of proxies are. */
+    public static final Setting<Optional<Boolean>> PROXY_TRACE =
+            new Setting<>("NCCL_PROXY_TRACE", optional(ValueTypes.booleans()), Optional.empty(),
+                    "1: the last steps of each connection's proxy are written down, and it is said where; 0: they are"
+                            + " not; unset: as MILLRACE_TRACE says");
     /** After what time a stall is told. */
     public static final Setting<Duration> STALL_REPORT = new Setting<>("MILLRACE_STALL_REPORT",
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
@@ -284,52 +334,15 @@ public final class Settings {
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
-            NETWORK, NET_DEVICES, SHM_SINGLE_COPY, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET,
-            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT, FIRST_STEP,
-            TRACE, TRACE_DIRECTORY, STALL_REPORT, LOG_LEVEL);
+            NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
+            SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY,
+            TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT,
+            FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 
     /** {@return every setting, in the order of the topics} */
     public static List<Setting<?>> all() {
         return ALL;
-    }
-
-    /** How much a process writes down. */
-    public enum TraceDetail {
-        /** Nothing. */
-        OFF,
-        /** Counters. */
-        COUNTERS,
-        /** Counters, and the last steps of each connection. */
-        STEPS
-    }
-
-    /**
-     * The values of {@code NCCL_DEBUG} and what they print of our own messages. NCCL orders them VERSION, WARN, INFO,
-     * ABORT, TRACE (nccl_common.h), so that ABORT prints what INFO prints.
-     */
-    public enum LogLevel {
-        /** Errors only. */
-        VERSION("ERROR"),
-        /** Warnings and errors. */
-        WARN("WARN"),
-        /** What happens at set-up too. */
-        INFO("INFO"),
-        /** As {@link #INFO}. */
-        ABORT("INFO"),
-        /** Everything. */
-        TRACE("TRACE");
-
-        private final String loggerLevel;
-
-        LogLevel(String loggerLevel) {
-            this.loggerLevel = loggerLevel;
-        }
-
-        /** {@return the level of the loggers, as Log4j names it} */
-        public String loggerLevel() {
-            return loggerLevel;
-        }
     }
 }

@@ -22,6 +22,7 @@ public final class EngineProvider implements CommunicatorProvider {
     @Override
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
+        EngineSettings.refuseUnpack(configuration);
         return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)), configuration, null);
     }
 

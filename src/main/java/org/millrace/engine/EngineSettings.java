@@ -22,7 +22,17 @@ public final class EngineSettings {
     public static void require(Configuration configuration) {
         AlgorithmChoice.of(configuration);
         ProtocolChoice.of(configuration, true);
+        refuseUnpack(configuration);
         faults(configuration);
+    }
+
+    /** Kernels that gather what they receive are libnccl's alone: here a network stores it where it belongs. */
+    static void refuseUnpack(Configuration configuration) {
+        if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
+            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK.name()
+                    + "=1 is for kernels under libnccl; the emulated device has none that unpack, as what it receives"
+                    + " is stored where it belongs; unset it, or set it to 0");
+        }
     }
 
     /**

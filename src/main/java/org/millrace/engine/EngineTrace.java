@@ -6,6 +6,7 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
@@ -15,6 +16,7 @@ import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.file.SharedDirectory;
+import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceName;
@@ -23,6 +25,9 @@ import org.millrace.trace.why.StallWatch;
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {
 
+    /** Of NCCL's subsystems ENV and PROXY. */
+    private static final Logger SETTINGS = LogManager.getLogger(Settings.class);
+    private static final Logger PROXIES = LogManager.getLogger(ProxyAgent.class);
     private static final Map<Operation, TraceName> NAMES = new EnumMap<>(Operation.class);
     private static final TraceName SEND = TraceName.of("send");
     private static final TraceName RECEIVE = TraceName.of("receive");
@@ -73,13 +78,30 @@ final class EngineTrace implements AutoCloseable {
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
         ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                ProcessTrace.Detail.valueOf(configuration.get(Settings.TRACE).name()));
+                ProcessTrace.Detail.valueOf(configuration.traceDetail().name()));
         ProcessTrace trace = ProcessTrace.current();
+        if (first) {
+            changed(configuration).forEach((name, value) -> SETTINGS.info("{} is {}", name, value));
+            if (configuration.get(Settings.PROXY_TRACE).orElse(false)) {
+                sayWhere(trace);
+            }
+        }
         if (first && trace != null) {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
                     sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
+        }
+    }
+
+    /** To whoever set NCCL_PROXY_TRACE=1. */
+    private static void sayWhere(@Nullable ProcessTrace trace) {
+        if (trace == null) {
+            PROXIES.warn("{}=1, and there is no room for what proxies would write down in {}",
+                    Settings.PROXY_TRACE.name(), Settings.TRACE_DIRECTORY.name());
+        } else {
+            PROXIES.info("proxies write their steps to {}: millrace dump {} reads them", trace.path(),
+                    ProcessHandle.current().pid());
         }
     }
 

@@ -15,6 +15,7 @@ import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
 
 /** Opens the network that the configuration names. */
 final class Networks {
@@ -28,7 +29,9 @@ final class Networks {
                         ShmOptions.defaults()
                                 .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
                         configuration.get(Settings.UCX_LIBRARY),
-                        PluginOptions.defaults().withDevices(configuration.get(Settings.NET_DEVICES)));
+                        PluginOptions.defaults()
+                                .withDevices(configuration.get(Settings.NET_DEVICES))
+                                .withMaxRecvs(configuration.get(Settings.NET_MAX_RECVS)));
         faults.ifPresent(PlantedFaults::watch);
         return faults.<Network>map(planted -> new FaultyNetwork(network, planted)).orElse(network);
     }
@@ -43,6 +46,6 @@ final class Networks {
                 defaults.stripeThreshold(), defaults.sendBufferBytes(), defaults.receiveBufferBytes(),
                 defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
                 interfaces.orElse(defaults.interfaces()), defaults.family(),
-                configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback));
+                configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback), TlsIdentity.of(configuration::get));
     }
 }

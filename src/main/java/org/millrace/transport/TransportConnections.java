@@ -44,8 +44,6 @@ public final class TransportConnections implements AutoCloseable {
         byte @Nullable [] receive(int peer, long tag);
     }
 
-    private static final Logger LOG = LogManager.getLogger(TransportConnections.class);
-
     private final int rank;
     private final List<PeerInfo> peers;
     private final List<Transport> transports;
@@ -109,12 +107,17 @@ public final class TransportConnections implements AutoCloseable {
         EndRequest request = new EndRequest(peers.get(rank), peers.get(peer), channel, index, sends, settings);
         TransportChoice choice = choice(peer);
         String description = request.name() + ": " + choice;
-        LOG.info("{}", description);
+        log(choice.transport().name()).info("{}", description);
         descriptions.add(description);
         PendingConnection end = new PendingConnection(request, choice.transport().name(),
                 maker.apply(choice.transport(), request), messages, this::made);
         pending.add(end);
         return end;
+    }
+
+    /** A transport's own logger, as each is one of NCCL's subsystems. */
+    private static Logger log(String transport) {
+        return LogManager.getLogger(TransportConnections.class.getName() + '.' + transport);
     }
 
     private TransportChoice choice(int peer) {

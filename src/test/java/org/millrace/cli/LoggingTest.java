@@ -7,14 +7,21 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.config.LogLevel;
+import org.millrace.config.LogSubsystem;
 import org.millrace.config.Settings;
 
 /** What the command line logs. Each case is a process of its own: Log4j reads its configuration once. */
@@ -32,7 +39,17 @@ class LoggingTest {
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
-                MillraceCommand.configureLogging(Settings.LogLevel.valueOf(arguments[0]));
+                MillraceCommand.configureLogging(LogLevel.valueOf(arguments[0]),
+                        arguments.length == 1 ? Settings.LOG_SUBSYSTEMS.defaultValue()
+                                : Set.of(LogSubsystem.valueOf(arguments[1])));
+            }
+            if (arguments.length > 1) {
+                for (String each : List.of("net.socket.rails.RailSender", "engine.connect.Registrations",
+                        "engine.connect.CollNet", "transport.TransportConnections.P2P")) {
+                    LogManager.getLogger("org.millrace." + each).info("of {}", each);
+                    LogManager.getLogger("org.millrace." + each).warn("of {}", each);
+                }
+                return;
             }
             Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
             logger.error("an error", new IllegalStateException("the cause"));
@@ -95,6 +112,48 @@ class LoggingTest {
         assertEquals(3, log("INFO").size());
         assertEquals(3, log("ABORT").size());
         assertEquals(4, log("TRACE").size());
+    }
+
+    /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
+    @Test
+    void ncclDebugSubsysSaysOfWhat() throws Exception {
+        for (var each : Map.of("NET", "RailSender: of net.socket.rails.RailSender", "REG",
+                "Registrations: of engine.connect.Registrations", "P2P", "P2P: of transport.TransportConnections.P2P")
+                .entrySet()) {
+            List<String> lines = log("INFO", each.getKey());
+            assertEquals(4, lines.stream().filter(line -> line.contains(" WARN ")).count(), lines.toString());
+            assertEquals(List.of(" INFO " + each.getValue()),
+                    lines.stream()
+                            .filter(line -> line.contains(" INFO "))
+                            .map(line -> line.substring(line.indexOf(" INFO ")))
+                            .toList());
+        }
+        assertEquals(4, log("WARN", "NET").size());
+        assertEquals(0, log("VERSION", "NET").size());
+    }
+
+    /** Whoever adds a package that logs says of which subsystem its messages are. */
+    @Test
+    void everyPackageThatLogsIsOfASubsystem() throws IOException {
+        Path file = Path.of("src/main/resources/log4j2-millrace-cli.properties");
+        List<String> loggers = new ArrayList<>();
+        for (String line : Files.readAllLines(file)) {
+            if (line.startsWith("logger.") && line.contains(".name = ")) {
+                loggers.add(line.substring(line.indexOf('=') + 2));
+            } else if (line.startsWith("logger.")) {
+                String subsystem = line.substring(line.indexOf("level.", line.indexOf('=')) + 6, line.indexOf(":-"));
+                assertTrue(line.startsWith("logger." + subsystem.toLowerCase(Locale.ROOT)), line);
+                assertEquals(subsystem, LogSubsystem.valueOf(subsystem).name());
+            }
+        }
+        try (Stream<Path> sources = Files.walk(Path.of("src/main/java"))) {
+            for (Path source : (Iterable<Path>) sources.filter(path -> path.toString().endsWith(".java"))::iterator) {
+                String name = Path.of("src/main/java").relativize(source).toString().replace('/', '.');
+                if (Files.readString(source).contains("LogManager.getLogger(") && !name.contains(".cli.")) {
+                    assertTrue(loggers.stream().anyMatch(logger -> name.startsWith(logger + ".")), name);
+                }
+            }
+        }
     }
 
     @Test

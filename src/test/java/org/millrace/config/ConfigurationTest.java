@@ -11,7 +11,10 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ConfigurationTest {
 
@@ -61,7 +64,37 @@ class ConfigurationTest {
         assertEquals(Duration.ofMillis(1500), configuration.get(Settings.STALL_DEADLINE));
         assertEquals(Optional.of(4), configuration.get(Settings.MAX_CHANNELS));
         assertEquals("socket", configuration.get(Settings.NETWORK));
-        assertEquals(Settings.LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
+        assertEquals(LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
+    }
+
+    @Test
+    void debugSubsystemsAreReadAsNcclReadsThem() {
+        environment.put("NCCL_DEBUG_SUBSYS", "net, reg");
+        assertEquals(Set.of(LogSubsystem.NET, LogSubsystem.REG), load().get(Settings.LOG_SUBSYSTEMS));
+        assertEquals("NET,REG", load().show(Settings.LOG_SUBSYSTEMS));
+        environment.put("NCCL_DEBUG_SUBSYS", "^ALL");
+        assertEquals(Set.of(), load().get(Settings.LOG_SUBSYSTEMS));
+        environment.put("NCCL_DEBUG_SUBSYS", "^NET");
+        assertEquals(LogSubsystem.values().length - 1, load().get(Settings.LOG_SUBSYSTEMS).size());
+        environment.put("NCCL_DEBUG_SUBSYS", "NET,LOUD");
+        assertTrue(assertThrows(ConfigurationException.class, this::load).getMessage()
+                .contains("NCCL_DEBUG_SUBSYS=NET,LOUD is not usable; allowed: INIT, COLL"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({", , STEPS", "1, , STEPS", "0, , COUNTERS", ", counters, COUNTERS", "1, steps, STEPS",
+            "0, counters, COUNTERS", "0, off, OFF", "1, off, ", "1, counters, ", "0, steps, "})
+    void ncclsProxyTraceSaysWhetherStepsAreWrittenDown(String proxyTrace, String trace, TraceDetail expected) {
+        environment.put("NCCL_PROXY_TRACE", proxyTrace == null ? "" : proxyTrace);
+        environment.put("MILLRACE_TRACE", trace == null ? "" : trace);
+        if (expected == null) {
+            String refused = assertThrows(ConfigurationException.class, this::load).getMessage();
+            assertTrue(
+                    refused.contains("NCCL_PROXY_TRACE=" + proxyTrace) && refused.contains("MILLRACE_TRACE=" + trace),
+                    refused);
+        } else {
+            assertEquals(expected, load().traceDetail());
+        }
     }
 
     @Test

@@ -93,9 +93,9 @@ class ValueTypesTest {
 
     @Test
     void choicesListsAndOptionals() {
-        assertEquals(Settings.LogLevel.TRACE, ValueTypes.choices(Settings.LogLevel.class).parse("trace"));
-        assertEquals("VERSION, WARN, INFO, ABORT, TRACE", ValueTypes.choices(Settings.LogLevel.class).allowed());
-        assertThrows(IllegalArgumentException.class, () -> ValueTypes.choices(Settings.LogLevel.class).parse("loud"));
+        assertEquals(LogLevel.TRACE, ValueTypes.choices(LogLevel.class).parse("trace"));
+        assertEquals("VERSION, WARN, INFO, ABORT, TRACE", ValueTypes.choices(LogLevel.class).allowed());
+        assertThrows(IllegalArgumentException.class, () -> ValueTypes.choices(LogLevel.class).parse("loud"));
         ValueType<List<Integer>> list = ValueTypes.lists(ValueTypes.integers(0, 9));
         assertEquals(List.of(1, 2, 3), list.parse("1, 2,,3"));
         assertEquals("1,2,3", list.format(List.of(1, 2, 3)));

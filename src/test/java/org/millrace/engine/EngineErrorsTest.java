@@ -23,6 +23,7 @@ import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
+import org.millrace.config.ConfigurationException;
 
 /**
  * What a program does wrong, and what becomes of the others: an error that says what and where, nothing hangs, nothing
@@ -46,6 +47,14 @@ class EngineErrorsTest {
     private static String message(Throwable thrown) {
         assertNotNull(thrown, "this rank should have failed");
         return thrown.getMessage();
+    }
+
+    @Test
+    void kernelsThatUnpackAreRefusedByName() {
+        String refused = assertThrows(ConfigurationException.class, () -> new EngineProvider()
+                .join("file:" + directory.resolve("group"), 0, 1, Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1")))
+                .getMessage();
+        assertTrue(refused.startsWith("NCCL_NET_DEVICE_UNPACK_ENABLED=1 is for kernels under libnccl"), refused);
     }
 
     @Test

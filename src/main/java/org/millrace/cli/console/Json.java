@@ -1,96 +1,87 @@
 package org.millrace.cli.console;
 
+import com.google.gson.Gson;
+import com.google.gson.GsonBuilder;
+import com.google.gson.JsonParseException;
+import com.google.gson.Strictness;
+import com.google.gson.ToNumberPolicy;
+import com.google.gson.TypeAdapter;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonWriter;
+import java.io.IOException;
 import java.util.Collection;
-import java.util.Iterator;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/**
- * Writes maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), two blanks deeper with each level.
- */
+/** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
 public final class Json {
 
-    private final StringBuilder text = new StringBuilder();
+    private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
+            .serializeNulls()
+            .disableHtmlEscaping()
+            .setStrictness(Strictness.STRICT)
+            .setObjectToNumberStrategy(ToNumberPolicy.LONG_OR_DOUBLE)
+            .registerTypeAdapter(Double.class, new FiniteNumbers())
+            .create();
 
     private Json() {}
 
     /**
-     * Writes a value.
+     * Writes a value, two blanks deeper with each level, and a line's end behind it.
      *
      * @param value what to write; numbers that JSON does not have (infinities, NaN) become null
      * @throws IllegalArgumentException if there is anything else in it
      */
     public static String write(@Nullable Object value) {
-        Json json = new Json();
-        json.append(value, 0);
-        return json.text.append('\n').toString();
+        check(value);
+        return GSON.toJson(value) + '\n';
     }
 
-    private void append(@Nullable Object value, int depth) {
+    /**
+     * Reads a value: a whole number becomes a {@link Long}, another a {@link Double}.
+     *
+     * @throws IllegalArgumentException if the text is no JSON; the message says where
+     */
+    public static @Nullable Object read(String text) {
+        if (text.isBlank()) {
+            throw new IllegalArgumentException("no JSON: the text is empty");
+        }
+        try {
+            return GSON.fromJson(text, Object.class);
+        } catch (JsonParseException e) {
+            throw new IllegalArgumentException("no JSON: "
+                    + String.valueOf(e.getMessage()).lines().findFirst().orElse("").replaceFirst("^.*Exception: ", ""),
+                    e);
+        }
+    }
+
+    /** Gson would look into any object by reflection. */
+    private static void check(@Nullable Object value) {
         switch (value) {
-            case null -> text.append("null");
-            case String string -> quote(string);
-            case Boolean bool -> text.append(bool);
-            case Double number when !Double.isFinite(number) -> text.append("null");
-            case Number number -> text.append(number);
-            case Map<?, ?> map -> members(map, depth);
-            case Collection<?> collection -> elements(collection, depth);
+            case null -> {}
+            case Map<?, ?> map -> map.values().forEach(Json::check);
+            case Collection<?> collection -> collection.forEach(Json::check);
+            case String string -> {}
+            case Number number -> {}
+            case Boolean bool -> {}
             default -> throw new IllegalArgumentException("no JSON for " + value.getClass());
         }
     }
 
-    private void members(Map<?, ?> map, int depth) {
-        text.append('{');
-        String separator = "";
-        for (Map.Entry<?, ?> member : map.entrySet()) {
-            text.append(separator);
-            line(depth + 1);
-            quote((String) member.getKey());
-            text.append(": ");
-            append(member.getValue(), depth + 1);
-            separator = ",";
-        }
-        if (!map.isEmpty()) {
-            line(depth);
-        }
-        text.append('}');
-    }
+    private static final class FiniteNumbers extends TypeAdapter<Double> {
 
-    private void elements(Collection<?> collection, int depth) {
-        text.append('[');
-        for (Iterator<?> each = collection.iterator(); each.hasNext();) {
-            line(depth + 1);
-            append(each.next(), depth + 1);
-            text.append(each.hasNext() ? "," : "");
-        }
-        if (!collection.isEmpty()) {
-            line(depth);
-        }
-        text.append(']');
-    }
-
-    private void line(int depth) {
-        text.append('\n').append("  ".repeat(depth));
-    }
-
-    private void quote(String string) {
-        text.append('"');
-        for (int i = 0; i < string.length(); i++) {
-            char c = string.charAt(i);
-            switch (c) {
-                case '"' -> text.append("\\\"");
-                case '\\' -> text.append("\\\\");
-                case '\n' -> text.append("\\n");
-                case '\t' -> text.append("\\t");
-                default -> {
-                    if (c < 0x20) {
-                        text.append(String.format("\\u%04x", (int) c));
-                    } else {
-                        text.append(c);
-                    }
-                }
+        @Override
+        public void write(JsonWriter out, Double value) throws IOException {
+            if (Double.isFinite(value)) {
+                out.value(value);
+            } else {
+                out.nullValue();
             }
         }
-        text.append('"');
+
+        @Override
+        public Double read(JsonReader in) throws IOException {
+            return in.nextDouble();
+        }
     }
 }

@@ -94,7 +94,8 @@ final class Acceptor {
         try {
             SocketChannel channel;
             while ((channel = accept.next()) != null) {
-                strangers.add(new AcceptedConnection(new ControlConnection(channel, selector), Deadline.in(HANDSHAKE)));
+                SocketChannel said = listener.tls() == null ? channel : listener.tls().server(channel);
+                strangers.add(new AcceptedConnection(new ControlConnection(said, selector), Deadline.in(HANDSHAKE)));
                 if (strangers.size() > MAX_STRANGERS) {
                     dropOldest(
                             "it was the oldest of more than " + MAX_STRANGERS + " that had not introduced themselves");
@@ -172,6 +173,8 @@ final class Acceptor {
             refuse(peer, "it does not know this group's secret");
             return;
         }
+        peer.connection.sealIncoming(listener.secret().memberSeal(peer.hello, group.self(), peer.nonce));
+        peer.connection.sealOutgoing(listener.secret().coordinatorSeal(peer.hello, group.self(), peer.nonce));
         String contradiction = contradiction(who, peer.hello.size());
         if (who.rank() >= 0 && who.rank() < group.size()) {
             heard.set(who.rank());

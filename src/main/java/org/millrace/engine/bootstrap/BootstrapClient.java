@@ -46,6 +46,8 @@ final class BootstrapClient {
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
     /** One attempt; rank 0 answers within milliseconds, unless it is not rank 0. */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
+    /** The first handshakes of two processes load and interpret a thousand classes. */
+    private static final Duration ATTEMPT_UNDER_TLS = Duration.ofSeconds(10);
 
     private final Selector selector;
     private final RankIdentity self;
@@ -97,8 +99,10 @@ final class BootstrapClient {
      * @throws MillraceException      if it is another release
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
-        Deadline attempt = deadline.orIn(ATTEMPT);
-        ControlConnection connection = new ControlConnection(open(server, attempt), selector);
+        Deadline attempt = deadline.orIn(server.tls() == null ? ATTEMPT : ATTEMPT_UNDER_TLS);
+        SocketChannel channel = open(server, attempt);
+        ControlConnection connection =
+                new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);
         try {
             Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
@@ -114,6 +118,10 @@ final class BootstrapClient {
         byte[] proof = server.secret()
                 .memberProof(rankZero.hello(), rankZero.challenge().identity(), rankZero.challenge().nonce());
         rankZero.connection().send(MessageCodec.encode(new Proof(proof)));
+        RankIdentity zero = rankZero.challenge().identity();
+        byte[] nonce = rankZero.challenge().nonce();
+        rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
+        rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().trust();
     }
 

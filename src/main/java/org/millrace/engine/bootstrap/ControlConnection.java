@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProtocolException;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
@@ -13,6 +14,7 @@ import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.tls.TlsChannel;
 
 /** One connection that carries messages and never blocks. Used by one thread at a time. */
 final class ControlConnection {
@@ -39,6 +41,9 @@ final class ControlConnection {
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
     private @Nullable ByteBuffer body;
     private int bodyLimit = MessageCodec.MAX_BODY_BEFORE_PROOF;
+    /** From the handshake on; null before. */
+    private @Nullable FrameSeal outgoingSeal;
+    private @Nullable FrameSeal incomingSeal;
     private boolean finishing;
 
     /** Takes over a connected channel, which this closes. */
@@ -52,7 +57,7 @@ final class ControlConnection {
         setIfSupported(ExtendedSocketOptions.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS);
         setIfSupported(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEPALIVE_INTERVAL_SECONDS);
         setIfSupported(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
-        this.key = channel.register(selector, SelectionKey.OP_READ);
+        this.key = TlsChannel.selectable(channel).register(selector, SelectionKey.OP_READ);
     }
 
     private void setIfSupported(SocketOption<Integer> option, int value) throws IOException {
@@ -80,6 +85,16 @@ final class ControlConnection {
         bodyLimit = MessageCodec.MAX_BODY;
     }
 
+    /** Every frame that is sent from now on has its authentication code behind it. */
+    void sealOutgoing(FrameSeal seal) {
+        outgoingSeal = seal;
+    }
+
+    /** Every frame that comes from now on must have its authentication code behind it. */
+    void sealIncoming(FrameSeal seal) {
+        incomingSeal = seal;
+    }
+
     boolean isOpen() {
         return channel.isOpen();
     }
@@ -90,7 +105,7 @@ final class ControlConnection {
      */
     void send(ByteBuffer frame) {
         if (isOpen() && !finishing) {
-            outgoing.add(frame.duplicate());
+            outgoing.add(outgoingSeal == null ? frame.duplicate() : outgoingSeal.sealed(frame));
             key.interestOpsOr(SelectionKey.OP_WRITE);
         }
     }
@@ -110,8 +125,7 @@ final class ControlConnection {
      * Writes what there is room for, and hands over every whole message that has come.
      *
      * @throws EOFException if the other end has shut its output down
-     * @throws IOException  if the connection is lost, or what came is not of this protocol
-     *                      ({@link java.net.ProtocolException})
+     * @throws IOException  if the connection is lost, or what came is not of this protocol ({@link ProtocolException})
      */
     void serve(Receiver receiver) throws IOException {
         IOException unwritable = null;
@@ -134,12 +148,23 @@ final class ControlConnection {
         if (unwritable != null && isOpen()) {
             throw unwritable;
         }
+        if (!outgoing.isEmpty() && isOpen() && mayWrite()) {
+            key.interestOpsOr(SelectionKey.OP_WRITE);
+        }
+    }
+
+    /** Under TLS, what is to be said waits for the handshake, in which it is this side's turn to listen. */
+    private boolean mayWrite() {
+        return !(channel instanceof TlsChannel tls) || tls.isEstablished();
     }
 
     private void write() throws IOException {
         while (!outgoing.isEmpty()) {
             channel.write(outgoing.peek());
             if (outgoing.peek().hasRemaining()) {
+                if (!mayWrite()) {
+                    key.interestOpsAnd(~SelectionKey.OP_WRITE);
+                }
                 return;
             }
             outgoing.poll();
@@ -156,15 +181,30 @@ final class ControlConnection {
             if (!filled(header)) {
                 return null;
             }
-            body = ByteBuffer.allocate(MessageCodec.bodyLength(header, bodyLimit));
+            body = ByteBuffer.allocate(
+                    MessageCodec.bodyLength(header, bodyLimit) + (incomingSeal == null ? 0 : FrameSeal.BYTES));
         }
         if (!filled(body)) {
             return null;
         }
-        Message message = MessageCodec.decode(header, body.flip());
+        body.flip();
+        if (incomingSeal != null) {
+            open(incomingSeal, body);
+        }
+        Message message = MessageCodec.decode(header, body);
         header.clear();
         body = null;
         return message;
+    }
+
+    private void open(FrameSeal seal, ByteBuffer sealed) throws ProtocolException {
+        byte[] code = new byte[FrameSeal.BYTES];
+        int length = sealed.limit() - FrameSeal.BYTES;
+        sealed.get(length, code).limit(length);
+        if (!seal.fits(header.duplicate().rewind(), sealed.duplicate(), code)) {
+            throw new ProtocolException("sent a message whose authentication code is wrong: something between changed, "
+                    + "left out or repeated what it said");
+        }
     }
 
     private boolean filled(ByteBuffer buffer) throws IOException {

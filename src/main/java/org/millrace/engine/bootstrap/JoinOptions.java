@@ -6,17 +6,21 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.tls.TlsIdentity;
 
 /**
  * What a rank may say about the way it joins.
  *
- * @param deadline how long to wait for the other ranks: when joining, and again in every collective call
- * @param address  the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST for
- *                 {@code tcp:}. Other ranks ignore it.
- * @param secret   what every rank must know to be let in, or null: then every process that can read the file is let in
- *                 for {@code file:}, and any process for {@code tcp:}
+ * @param deadline       how long to wait for the other ranks: when joining, and again in every collective call
+ * @param address        the address of this machine on which rank 0 listens, or null: loopback for {@code file:}, HOST
+ *                       for {@code tcp:}. Other ranks ignore it.
+ * @param secret         what every rank must know to be let in, or null: then every process that can read the file is
+ *                       let in for {@code file:}, and any process for {@code tcp:}
+ * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
+ * @param tls            who this process is under TLS; null where ranks talk in clear
  */
-public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nullable String secret) {
+public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nullable String secret,
+        boolean secretRequired, @Nullable TlsIdentity tls) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -32,30 +36,40 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
 
     /** The defaults: loopback or the named host, and no secret of the caller's own. */
     static JoinOptions within(Duration deadline) {
-        return new JoinOptions(deadline, null, null);
+        return new JoinOptions(deadline, null, null, false, null);
     }
 
-    /** What {@code MILLRACE_CONNECT_DEADLINE} and {@code MILLRACE_SECRET} say. */
+    /** What the settings of deadline, secret and TLS say. */
     public static JoinOptions of(Configuration configuration) {
-        JoinOptions options = within(configuration.get(Settings.CONNECT_DEADLINE));
         String secret = configuration.get(Settings.SECRET);
-        return secret.isEmpty() ? options : options.withSecret(secret);
+        return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), null, secret.isEmpty() ? null : secret,
+                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration::get));
     }
 
     /** The same, with an address for rank 0 to listen on; null for the default. */
     public JoinOptions on(@Nullable InetAddress listenAddress) {
-        return new JoinOptions(deadline, listenAddress, secret);
+        return new JoinOptions(deadline, listenAddress, secret, secretRequired, tls);
     }
 
     /** The same, with a secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, address, shared);
+        return new JoinOptions(deadline, address, shared, secretRequired, tls);
+    }
+
+    /** The same, under TLS; null for in clear. */
+    JoinOptions withTls(@Nullable TlsIdentity identity) {
+        return new JoinOptions(deadline, address, secret, secretRequired, identity);
+    }
+
+    /** The same, where a group that other hosts can reach must have a secret. */
+    JoinOptions requiringSecret() {
+        return new JoinOptions(deadline, address, secret, true, tls);
     }
 
     /** Everything but the secret, which must not reach a log. */
     @Override
     public String toString() {
         return "JoinOptions[deadline=" + deadline + ", address=" + address + ", secret="
-                + (secret == null ? "none" : "set") + "]";
+                + (secret == null ? "none" : "set") + ", " + (tls == null ? "in clear" : tls) + "]";
     }
 }

@@ -32,7 +32,7 @@ import org.millrace.engine.bootstrap.Message.Rejected;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    static final int VERSION = 2;
+    static final int VERSION = 3;
     static final int HEADER_BYTES = 9;
 
     /** Most that one rank may contribute to a collective call. */

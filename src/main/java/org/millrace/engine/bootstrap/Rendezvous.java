@@ -5,6 +5,8 @@ import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.tls.TlsIdentity;
 
 /** How rank 0 says where it listens, and how the others learn it. */
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
@@ -48,9 +50,11 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Where rank 0 waits for the others, bound and listening.
      *
+     * @param tls      who rank 0 is under TLS; null in clear
      * @param withdraw removes what leads the others here; runs once
      */
-    record BootstrapListener(ServerSocketChannel channel, Secret secret, Runnable withdraw) implements AutoCloseable {
+    record BootstrapListener(ServerSocketChannel channel, Secret secret, @Nullable TlsIdentity tls,
+            Runnable withdraw) implements AutoCloseable {
 
         private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
 
@@ -67,7 +71,7 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     }
 
     /** Where the other ranks find rank 0, resolved, and what both sides must know. */
-    record ServerAddress(InetSocketAddress address, Secret secret) {
+    record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls) {
 
         @Override
         public String toString() {

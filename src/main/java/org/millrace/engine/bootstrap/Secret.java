@@ -60,6 +60,16 @@ final class Secret {
         return proof("member", hello, coordinator, challenge);
     }
 
+    /** The codes of what rank 0 says after its challenge. */
+    FrameSeal coordinatorSeal(Hello hello, RankIdentity coordinator, byte[] challenge) {
+        return new FrameSeal(proof("frames of the coordinator", hello, coordinator, challenge));
+    }
+
+    /** The codes of what another rank says after its proof. */
+    FrameSeal memberSeal(Hello hello, RankIdentity coordinator, byte[] challenge) {
+        return new FrameSeal(proof("frames of the member", hello, coordinator, challenge));
+    }
+
     /** Compares in a time that does not tell where the two differ. */
     static boolean same(byte[] expected, byte[] given) {
         return MessageDigest.isEqual(expected, given);

@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.net.tls.TlsIdentity;
 
 /**
  * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the
@@ -49,7 +50,8 @@ final class Split {
                 .toList();
         if (color < 0 || members.size() == 1) {
             from.allGather(new byte[0]);
-            return color < 0 ? null : ControlPlane.join(new SplitRendezvous(null, null, null), 0, 1, from.options());
+            return color < 0 ? null
+                    : ControlPlane.join(new SplitRendezvous(null, null, null, null), 0, 1, from.options());
         }
         return new Split(from, members).meet();
     }
@@ -89,7 +91,7 @@ final class Split {
         invitation.end();
         try {
             return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
-                    Secret.of(secret, from.options().secret()));
+                    Secret.of(secret, from.options().secret()), from.options().tls());
         } catch (UnknownHostException e) {
             throw invitation.damaged("an internet address of " + host.length + " bytes");
         }
@@ -102,16 +104,16 @@ final class Split {
      * @param address  the same, for the others
      */
     record SplitRendezvous(@Nullable ServerSocketChannel listener, @Nullable InetSocketAddress address,
-            @Nullable Secret secret) implements Rendezvous {
+            @Nullable Secret secret, @Nullable TlsIdentity tls) implements Rendezvous {
 
         @Override
         public BootstrapListener open(RankIdentity self, int size) {
-            return new BootstrapListener(listener, secret, () -> {});
+            return new BootstrapListener(listener, secret, tls, () -> {});
         }
 
         @Override
         public ServerAddress find() {
-            return new ServerAddress(address, secret);
+            return new ServerAddress(address, secret, tls);
         }
 
         @Override

@@ -3,13 +3,18 @@ package org.millrace.engine.bootstrap;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
+import java.nio.channels.ServerSocketChannel;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
+import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /** Rank 0 listens where the user says. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
 
+    private static final Logger LOG = LogManager.getLogger(TcpRendezvous.class);
     private static final String PREFIX = "tcp:";
     private static final int MAX_PORT = 0xFFFF;
 
@@ -41,8 +46,11 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (address.isUnresolved()) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": the host is unknown here");
         }
+        requireSecret(address);
         try {
-            return new BootstrapListener(Rendezvous.bind(address), Secret.of("", options.secret()), () -> {});
+            ServerSocketChannel listener = Rendezvous.bind(address);
+            warnOfStrangers(address);
+            return new BootstrapListener(listener, Secret.of("", options.secret()), options.tls(), () -> {});
         } catch (IOException e) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": " + e.getMessage()
                     + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or "
@@ -56,7 +64,30 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (address.isUnresolved()) {
             throw new UnknownHostException("the host " + host + " is unknown here");
         }
-        return new ServerAddress(address, Secret.of("", options.secret()));
+        requireSecret(address);
+        return new ServerAddress(address, Secret.of("", options.secret()), options.tls());
+    }
+
+    /** Certificates tell ranks from strangers too. */
+    private boolean letsStrangersIn(InetSocketAddress address) {
+        return !address.getAddress().isLoopbackAddress() && options.secret() == null && options.tls() == null;
+    }
+
+    private void requireSecret(InetSocketAddress address) {
+        if (options.secretRequired() && letsStrangersIn(address)) {
+            throw new MillraceException("the group at " + this + " can be reached from other hosts, and "
+                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + Settings.SECRET.name()
+                    + " to the same text on every rank");
+        }
+    }
+
+    private void warnOfStrangers(InetSocketAddress address) {
+        if (letsStrangersIn(address)) {
+            LOG.warn(
+                    "the group at {} has no secret: whoever reaches the port can join it in a rank's place. Set {} to the"
+                            + " same text on every rank ({}=1 makes this an error)",
+                    this, Settings.SECRET.name(), Settings.REQUIRE_SECRET.name());
+        }
     }
 
     @Override

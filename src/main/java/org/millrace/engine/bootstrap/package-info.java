@@ -7,7 +7,7 @@
  * Nothing here is on the way of the data; each rank has one daemon thread, {@code millrace-control-RANK}, which alone
  * touches the rank's sockets and ends with {@link org.millrace.engine.bootstrap.ControlPlane#close()}.
  *
- * <h2>The protocol, version 2</h2>
+ * <h2>The protocol, version 3</h2>
  *
  * <pre>
  *   rank r                                             rank 0
@@ -25,7 +25,10 @@
  *
  * Every frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not
  * begin with the magic is a stranger: it is dropped, and disturbs nobody. The proofs show that both sides know the
- * secret; they do not protect what follows from one who can alter the traffic.
+ * secret. Behind every frame after them are {@value org.millrace.engine.bootstrap.FrameSeal#BYTES} bytes, its
+ * authentication code ({@link org.millrace.engine.bootstrap.FrameSeal}): one who can alter the traffic and does not
+ * know the secret can only end a connection. With {@code MILLRACE_TLS=1} all of it is under TLS, and cannot be read
+ * either.
  */
 @NullMarked
 package org.millrace.engine.bootstrap;

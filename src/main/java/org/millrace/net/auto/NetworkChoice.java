@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.Network;
 import org.millrace.net.plugin.PluginNetwork;
@@ -56,9 +57,17 @@ public enum NetworkChoice {
      */
     public static Network open(String setting, SocketOptions socket, ShmOptions shm, Optional<Path> ucx,
             PluginOptions plugin) {
+        if (socket.tls() != null && setting.startsWith(Settings.PLUGIN_PREFIX)) {
+            throw inClear(setting);
+        }
         return setting.startsWith(Settings.PLUGIN_PREFIX)
                 ? PluginNetwork.open(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())), socket, plugin)
                 : parse(setting).open(socket, shm, ucx);
+    }
+
+    private static ConfigurationException inClear(String setting) {
+        return new ConfigurationException(Settings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
+                + "=" + setting + ": its data would travel in clear; auto and socket encrypt it");
     }
 
     private String setting() {
@@ -80,11 +89,17 @@ public enum NetworkChoice {
         return switch (this) {
             case AUTO -> {
                 SocketNetwork tcp = new SocketNetwork(socket);
-                yield new AutoNetwork(new ShmNetwork(shm), tcp, UcxNetwork.withCard(ucx, tcp));
+                yield new AutoNetwork(new ShmNetwork(shm), tcp,
+                        socket.tls() == null ? UcxNetwork.withCard(ucx, tcp) : Optional.empty());
             }
             case SHM -> new ShmNetwork(shm);
             case SOCKET -> new SocketNetwork(socket);
-            case UCX -> new UcxNetwork(ucx, new SocketNetwork(socket));
+            case UCX -> {
+                if (socket.tls() != null) {
+                    throw inClear(setting());
+                }
+                yield new UcxNetwork(ucx, new SocketNetwork(socket));
+            }
         };
     }
 }

@@ -52,7 +52,7 @@ public final class PluginNetwork implements Network {
             return new PluginNetwork(socket,
                     new DeviceSet(new OpenResources("network of plugin " + session.plugin()), session,
                             chosen(session, options.devices()), options.inlineBytes(), options.pieceBytes(),
-                            options.callLimit(), new BitSet(), watch, new AtomicInteger()));
+                            options.maxRecvs(), options.callLimit(), new BitSet(), watch, new AtomicInteger()));
         } catch (ConnectionException e) {
             session.close(watch);
             watch.close();

@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -75,9 +75,10 @@ final class CudaGinDevice implements GinDevice {
      * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once
      * @param linger     how long a kernel that makes small copies stays after the last of them; zero: there is none
+     * @param idle       what the thread does when there is nothing to do
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
-            Duration linger) {
+            Duration linger, IdleStrategy idle) {
         this.driver = driver;
         this.device = device;
         this.direct = direct;
@@ -87,7 +88,7 @@ final class CudaGinDevice implements GinDevice {
         this.copyContext = copyKernel == null ? openContext(driver, device) : null;
         this.indices = copyKernel == null ? null : new CopyQueue(driver, programsContext(), copyKernel);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device), IdleProfile.GIN_PROXY.newStrategy());
+        this.runner = AgentRunner.start(new OnDevice(agent, device), idle);
         this.watch = new PassWatch(agent, runner.thread(), PASS,
                 where -> NcclLog.warn("GIN: " + where
                         + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "

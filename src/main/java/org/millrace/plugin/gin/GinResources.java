@@ -12,13 +12,17 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
@@ -132,11 +136,28 @@ final class GinResources {
         }
     }
 
+    /** As NCCL_PROXY_IDLE_* say, or, where they cannot be read, as if they were not set, which is said. */
+    private IdleStrategy newIdleStrategy(boolean onHost) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        try {
+            return IdleProfile.ginProxy(onHost,
+                    settings.text(Settings.IDLE_THRESHOLD.name()).isEmpty() ? Optional.empty()
+                            : Optional.of(settings.get(Settings.IDLE_THRESHOLD)),
+                    settings.text(Settings.IDLE_SLEEP_MICROS.name()).isEmpty() ? Optional.empty()
+                            : Optional.of(settings.get(Settings.IDLE_SLEEP_MICROS) * 1000L));
+        } catch (ConfigurationException unusable) {
+            NcclLog.warn(unusable.getMessage() + ". Here GIN's thread waits as if it were not set");
+            return IdleProfile.ginProxy(onHost, Optional.empty(), Optional.empty());
+        }
+    }
+
     /** What serves the device that is current on the calling thread. */
     synchronized GinDevice acquire() {
-        GinDevice found = settings().kernels() == Kernels.HOST
-                ? devices.computeIfAbsent(-1, none -> new HostGinDevice(settings.shared()))
-                : onCuda();
+        GinDevice found =
+                settings().kernels() == Kernels.HOST
+                        ? devices.computeIfAbsent(-1,
+                                none -> new HostGinDevice("gin-host", settings.shared(), newIdleStrategy(true)))
+                        : onCuda();
         groups++;
         return found;
     }
@@ -153,8 +174,8 @@ final class GinResources {
                     + (linger.isZero() ? ""
                             : "; a kernel makes small copies, and stays for " + linger.toNanos() / 1000
                                     + " us after the last"));
-            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(),
-                    linger);
+            return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(), linger,
+                    newIdleStrategy(false));
         });
     }
 

@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.window.HostWindowMemory;
@@ -30,9 +31,13 @@ final class HostGinDevice implements GinDevice {
     }
 
     HostGinDevice(String name, boolean shared) {
+        this(name, shared, IdleProfile.GIN_HOST_PROXY.newStrategy());
+    }
+
+    HostGinDevice(String name, boolean shared, IdleStrategy idle) {
         this.shared = shared;
         agent = new GinAgent(name);
-        runner = AgentRunner.start(agent, IdleProfile.GIN_HOST_PROXY.newStrategy());
+        runner = AgentRunner.start(agent, idle);
     }
 
     @Override

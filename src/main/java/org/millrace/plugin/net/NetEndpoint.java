@@ -23,6 +23,7 @@ import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
 import org.millrace.plugin.log.NcclLog;
 
 /**
@@ -46,15 +47,28 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         SocketOptions defaults = SocketOptions.defaults();
         SocketOptions socket = defaults.withStreams(streams(settings), defaults.stripeThreshold())
                 .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
-                .withRails(addresses);
+                .withRails(addresses)
+                .withTls(TlsIdentity.of(settings::get));
+        requireTls(settings, socket);
         ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
         Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
                 settings.get(Settings.UCX_LIBRARY),
-                PluginOptions.defaults().withDevices(settings.get(Settings.NET_DEVICES)));
+                PluginOptions.defaults()
+                        .withDevices(settings.get(Settings.NET_DEVICES))
+                        .withMaxRecvs(settings.get(Settings.NET_MAX_RECVS)));
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
                 : NetDevice.of(addresses);
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
                 device, faults);
+    }
+
+    /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */
+    private static void requireTls(EnvironmentSettings settings, SocketOptions socket) {
+        if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
+            throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
+                    + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
+                    + " tells ranks from strangers, because NCCL's own bootstrap lets anybody in");
+        }
     }
 
     /** The network that a setting names, which cannot be this plugin itself. */

@@ -111,7 +111,7 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
-        Kernels unpack = settings.get(UNPACK);
+        Kernels unpack = kernelsThatUnpack(settings);
         String conflict = wish.orElse(true) ? prepareTakeover(environment, settings, toSet) : null;
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
@@ -147,9 +147,9 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         if (protocols.toUpperCase(Locale.ROOT).contains("LL128") && !protocols.startsWith("^")) {
             conflicts.add("NCCL_PROTO=" + protocols + " (a GPU's copies do not store LL128's lines in order)");
         }
-        if (settings.get(UNPACK) != Kernels.NONE) {
-            conflicts.add(UNPACK.name() + "=" + environment.apply(UNPACK.name())
-                    + " (kernels then gather what they receive from a buffer of their own)");
+        if (kernelsThatUnpack(settings) != Kernels.NONE) {
+            conflicts.add(
+                    unpackSetting(settings) + " (kernels then gather what they receive from a buffer of their own)");
         }
         if (!conflicts.isEmpty()) {
             String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);
@@ -214,6 +214,28 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         return null;
     }
 
+    /** Whether kernels unpack has two names: MILLRACE_UNPACK, and that of the documents about NCCL's device. */
+    private static Kernels kernelsThatUnpack(EnvironmentSettings settings) {
+        settings.get(Settings.NET_DEVICE_UNPACK_THRESHOLD); // there is one value that it can have
+        Kernels ours = settings.get(UNPACK);
+        Optional<Boolean> theirs = settings.get(Settings.NET_DEVICE_UNPACK);
+        boolean oursIsSet = !settings.text(UNPACK.name()).isEmpty();
+        if (theirs.isEmpty() || oursIsSet && theirs.get() == (ours != Kernels.NONE)) {
+            return ours;
+        }
+        if (oursIsSet) {
+            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK.name() + "="
+                    + settings.text(Settings.NET_DEVICE_UNPACK.name()) + " and " + UNPACK.name() + "="
+                    + settings.text(UNPACK.name()) + " contradict each other; unset one of the two");
+        }
+        return theirs.get() ? Kernels.GPU : Kernels.NONE;
+    }
+
+    private static String unpackSetting(EnvironmentSettings settings) {
+        String name = settings.text(UNPACK.name()).isEmpty() ? Settings.NET_DEVICE_UNPACK.name() : UNPACK.name();
+        return name + "=" + settings.text(name);
+    }
+
     private static void prepareUnpack(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings,
             Map<String, String> toSet) {
         if (settings.ncclNumber(SHARED_BUFFERS, 0) != 0) {
@@ -235,8 +257,8 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
 
     private static ConfigurationException unpackRefused(UnaryOperator<@Nullable String> environment, String name,
             String because) {
-        return new ConfigurationException(UNPACK.name() + "=1 is not possible with " + name + "="
-                + environment.apply(name) + ": " + because + ", or unset one of the two");
+        return new ConfigurationException(unpackSetting(new EnvironmentSettings(environment)) + " is not possible with "
+                + name + "=" + environment.apply(name) + ": " + because + ", or unset one of the two");
     }
 
     /** Sets what has to be set, for NCCL to read later. */

@@ -2,13 +2,17 @@ package org.millrace.plugin.net;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
+import org.millrace.config.TraceDetail;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
+import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.trace.ProcessTrace;
@@ -22,10 +26,16 @@ final class PluginTrace {
     /** Opens this process's trace, if the settings want one. */
     static void open(int tableVersion) {
         EnvironmentSettings settings = new EnvironmentSettings(NativeEnvironment::get);
+        Optional<Boolean> steps = settings.get(Settings.PROXY_TRACE);
+        TraceDetail detail =
+                TraceDetail.of(settings.get(Settings.TRACE), !settings.text(Settings.TRACE.name()).isEmpty(), steps);
         boolean first = ProcessTrace.current() == null;
         ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                ProcessTrace.Detail.valueOf(settings.get(Settings.TRACE).name()));
+                ProcessTrace.Detail.valueOf(detail.name()));
         ProcessTrace trace = ProcessTrace.current();
+        if (steps.orElse(false)) {
+            say(trace);
+        }
         if (trace != null) {
             trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
                     LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
@@ -33,6 +43,17 @@ final class PluginTrace {
             if (first) {
                 StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
             }
+        }
+    }
+
+    /** To whoever set NCCL_PROXY_TRACE=1. */
+    private static void say(@Nullable ProcessTrace trace) {
+        if (trace == null) {
+            NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no room for what proxies would write down in "
+                    + Settings.TRACE_DIRECTORY.name());
+        } else {
+            NcclLog.info("proxies write their steps to " + trace.path() + ": millrace dump "
+                    + ProcessHandle.current().pid() + " reads them");
         }
     }
 

@@ -2,6 +2,7 @@ package org.millrace.cli.console;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -36,6 +37,20 @@ class JsonTest {
                   }
                 }
                 """, Json.write(map));
+    }
+
+    @Test
+    void whatWasWrittenIsReadAgainAndWholeNumbersStayWhole() {
+        Map<String, Object> map = Map.of("whole", Long.MAX_VALUE, "part", -2.5e-7, "list", List.of("a \"b\" é", true));
+        assertEquals(map, Json.read(Json.write(map)));
+    }
+
+    @Test
+    void whatIsNoJsonIsRefused() {
+        for (String text : List.of("", "{", "[1,", "{\"a\" 1}", "[1] 2", "nul", "\"a", "[1 2]")) {
+            assertTrue(assertThrows(IllegalArgumentException.class, () -> Json.read(text), text).getMessage()
+                    .startsWith("no JSON: "), text);
+        }
     }
 
     @Test

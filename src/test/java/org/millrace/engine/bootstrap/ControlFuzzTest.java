@@ -102,7 +102,23 @@ class ControlFuzzTest {
         JoinOptions options = JoinOptions.within(LONG).withSecret("known to the ranks alone");
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
         RawRank.connect(rendezvous).close(); // it listens
-        InetSocketAddress address = Rendezvous.parse(rendezvous, options).find().address();
+        try {
+            disturb(zero, Rendezvous.parse(rendezvous, options).find().address());
+            try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);
+                    ControlPlane first = Ranks.get(zero)) {
+                FutureTask<Void> barrier = Ranks.async(() -> {
+                    first.barrier();
+                    return null;
+                });
+                one.barrier();
+                Ranks.get(barrier);
+            }
+        } finally {
+            zero.cancel(true);
+        }
+    }
+
+    private static void disturb(FutureTask<ControlPlane> zero, InetSocketAddress address) throws Exception {
         Hello hello = new Hello(1, 2, 4242, "raw-host", new byte[16]);
         List<byte[]> recorded = List.of(bytes(hello, new Proof(new byte[32])), bytes(hello),
                 bytes(hello,
@@ -128,14 +144,6 @@ class ControlFuzzTest {
             assertFalse(zero.isDone(), "rank 0 gave up");
         });
         assertTrue(inputs > 0);
-        try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options); ControlPlane first = Ranks.get(zero)) {
-            FutureTask<Void> barrier = Ranks.async(() -> {
-                first.barrier();
-                return null;
-            });
-            one.barrier();
-            Ranks.get(barrier);
-        }
     }
 
     private static boolean says(byte[] answer, Class<? extends Message> type) throws ProtocolException {

@@ -23,6 +23,8 @@ final class RawRank implements AutoCloseable {
     private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
 
+    private FrameSeal seal;
+
     private RawRank(InetSocketAddress address) throws IOException {
         channel = SocketChannel.open(address);
         connection = new ControlConnection(channel, selector);
@@ -59,12 +61,18 @@ final class RawRank implements AutoCloseable {
         Hello hello = new Hello(rank, size, 4242, "raw-host", Secret.randomBytes());
         raw.say(hello);
         Challenge challenge = (Challenge) raw.receive();
-        raw.say(new Proof(parsed.find().secret().memberProof(hello, challenge.identity(), challenge.nonce())));
+        Secret secret = parsed.find().secret();
+        RankIdentity zero = challenge.identity();
+        raw.say(new Proof(secret.memberProof(hello, zero, challenge.nonce())));
+        raw.seal = secret.memberSeal(hello, zero, challenge.nonce());
+        if (Secret.same(secret.coordinatorProof(hello, zero, challenge.nonce()), challenge.proof())) {
+            raw.connection.sealIncoming(secret.coordinatorSeal(hello, zero, challenge.nonce()));
+        }
         return raw;
     }
 
     void say(Message message) throws IOException {
-        send(MessageCodec.encode(message));
+        send(seal == null ? MessageCodec.encode(message) : seal.sealed(MessageCodec.encode(message)));
     }
 
     void send(ByteBuffer bytes) throws IOException {

@@ -63,8 +63,16 @@ class PluginMessagesTest {
 
     @Test
     void payloadsThatWaitTogetherAreReceivedTogether() {
+        assertEquals(2, groupsOfSix(8)); // of the plugin's four, and of the two that were left
+        assertEquals(3, groupsOfSix(2)); // NCCL_NET_MAX_RECVS=2
+        assertEquals(0, groupsOfSix(1));
+    }
+
+    /** Receives of more than one buffer that six payloads take. */
+    private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
-        try (Network network = plugin.open();
+        long before = plugin.count(Count.GROUPS);
+        try (Network network = plugin.open(PluginOptions.defaults().withMaxRecvs(maxRecvs));
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));
                 Connected ends = Connected.make(network, network)) {
@@ -79,7 +87,7 @@ class PluginMessagesTest {
             }
             ends.until(() -> ends.receiver().framesCompleted() == 6 && ends.sender().framesCompleted() == 6);
         }
-        assertEquals(2, plugin.count(Count.GROUPS)); // of four, and of the two that were left
+        return plugin.count(Count.GROUPS) - before;
     }
 
     private static FrameHeader header(long bytes) {

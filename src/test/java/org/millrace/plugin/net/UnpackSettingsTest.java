@@ -49,4 +49,27 @@ class UnpackSettingsTest {
                 assertThrows(ConfigurationException.class, () -> PluginConfiguration.read(environment::get));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
+
+    /** NCCL_NET_DEVICE_UNPACK_ENABLED is MILLRACE_UNPACK by another name, and there is no threshold. */
+    @ParameterizedTest
+    @CsvSource({"1, , GPU", "0, , NONE", "1, host, HOST", "0, 0, NONE", "0, 1, ", "1, 0, "})
+    void theNameOfTheDocumentsWorks(String theirs, String ours, Kernels expected) {
+        Map<String, String> environment = new java.util.HashMap<>(Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", theirs));
+        if (ours != null) {
+            environment.put("MILLRACE_UNPACK", ours);
+        }
+        if (expected == null) {
+            String refused =
+                    assertThrows(ConfigurationException.class, () -> PluginConfiguration.read(environment::get))
+                            .getMessage();
+            assertTrue(refused.contains("NCCL_NET_DEVICE_UNPACK_ENABLED=" + theirs), refused);
+        } else {
+            assertEquals(expected, PluginConfiguration.read(environment::get).unpack());
+        }
+        environment.put("NCCL_NET_DEVICE_UNPACK_THRESHOLD", "4096");
+        String refused = assertThrows(ConfigurationException.class, () -> PluginConfiguration.read(environment::get))
+                .getMessage();
+        assertTrue(refused.contains("NCCL_NET_DEVICE_UNPACK_THRESHOLD=4096 is not usable; allowed: 0, as a kernel"),
+                refused);
+    }
 }

@@ -10,7 +10,6 @@ import java.util.Map;
 import org.millrace.bench.measure.Modes;
 import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Statistics;
-import org.millrace.cli.console.Json;
 
 /**
  * What a kind of machine gave before: for each line the ratio to C with its interval, or Java's time with its quartiles
@@ -65,7 +64,7 @@ public final class Baseline {
      */
     public static Baseline read(Path file) throws IOException {
         try {
-            Map<?, ?> all = (Map<?, ?>) JsonReader.read(Files.readString(file));
+            Map<?, ?> all = (Map<?, ?>) JsonText.read(Files.readString(file));
             if (!FORMAT.equals(all.get("format"))) {
                 throw new IOException(
                         file + " is no baseline: its format is '" + all.get("format") + "', not '" + FORMAT + "'");
@@ -106,7 +105,7 @@ public final class Baseline {
         if (file.getParent() != null) {
             Files.createDirectories(file.getParent());
         }
-        Files.writeString(file, Json.write(all));
+        Files.writeString(file, JsonText.write(all));
     }
 
     private static double rounded(double value) {

@@ -15,7 +15,6 @@ import org.millrace.bench.measure.Modes;
 import org.millrace.bench.measure.Ratio;
 import org.millrace.bench.measure.Samples;
 import org.millrace.bench.measure.Statistics;
-import org.millrace.cli.console.Json;
 
 /**
  * Results as JSON. Samples and histograms (HdrHistogram's compressed encoding in base 64) are what is read again;
@@ -41,7 +40,7 @@ public final class ResultFile {
         all.put("notes", results.notes());
         all.put("lines", results.lines().stream().map(ResultFile::line).toList());
         all.put("latencies", results.latencies().stream().map(ResultFile::latency).toList());
-        Files.writeString(file, Json.write(all));
+        Files.writeString(file, JsonText.write(all));
     }
 
     /**
@@ -53,7 +52,7 @@ public final class ResultFile {
      */
     public static Results read(Path file) throws IOException {
         try {
-            Map<?, ?> all = (Map<?, ?>) JsonReader.read(Files.readString(file));
+            Map<?, ?> all = (Map<?, ?>) JsonText.read(Files.readString(file));
             if (!FORMAT.equals(all.get("format"))) {
                 throw new IOException(file + " is no result of this program: its format is '" + all.get("format")
                         + "', not '" + FORMAT + "'");

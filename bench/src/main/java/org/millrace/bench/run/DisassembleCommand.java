@@ -7,18 +7,25 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.millrace.bench.comparator.CompiledLibrary;
 import org.millrace.bench.measure.Effort;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Parameters;
 
 /**
  * Shows the machine code of a line's loop: what HotSpot's C2 made of a method, and what the C compiler made of a
  * function. Needs objdump, and no hsdis.
  */
-final class DisassembleCommand {
+@Command(
+        name = "disassemble",
+        mixinStandardHelpOptions = true,
+        description = "What C2 made of a line's Java and the C compiler of its C (x86-64, needs objdump).")
+final class DisassembleCommand implements Callable<Integer> {
 
     private static final Pattern BYTES =
             Pattern.compile("^ {2}0x[0-9a-f]{16}: ((?:[0-9a-f]{2,} ?\\|? ?)+)$", Pattern.MULTILINE);
@@ -26,14 +33,14 @@ final class DisassembleCommand {
     /** Enough for the compiler, not for figures. */
     private static final Effort EFFORT = new Effort(20_000_000L, 500_000L, 3, 1, 1, 0, false);
 
-    private DisassembleCommand() {}
+    @Parameters(
+            arity = "4..5",
+            paramLabel = "ARGUMENT",
+            description = {"SUITE VARIANT ID", "PACKAGE.CLASS::METHOD", "and perhaps a function of C's"})
+    private List<String> arguments;
 
-    /** Arguments: suite, variant, id, Class::method, and a function of C's or nothing. */
-    static int run(List<String> arguments) throws IOException {
-        if (arguments.size() < 4) {
-            System.err.println("disassemble needs SUITE VARIANT ID PACKAGE.CLASS::METHOD [FUNCTION]; --help shows how");
-            return 2;
-        }
+    @Override
+    public Integer call() throws IOException {
         Path scratch = Files.createTempDirectory("millrace-bench");
         try {
             Path library = CompiledLibrary.compile(scratch);

@@ -1,10 +1,12 @@
 package org.millrace.bench.run;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import org.millrace.bench.ring.RingSideProcess;
 import org.millrace.bench.suite.Cores;
+import picocli.CommandLine;
 
 /** The command line. */
 public final class Main {
@@ -14,7 +16,7 @@ public final class Main {
     /**
      * Runs a command.
      *
-     * @param arguments see {@link Options#USAGE}
+     * @param arguments see {@code --help}
      * @throws Exception if something fails that no message was written for
      */
     public static void main(String[] arguments) throws Exception {
@@ -28,10 +30,23 @@ public final class Main {
                 Cores.ofThisProcess().pinToSecond();
                 RingSideProcess.serve(Path.of(rest.get(1)), ChildProcess.library());
             }
-            case "disassemble" -> System.exit(DisassembleCommand.run(rest.subList(1, rest.size())));
-            case "render" -> RenderCommand.run(rest.subList(1, rest.size()));
             case "jmh" -> org.openjdk.jmh.Main.main(Arrays.copyOfRange(arguments, 1, arguments.length));
-            default -> System.exit(RunCommand.run(rest));
+            default -> System.exit(commandLine().execute(arguments));
         }
+    }
+
+    /** What users call: a wrong command line is a sentence and status 2, a failure a sentence and status 1. */
+    static CommandLine commandLine() {
+        return new CommandLine(new RunCommand()).setParameterExceptionHandler((wrong, arguments) -> {
+            CommandLine command = wrong.getCommandLine();
+            command.getErr().println(wrong.getMessage() + "; --help lists what there is");
+            return command.getCommandSpec().exitCodeOnInvalidInput();
+        }).setExecutionExceptionHandler((failure, command, parsed) -> {
+            if (!(failure instanceof IOException) && !(failure instanceof IllegalArgumentException)) {
+                throw failure;
+            }
+            command.getErr().println(failure.getMessage());
+            return command.getCommandSpec().exitCodeOnExecutionException();
+        });
     }
 }

@@ -1,82 +1,119 @@
 package org.millrace.bench.run;
 
 import java.nio.file.Path;
-import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
+import java.util.stream.Stream;
 import org.millrace.bench.measure.Effort;
 import org.millrace.bench.suite.Suite;
 import org.millrace.bench.suite.Suites;
+import picocli.CommandLine;
+import picocli.CommandLine.Option;
 
-/**
- * What was asked for.
- *
- * @param effort       how long
- * @param suites       which
- * @param output       where the result goes
- * @param baselines    directory of baselines; null to compare with none
- * @param saveBaseline whether this result becomes the baseline of its machine kind
- */
-record Options(Effort effort, List<Suite> suites, Path output, Path baselines, boolean saveBaseline) {
+/** What a run was asked for. */
+final class Options {
 
-    // @formatter:off
-    static final String USAGE = """
-            java -jar millrace-bench.jar [OPTION...]
-                measures, and writes result.json, report.html and tables.md
-            java -jar millrace-bench.jar render RESULT.json DIR [PAGE.md...]
-                writes the report again, and renews the tables of pages
-            java -jar millrace-bench.jar disassemble SUITE VARIANT ID PACKAGE.CLASS::METHOD [FUNCTION]
-                what C2 made of a line's Java and the C compiler of its C (x86-64, needs objdump)
-            java -jar millrace-bench.jar jmh ARGUMENT...
-                JMH's own command line, for the benchmarks that are JMH's
+    @Option(names = "--quick", description = "about five minutes (default)")
+    private boolean quick;
 
-              --quick              about five minutes (default)
-              --full               more JVMs, more samples, the rare combinations too: an hour
-              --smoke              seconds; shows that everything runs, the figures mean nothing;
-                                   with --full, everything of that
-              --forks N            JVMs for each variant, no more and no fewer
-              --suite NAME,...     only these of: %s
-              --out DIR            where the result goes (default: millrace-bench-result)
-              --baselines DIR      compares with DIR/MACHINE-KIND.json if it is there
-                                   (default: bench/baselines or baselines)
-              --save-baseline      writes that file from this result
-              --help
-            """.formatted(String.join(", ", Suites.ALL.stream().map(Suite::name).toList()));
-    // @formatter:on
+    @Option(names = "--full", description = "more JVMs, more samples, the rare combinations too: an hour")
+    private boolean full;
 
-    /** Reads a command line; null if help was asked for. */
-    static Options parse(List<String> arguments) {
-        Effort effort = Effort.QUICK;
-        List<Suite> suites = Suites.ALL;
-        Path output = Path.of("millrace-bench-result");
-        Path baselines = Path.of("bench", "baselines").toFile().isDirectory() ? Path.of("bench", "baselines")
-                : Path.of("baselines");
-        boolean save = false;
-        int forks = 0;
-        for (int i = 0; i < arguments.size(); i++) {
-            String argument = arguments.get(i);
-            switch (argument) {
-                case "run" -> {}
-                case "--quick" -> effort = Effort.QUICK;
-                case "--full" -> effort = effort.equals(Effort.SMOKE) ? effort.ofFullSet() : Effort.FULL;
-                case "--smoke" -> effort = effort.full() ? Effort.SMOKE.ofFullSet() : Effort.SMOKE;
-                case "--forks" -> forks = Integer.parseInt(value(arguments, ++i));
-                case "--save-baseline" -> save = true;
-                case "--suite" -> suites = Arrays.stream(value(arguments, ++i).split(",")).map(Suites::named).toList();
-                case "--out" -> output = Path.of(value(arguments, ++i));
-                case "--baselines" -> baselines = Path.of(value(arguments, ++i));
-                case "--help", "-h" -> {
-                    return null;
-                }
-                default -> throw new IllegalArgumentException("unknown option " + argument + "; --help lists them");
-            }
+    @Option(
+            names = "--smoke",
+            description = "seconds; shows that everything runs, the figures mean nothing; with "
+                    + "--full, everything of that")
+    private boolean smoke;
+
+    @Option(names = "--forks", paramLabel = "N", description = "JVMs for each variant, no more and no fewer")
+    private Integer forks;
+
+    @Option(
+            names = "--suite",
+            paramLabel = "NAME",
+            split = ",",
+            converter = SuiteName.class,
+            completionCandidates = SuiteNames.class,
+            description = "only these of: ${COMPLETION-CANDIDATES}")
+    private List<Suite> suites = Suites.ALL;
+
+    @Option(
+            names = "--out",
+            paramLabel = "DIR",
+            defaultValue = "millrace-bench-result",
+            description = "where the result goes (default: ${DEFAULT-VALUE})")
+    private Path output;
+
+    @Option(
+            names = "--baselines",
+            paramLabel = "DIR",
+            description = "compares with DIR/MACHINE-KIND.json if it is "
+                    + "there (default: bench/baselines or baselines)")
+    private Path baselines;
+
+    @Option(names = "--save-baseline", description = "writes that file from this result")
+    private boolean saveBaseline;
+
+    /** Checks what picocli cannot. */
+    void check(CommandLine command) {
+        if (forks != null && forks < 1) {
+            throw new CommandLine.ParameterException(command, "--forks is " + forks + "; it is 1 or more");
         }
-        return new Options(forks > 0 ? effort.withForks(forks) : effort, suites, output, baselines, save);
+        if (quick && (full || smoke)) {
+            throw new CommandLine.ParameterException(command, "--quick is neither --full nor --smoke");
+        }
     }
 
-    private static String value(List<String> arguments, int at) {
-        if (at >= arguments.size()) {
-            throw new IllegalArgumentException(arguments.get(at - 1) + " needs a value; --help says which");
+    Effort effort() {
+        Effort effort = smoke ? Effort.SMOKE : full ? Effort.FULL : Effort.QUICK;
+        Effort ofSet = smoke && full ? effort.ofFullSet() : effort;
+        return forks == null ? ofSet : ofSet.withForks(forks);
+    }
+
+    List<Suite> suites() {
+        return suites;
+    }
+
+    /** Where the result goes. */
+    Path output() {
+        return output;
+    }
+
+    /** Directory of baselines. */
+    Path baselines() {
+        if (baselines != null) {
+            return baselines;
         }
-        return arguments.get(at);
+        Path inRepository = Path.of("bench", "baselines");
+        return inRepository.toFile().isDirectory() ? inRepository : Path.of("baselines");
+    }
+
+    /** Whether this result becomes the baseline of its machine kind. */
+    boolean saveBaseline() {
+        return saveBaseline;
+    }
+
+    /** A suite by its name. */
+    static final class SuiteName implements CommandLine.ITypeConverter<Suite> {
+        @Override
+        public Suite convert(String name) {
+            try {
+                return Suites.named(name);
+            } catch (IllegalArgumentException e) {
+                throw new CommandLine.TypeConversionException(e.getMessage());
+            }
+        }
+    }
+
+    /** All suites' names. */
+    static final class SuiteNames implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return names().iterator();
+        }
+
+        private static Stream<String> names() {
+            return Suites.ALL.stream().map(Suite::name);
+        }
     }
 }

@@ -5,6 +5,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.millrace.bench.comparator.CompiledLibrary;
@@ -17,55 +18,67 @@ import org.millrace.bench.report.ResultFile;
 import org.millrace.bench.report.Results;
 import org.millrace.bench.report.TextTable;
 import org.millrace.bench.suite.Suite;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
 
 /** Measures everything that was asked for and writes the report. */
-final class RunCommand {
+@Command(
+        name = "java -jar millrace-bench.jar",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        subcommands = {RenderCommand.class, DisassembleCommand.class},
+        description = "Measures, and writes result.json, report.html and tables.md.",
+        footer = "%njmh ARGUMENT... is JMH's own command line, for the benchmarks that are JMH's.")
+final class RunCommand implements Callable<Integer> {
 
-    private static final int USAGE_ERROR = 2;
     private static final int FAILED = 1;
     private static final long QUICK_DEADLINE_SECONDS = 180;
     private static final long FULL_DEADLINE_SECONDS = 1800;
 
-    private final Options options;
-    private final ChildProcess child;
+    @Mixin
+    private Options options;
+
+    @Spec
+    private CommandSpec spec;
+
+    private ChildProcess child;
     private final Results results = new Results();
     private final long begin = System.nanoTime();
 
-    private RunCommand(Options options, ChildProcess child) {
-        this.options = options;
-        this.child = child;
-    }
-
-    static int run(List<String> arguments) throws IOException {
-        Options options;
-        try {
-            options = Options.parse(arguments);
-        } catch (IllegalArgumentException e) {
-            System.err.println(e.getMessage());
-            return USAGE_ERROR;
-        }
-        if (options == null) {
-            System.out.print(Options.USAGE);
-            return 0;
-        }
+    @Override
+    public Integer call() throws IOException {
+        options.check(spec.commandLine());
+        createOutput(options.output());
         Path scratch = Files.createTempDirectory("millrace-bench");
         try {
             Path library = CompiledLibrary.compile(scratch);
             long deadlineSeconds = options.effort().full() ? FULL_DEADLINE_SECONDS : QUICK_DEADLINE_SECONDS;
-            RunCommand run = new RunCommand(options, new ChildProcess(library, scratch, deadlineSeconds));
-            run.results.environment().putAll(Environment.describe());
+            child = new ChildProcess(library, scratch, deadlineSeconds);
+            results.environment().putAll(Environment.describe());
             if (Environment.isBusy()) {
-                run.results.notes()
+                results.notes()
                         .add("other programs were running when this began (load " + Environment.load() + "): "
                                 + "do not believe what two threads measured, nor wide intervals");
             }
             if (library == null) {
-                run.results.notes().add("there is no C compiler here: no line has a ratio");
+                results.notes().add("there is no C compiler here: no line has a ratio");
             }
-            options.suites().forEach(run::measure);
-            return run.report();
+            options.suites().forEach(this::measure);
+            return report();
         } finally {
             delete(scratch);
+        }
+    }
+
+    /** Before anything is measured: what cannot be written is known now, not in an hour. */
+    static void createOutput(Path output) throws IOException {
+        try {
+            Files.createDirectories(output);
+            Files.delete(Files.createTempFile(output, "try", ""));
+        } catch (IOException e) {
+            throw new IOException("cannot write into " + output + ": " + e, e);
         }
     }
 
@@ -125,7 +138,6 @@ final class RunCommand {
         results.environment().put("load after", Environment.load());
         Path baseline = options.baselines().resolve(Environment.kind() + ".json");
         List<Movement> movements = Files.exists(baseline) ? Baseline.read(baseline).movements(results) : null;
-        Files.createDirectories(options.output());
         ResultFile.write(results, options.output().resolve("result.json"));
         HtmlReport.write(results, movements, options.output().resolve("report.html"));
         Files.writeString(options.output().resolve("tables.md"), MarkdownTables.all(results));

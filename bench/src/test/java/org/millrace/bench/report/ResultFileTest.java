@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.cli.console.Json;
 
 class ResultFileTest {
 
@@ -57,14 +56,14 @@ class ResultFileTest {
     void jsonComesBackAsItWent() {
         Map<String, Object> value = Map.of("list", Arrays.asList(1.0, -2.5e-7, null, true, "a \"b\" \\ \n\t\u0001 é"),
                 "empty", List.of(), "map", Map.of());
-        assertEquals(value, JsonReader.read(Json.write(value)));
+        assertEquals(value, JsonText.read(JsonText.write(value)));
     }
 
     @Test
     void brokenJsonIsRefusedWithItsPlace() {
         for (String text : List.of("", "{", "[1,", "{\"a\" 1}", "[1] 2", "nul", "\"a", "[1 2]")) {
-            assertTrue(assertThrows(IllegalArgumentException.class, () -> JsonReader.read(text), text).getMessage()
-                    .contains("character"), text);
+            assertTrue(assertThrows(IllegalArgumentException.class, () -> JsonText.read(text), text).getMessage()
+                    .contains("no JSON"), text);
         }
     }
 }

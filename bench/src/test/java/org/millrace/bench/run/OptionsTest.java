@@ -2,28 +2,39 @@ package org.millrace.bench.run;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.millrace.bench.measure.Effort;
 import org.millrace.bench.suite.Suite;
 import org.millrace.bench.suite.Suites;
+import picocli.CommandLine;
 
 class OptionsTest {
 
+    private static Options parse(String... arguments) {
+        Options options = new Options();
+        new CommandLine(options).parseArgs(arguments);
+        return options;
+    }
+
     @Test
     void withoutOptionsEverythingIsMeasuredQuickly() {
-        Options options = Options.parse(List.of());
+        Options options = parse();
         assertEquals(Effort.QUICK, options.effort());
         assertEquals(Suites.ALL, options.suites());
     }
 
     @Test
     void suitesAndForksAreChosen() {
-        Options options = Options.parse(List.of("--full", "--suite", "rings,fences", "--forks", "3"));
+        Options options = parse("--full", "--suite", "rings,fences", "--forks", "3");
         assertEquals(List.of("rings", "fences"), options.suites().stream().map(Suite::name).toList());
         assertEquals(3, options.effort().forks());
         assertEquals(3, options.effort().maxForks());
@@ -34,20 +45,31 @@ class OptionsTest {
     void everythingOfTheFullSetCanBeTriedHastily() {
         Effort hasty = Effort.SMOKE.ofFullSet();
         assertTrue(hasty.full());
-        assertEquals(hasty, Options.parse(List.of("--smoke", "--full")).effort());
-        assertEquals(hasty, Options.parse(List.of("--full", "--smoke")).effort());
+        assertEquals(hasty, parse("--smoke", "--full").effort());
+        assertEquals(hasty, parse("--full", "--smoke").effort());
     }
 
     @Test
-    void whatIsWrongIsNamed() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--fast"))).getMessage()
-                .contains("--fast"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--suite", "fence")))
-                .getMessage()
-                .contains("fences"));
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> Options.parse(List.of("--out"))).getMessage()
-                .contains("--out"));
-        assertNull(Options.parse(List.of("--help")));
+    void whatIsWrongIsSaidInALine(@TempDir Path directory) throws IOException {
+        Path broken = Files.writeString(directory.resolve("broken.json"), "{\"a\" 1}");
+        Path file = Files.createFile(directory.resolve("file"));
+        assertSaid(2, "--fast", "--fast");
+        assertSaid(2, "fences", "--suite", "fence");
+        assertSaid(2, "--out", "--out");
+        assertSaid(2, "abc", "--forks", "abc");
+        assertSaid(2, "--forks", "--forks", "0");
+        assertSaid(2, "--smoke", "--quick", "--smoke");
+        assertSaid(1, file.toString(), "--out", file + "/result", "--smoke", "--suite", "rings");
+        assertSaid(1, "broken.json", "render", broken.toString(), directory.toString());
+        assertSaid(1, "none.json", "render", directory.resolve("none.json").toString(), directory.toString());
+    }
+
+    private static void assertSaid(int status, String what, String... arguments) {
+        StringWriter said = new StringWriter();
+        int ended = Main.commandLine().setErr(new PrintWriter(said)).execute(arguments);
+        assertEquals(status, ended, said.toString());
+        assertTrue(said.toString().contains(what), said.toString());
+        assertEquals(1, said.toString().lines().count(), said.toString());
     }
 
     @Test

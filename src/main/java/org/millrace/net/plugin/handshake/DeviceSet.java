@@ -20,12 +20,13 @@ import org.millrace.net.plugin.table.PluginLibrary.Session;
  * @param devices     at least one
  * @param inlineBytes the longest payload that goes with its header
  * @param pieceBytes  the longest message of any other payload
+ * @param maxRecvs    the most buffers of one receive
  * @param callLimit   after which a call that has not returned is named
  * @param regions     ids of the memory that is registered
  * @param watch       for calls that are no connection's; guarded by itself
  */
 public record DeviceSet(OpenResources open, Session session, List<PluginDevice> devices, int inlineBytes,
-        long pieceBytes, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
+        long pieceBytes, int maxRecvs, Duration callLimit, BitSet regions, CallWatch watch, AtomicInteger turn) {
 
     NetTable table() {
         return session.table();
@@ -44,7 +45,7 @@ public record DeviceSet(OpenResources open, Session session, List<PluginDevice> 
     /** What a connection can do, on whichever device it is. */
     FrameSizes sizes() {
         long piece = pieceBytes;
-        int recvs = PluginDevice.MAX_RECVS;
+        int recvs = maxRecvs;
         // what is received into a device's memory has to be flushed
         int kinds = table().has(NetFunction.IFLUSH) ? -1 : plugin_h.NCCL_PTR_HOST();
         for (PluginDevice device : devices) {

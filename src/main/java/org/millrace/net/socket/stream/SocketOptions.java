@@ -5,6 +5,7 @@ import java.net.ProtocolFamily;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.tls.TlsIdentity;
 
 /**
  * How a socket network connects and moves frames. The two ends of a connection may differ: streams and threshold are
@@ -27,10 +28,11 @@ import org.jspecify.annotations.Nullable;
  *                           any
  * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces:
  *                           several are as many rails. Empty to go by interfaces
+ * @param tls                who this process is under TLS; null where data travels in clear
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
-        @Nullable ProtocolFamily family, List<InetAddress> addresses) {
+        @Nullable ProtocolFamily family, List<InetAddress> addresses, @Nullable TlsIdentity tls) {
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
     /** More streams than any network card or kernel has use for; it bounds what a stranger can ask of a listener. */
@@ -65,40 +67,46 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
-                List.of());
+                List.of(), null);
     }
 
     /** These options with other streams, and the shortest payload that is divided among them. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses);
+                handshakeDeadline, interfaces, family, addresses, tls);
     }
 
     /** These options with other buffers; 0 leaves one to the system. */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
         return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses);
+                handshakeDeadline, interfaces, family, addresses, tls);
     }
 
     public SocketOptions withFramesInFlight(int frames) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses);
+                handshakeDeadline, interfaces, family, addresses, tls);
     }
 
     public SocketOptions withDeadlines(Duration connect, Duration handshake) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect,
-                handshake, interfaces, family, addresses);
+                handshake, interfaces, family, addresses, tls);
     }
 
     /** These options with other interfaces, addresses of one family only if it is given, and perhaps one address. */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact));
+                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls);
     }
 
     /** These options with one rail for each of 1 to 8 addresses of this machine. */
     public SocketOptions withRails(List<InetAddress> exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, interfaces, family, exact);
+                connectDeadline, handshakeDeadline, interfaces, family, exact, tls);
+    }
+
+    /** These options with all streams under TLS; null for none. */
+    public SocketOptions withTls(@Nullable TlsIdentity identity) {
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
+                connectDeadline, handshakeDeadline, interfaces, family, addresses, identity);
     }
 }

@@ -2,8 +2,10 @@ package org.millrace.net.socket.stream;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.SelectableChannel;
 import java.nio.channels.SocketChannel;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.tls.TlsChannel;
 
 /**
  * What arrives on one TCP stream. A read that finds nothing is a system call too, and a thread that polls many streams
@@ -16,6 +18,8 @@ public final class StreamInput {
     static final int PATIENCE = 64;
 
     private final SocketChannel channel;
+    /** The same, if it is under TLS: it may hold what came before. */
+    private final @Nullable TlsChannel tls;
     /** That of the thread which had patience; null as long as there is none. */
     private volatile @Nullable ReadPoll poll;
     private int fruitless;
@@ -27,10 +31,12 @@ public final class StreamInput {
 
     public StreamInput(SocketChannel channel) {
         this.channel = channel;
+        tls = channel instanceof TlsChannel encrypted ? encrypted : null;
     }
 
-    SocketChannel channel() {
-        return channel;
+    /** What a selector looks at. */
+    SelectableChannel channel() {
+        return TlsChannel.selectable(channel);
     }
 
     /**
@@ -50,7 +56,7 @@ public final class StreamInput {
      */
     public int read(ByteBuffer to, boolean more) throws IOException {
         ReadPoll joined = poll;
-        if (joined != null && !more && !joined.mayRead(this)) {
+        if (joined != null && !more && (tls == null || !tls.hasInput()) && !joined.mayRead(this)) {
             return 0;
         }
         int read = channel.read(to);

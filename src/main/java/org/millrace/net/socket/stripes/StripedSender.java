@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -139,6 +140,8 @@ public final class StripedSender implements FrameSender {
             if (watch.look(streams.channel(0)) == GoodbyeWatch.Peer.SAID_GOODBYE) {
                 return streams.closedByPeer(howFar(), watch.lostPeer());
             }
+        } catch (SSLException refused) {
+            return streams.lost(refused, howFar()); // it says why the peer has gone
         } catch (IOException alsoLost) {
             cause.addSuppressed(alsoLost);
         }

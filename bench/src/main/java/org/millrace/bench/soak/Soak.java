@@ -1,0 +1,181 @@
+package org.millrace.bench.soak;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.millrace.MillraceException;
+
+/**
+ * Groups come together, run random operations and end in random ways, for as long as told; every element is compared,
+ * and what the process holds is written down. Exit status 1 if anything was wrong, hung, or grew.
+ *
+ * <pre>
+ *   java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.Soak MINUTES [SEED]
+ * </pre>
+ */
+public final class Soak {
+
+    /** Nothing of a group takes so long. */
+    private static final long PATIENCE_SECONDS = 180;
+    private static final int OPERATIONS = 200;
+    private static final int ROUNDS_PER_LINE = 50;
+    /** The rounds after which a JVM holds what it needs for all of them. */
+    private static final int WARM_ROUNDS = 200;
+    private static final String[] NETWORKS = {"auto", "shm", "socket"};
+
+    /** How a group ends. */
+    private enum End {
+        CLOSE, ABORT, KILL
+    }
+
+    private final Path directory;
+    private final Random random;
+    private final ExecutorService threads =
+            Executors.newThreadPerTaskExecutor(Thread.ofPlatform().daemon().name("soak-rank-", 0).factory());
+    private long joins;
+    private long operations;
+    private long wrong;
+    private long faults;
+    private long kills;
+
+    private Soak(Path directory, long seed) {
+        this.directory = directory;
+        this.random = new Random(seed);
+    }
+
+    /** Runs for the minutes given first, with the seed given second. */
+    public static void main(String[] arguments) throws Exception {
+        if (arguments.length == 0 || !arguments[0].matches("\\d+(\\.\\d+)?")) {
+            System.err.println("usage: org.millrace.bench.soak.Soak MINUTES [SEED]");
+            System.exit(2);
+        }
+        long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : System.nanoTime();
+        System.out.println("seed " + seed);
+        boolean well = new Soak(Files.createTempDirectory("millrace-soak-"), seed)
+                .run((long) (Double.parseDouble(arguments[0]) * TimeUnit.MINUTES.toNanos(1)));
+        System.exit(well ? 0 : 1);
+    }
+
+    private boolean run(long nanos) throws Exception {
+        long begin = System.nanoTime();
+        Holdings first = null;
+        for (int round = 1; System.nanoTime() - begin < nanos; round++) {
+            round();
+            if (round == WARM_ROUNDS) {
+                first = Holdings.now();
+            }
+            if (round % ROUNDS_PER_LINE == 0) {
+                System.out
+                        .println((System.nanoTime() - begin) / 1_000_000_000L + " s: " + this + "; " + Holdings.now());
+            }
+        }
+        Holdings last = Holdings.now();
+        System.out.println("after " + WARM_ROUNDS + " groups: " + first + "\nat the end:      " + last + "\n" + this);
+        return wrong == 0 && faults == 0 && (first == null || last.isFlatBeside(first));
+    }
+
+    private void round() throws Exception {
+        int size = 2 + random.nextInt(3);
+        int kind = random.nextInt(40);
+        End end = kind == 0 ? End.KILL : kind < 5 ? End.ABORT : End.CLOSE;
+        int count = 1 + random.nextInt(OPERATIONS);
+        long seed = random.nextLong();
+        Map<String, String> settings = settings();
+        String rendezvous = "file:" + directory.resolve("group");
+        Process victim = end == End.KILL ? start(rendezvous, size, seed, settings) : null;
+        List<SoakRank> ranks = new ArrayList<>();
+        List<Future<?>> running = new ArrayList<>();
+        for (int rank = 0; rank < size - (victim == null ? 0 : 1); rank++) {
+            SoakRank each = new SoakRank(rendezvous, rank, size, settings, seed);
+            ranks.add(each);
+            boolean aborts = end == End.ABORT && rank == 0;
+            running.add(threads.submit(() -> each.run(victim == null ? count : Integer.MAX_VALUE, aborts)));
+        }
+        if (victim != null) {
+            kill(victim, ranks.getFirst());
+        }
+        for (Future<?> each : running) {
+            finish(each, end);
+        }
+        joins += size;
+        for (SoakRank each : ranks) {
+            operations += each.operations();
+            wrong += each.wrong();
+        }
+    }
+
+    private Map<String, String> settings() {
+        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_STALL_DEADLINE", "60s"));
+        settings.put("MILLRACE_NET", NETWORKS[random.nextInt(NETWORKS.length)]);
+        settings.put("NCCL_P2P_DISABLE", random.nextBoolean() ? "1" : "0");
+        if (random.nextInt(8) == 0) {
+            settings.put("MILLRACE_TLS", "1");
+            settings.put("MILLRACE_SECRET", "of the soak");
+        }
+        return settings;
+    }
+
+    private static Process start(String rendezvous, int size, long seed, Map<String, String> settings)
+            throws IOException {
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+                        SoakRank.class.getName(), rendezvous, Integer.toString(size - 1), Integer.toString(size),
+                        Long.toString(seed)));
+        settings.forEach((name, value) -> command.add(name + "=" + value));
+        return new ProcessBuilder(command).redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+    }
+
+    /** In the middle of what it does. */
+    private void kill(Process victim, SoakRank other) throws InterruptedException {
+        for (int i = 0; other.operations() < 5 && i < PATIENCE_SECONDS * 100; i++) {
+            Thread.sleep(10);
+        }
+        victim.destroyForcibly().waitFor();
+        kills++;
+    }
+
+    /** A group that ends well says nothing; in the others every rank must hear, and soon. */
+    private void finish(Future<?> rank, End end) throws InterruptedException {
+        try {
+            rank.get(PATIENCE_SECONDS, TimeUnit.SECONDS);
+            if (end == End.KILL) {
+                fault("a rank did not hear that its peer was killed", null);
+            }
+        } catch (ExecutionException e) {
+            if (end == End.CLOSE || !(e.getCause() instanceof MillraceException)) {
+                fault("a rank of a group that was to " + end + " failed", e.getCause());
+            }
+        } catch (TimeoutException e) {
+            fault("a rank hangs", e);
+            System.exit(1);
+        }
+    }
+
+    private void fault(String what, Throwable why) {
+        faults++;
+        System.out.println(what + ": " + why);
+        if (why != null) {
+            why.printStackTrace(System.out);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return joins + " joins, " + operations + " operations, " + kills + " kills, #wrong " + wrong + ", " + faults
+                + " faults";
+    }
+}

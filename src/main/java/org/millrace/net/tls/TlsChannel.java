@@ -1,0 +1,387 @@
+package org.millrace.net.tls;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.Socket;
+import java.net.SocketAddress;
+import java.net.SocketOption;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectableChannel;
+import java.nio.channels.SocketChannel;
+import java.util.Set;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.SSLEngineResult;
+import javax.net.ssl.SSLEngineResult.HandshakeStatus;
+import javax.net.ssl.SSLEngineResult.Status;
+import javax.net.ssl.SSLException;
+
+/**
+ * A TCP stream under TLS. It reads and writes as a non-blocking channel does, and makes the handshake meanwhile. One
+ * thread at a time; any thread closes it. The JDK's engine allocates as it goes.
+ *
+ * <p>
+ * What was encrypted and is not with the kernel counts as not written: a caller offers the same bytes again, and they
+ * are not encrypted a second time. So nothing is left behind when a caller has written all it has.
+ *
+ * <pre>
+ *   write   caller's bytes ─▶ engine ─▶ out ─▶ stream          read   stream ─▶ in ─▶ engine ─▶ caller's buffer
+ *                                                                                      └▶ plain, where that is small
+ * </pre>
+ */
+public final class TlsChannel extends SocketChannel {
+
+    /** Records that one call of the kernel moves: 128 KiB of data. */
+    private static final int RECORDS = 8;
+    private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
+    private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
+
+    private final SocketChannel stream;
+    private final SSLEngine engine;
+    private final int recordBytes;
+    /** Arrived and still encrypted, ready to be read. */
+    private final ByteBuffer in;
+    /** Encrypted and not sent, ready to be read. */
+    private final ByteBuffer out;
+    /** Decrypted and not taken, ready to be read. */
+    private final ByteBuffer plain;
+    /** How many of the caller's next bytes are in {@link #out} already. */
+    private int held;
+    private boolean established;
+    /** A whole record is wanted of which only a part is here. */
+    private boolean starved = true;
+
+    /** Takes a stream over, of which nothing has been read or written. */
+    TlsChannel(SocketChannel stream, SSLEngine engine) throws IOException {
+        super(stream.provider());
+        this.stream = stream;
+        this.engine = engine;
+        recordBytes = engine.getSession().getPacketBufferSize();
+        in = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
+        out = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
+        plain = ByteBuffer.allocate(engine.getSession().getApplicationBufferSize()).limit(0);
+        engine.beginHandshake();
+    }
+
+    /** What a selector takes in place of a channel. */
+    public static SelectableChannel selectable(SocketChannel channel) {
+        return channel instanceof TlsChannel tls ? tls.stream : channel;
+    }
+
+    /** Whether a read may find something though nothing has arrived since. */
+    public boolean hasInput() {
+        return plain.hasRemaining() || in.hasRemaining() && !starved;
+    }
+
+    /** Whether both ends have shown who they are; until then writes write nothing. */
+    public boolean isEstablished() {
+        return established;
+    }
+
+    @Override
+    public int read(ByteBuffer to) throws IOException {
+        if (!handshake()) {
+            return 0;
+        }
+        int begin = to.position();
+        while (to.hasRemaining()) {
+            if (plain.hasRemaining()) {
+                take(to);
+            } else if (!decrypt(to)) {
+                int read = fill();
+                if (read <= 0) {
+                    return read < 0 && to.position() == begin ? -1 : to.position() - begin;
+                }
+            }
+        }
+        return to.position() - begin;
+    }
+
+    private void take(ByteBuffer to) {
+        int bytes = Math.min(plain.remaining(), to.remaining());
+        to.put(to.position(), plain, plain.position(), bytes);
+        to.position(to.position() + bytes);
+        plain.position(plain.position() + bytes);
+    }
+
+    /** Decrypts a record into a buffer, or into {@link #plain} if it is too small; false if none is whole. */
+    private boolean decrypt(ByteBuffer to) throws IOException {
+        starved = !in.hasRemaining();
+        if (starved) {
+            return false;
+        }
+        SSLEngineResult result = unwrap(to);
+        if (result.getStatus() == Status.BUFFER_OVERFLOW) {
+            plain.clear();
+            try {
+                result = unwrap(plain);
+            } finally {
+                plain.flip();
+            }
+        }
+        if (result.getStatus() == Status.CLOSED) {
+            throw new SSLException("TLS: the peer has closed the stream");
+        }
+        starved = result.getStatus() == Status.BUFFER_UNDERFLOW;
+        if (result.getHandshakeStatus() != HandshakeStatus.NOT_HANDSHAKING) {
+            answer();
+        }
+        return !starved;
+    }
+
+    /** The peer wants new keys, as it does after 128 GiB: both go on with others. */
+    private void answer() throws IOException {
+        runTasks();
+        if (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && flush()) {
+            encrypt(NOTHING);
+            flush(); // what is left goes with what is written next; the peer does not wait for it
+        }
+    }
+
+    private SSLEngineResult unwrap(ByteBuffer to) throws IOException {
+        try {
+            return engine.unwrap(in, to);
+        } catch (SSLException e) {
+            sayWhy();
+            throw named(e);
+        }
+    }
+
+    /** What the engine says of bytes that do not fit is a word of its own. */
+    private SSLException named(SSLException e) {
+        return new SSLException("TLS: " + e.getMessage() + (established ? ALTERED : ""), e);
+    }
+
+    /** Tells the peer what is wrong, as far as that needs no waiting. */
+    private void sayWhy() {
+        try {
+            if (flush()) {
+                while (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && encrypt(NOTHING) > 0) {
+                    flush();
+                }
+            }
+        } catch (IOException gone) {
+            // It knows already.
+        }
+    }
+
+    private int fill() throws IOException {
+        in.compact();
+        try {
+            return stream.read(in);
+        } finally {
+            in.flip();
+        }
+    }
+
+    @Override
+    public int write(ByteBuffer from) throws IOException {
+        if (!handshake() || !flush()) {
+            return 0;
+        }
+        int begin = from.position();
+        int known = Math.min(held, from.remaining());
+        from.position(begin + known);
+        held -= known;
+        while (from.hasRemaining()) {
+            int before = from.position();
+            while (from.hasRemaining() && out.capacity() - out.limit() >= recordBytes) {
+                encrypt(from);
+            }
+            if (!flush()) {
+                held = from.position() - before;
+                from.position(before);
+                break;
+            }
+        }
+        return from.position() - begin;
+    }
+
+    /** Encrypts a record behind what is in {@link #out}, where there must be room; returns its bytes. */
+    private int encrypt(ByteBuffer from) throws IOException {
+        int begin = out.position();
+        out.position(out.limit()).limit(out.capacity());
+        try {
+            SSLEngineResult result = engine.wrap(from, out);
+            if (result.getStatus() == Status.CLOSED && result.bytesProduced() == 0) {
+                throw new SSLException("TLS: the stream is closed");
+            }
+            return result.bytesProduced();
+        } catch (SSLException e) {
+            throw named(e);
+        } finally {
+            out.limit(out.position()).position(begin);
+        }
+    }
+
+    /** Sends what is encrypted; false if the kernel takes no more. */
+    private boolean flush() throws IOException {
+        if (out.hasRemaining()) {
+            stream.write(out);
+            if (out.hasRemaining()) {
+                return false;
+            }
+        }
+        out.clear().limit(0);
+        return true;
+    }
+
+    private boolean handshake() throws IOException {
+        try {
+            return established || shakeHands();
+        } catch (SSLException e) {
+            sayWhy();
+            throw e;
+        }
+    }
+
+    private boolean shakeHands() throws IOException {
+        while (!established) {
+            if (out.hasRemaining() && !flush()) {
+                return false;
+            }
+            switch (engine.getHandshakeStatus()) {
+                case NEED_TASK -> runTasks();
+                case NEED_WRAP -> encrypt(NOTHING);
+                case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
+                    plain.clear();
+                    SSLEngineResult result = unwrap(plain);
+                    plain.flip();
+                    if (result.getStatus() == Status.CLOSED) {
+                        throw new SSLException("TLS: the peer has closed the stream in the handshake");
+                    }
+                    if (result.getStatus() == Status.BUFFER_UNDERFLOW) {
+                        int read = fill();
+                        if (read < 0) {
+                            throw new EOFException(
+                                    "TLS: the peer closed the stream in the handshake; MILLRACE_TLS, and "
+                                            + "the secret or the certificates, must be the same on all ranks");
+                        }
+                        if (read == 0) {
+                            return false;
+                        }
+                    }
+                }
+                default -> established = true;
+            }
+        }
+        return true;
+    }
+
+    private void runTasks() {
+        for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
+            task.run();
+        }
+    }
+
+    @Override
+    public long read(ByteBuffer[] to, int offset, int length) throws IOException {
+        long all = 0;
+        for (int i = offset; i < offset + length; i++) {
+            int read = read(to[i]);
+            if (read < 0) {
+                return all == 0 ? -1 : all;
+            }
+            all += read;
+            if (to[i].hasRemaining()) {
+                break;
+            }
+        }
+        return all;
+    }
+
+    @Override
+    public long write(ByteBuffer[] from, int offset, int length) throws IOException {
+        long all = 0;
+        for (int i = offset; i < offset + length; i++) {
+            all += write(from[i]);
+            if (from[i].hasRemaining()) {
+                break;
+            }
+        }
+        return all;
+    }
+
+    @Override
+    protected void implCloseSelectableChannel() throws IOException {
+        stream.close();
+    }
+
+    @Override
+    protected void implConfigureBlocking(boolean block) throws IOException {
+        if (block) {
+            throw new IOException("a TLS stream does not block");
+        }
+        stream.configureBlocking(false);
+    }
+
+    // The stream's own.
+
+    @Override
+    public SocketChannel bind(SocketAddress local) throws IOException {
+        stream.bind(local);
+        return this;
+    }
+
+    @Override
+    public <T> SocketChannel setOption(SocketOption<T> name, T value) throws IOException {
+        stream.setOption(name, value);
+        return this;
+    }
+
+    @Override
+    public <T> T getOption(SocketOption<T> name) throws IOException {
+        return stream.getOption(name);
+    }
+
+    @Override
+    public Set<SocketOption<?>> supportedOptions() {
+        return stream.supportedOptions();
+    }
+
+    @Override
+    public SocketChannel shutdownInput() throws IOException {
+        stream.shutdownInput();
+        return this;
+    }
+
+    @Override
+    public SocketChannel shutdownOutput() throws IOException {
+        stream.shutdownOutput();
+        return this;
+    }
+
+    @Override
+    public Socket socket() {
+        return stream.socket();
+    }
+
+    @Override
+    public boolean isConnected() {
+        return stream.isConnected();
+    }
+
+    @Override
+    public boolean isConnectionPending() {
+        return stream.isConnectionPending();
+    }
+
+    @Override
+    public boolean connect(SocketAddress remote) throws IOException {
+        return stream.connect(remote);
+    }
+
+    @Override
+    public boolean finishConnect() throws IOException {
+        return stream.finishConnect();
+    }
+
+    @Override
+    public SocketAddress getRemoteAddress() throws IOException {
+        return stream.getRemoteAddress();
+    }
+
+    @Override
+    public SocketAddress getLocalAddress() throws IOException {
+        return stream.getLocalAddress();
+    }
+}

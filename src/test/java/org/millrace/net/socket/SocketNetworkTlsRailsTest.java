@@ -1,0 +1,27 @@
+package org.millrace.net.socket;
+
+import org.junit.jupiter.api.Tag;
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.stream.SocketOptions;
+
+/** Two rails, both under TLS. */
+@Tag("slow")
+@Tag("optimized")
+class SocketNetworkTlsRailsTest extends NetworkContract {
+
+    @Override
+    protected Network newNetwork() {
+        return new SocketNetwork(SocketOptions.defaults()
+                .withStreams(1, 20_000)
+                .withFramesInFlight(5)
+                .withRails(SocketNetworkRailsTest.loopbacks(2))
+                .withTls(SocketNetworkTlsTest.IDENTITY));
+    }
+
+    /** The JDK's engine allocates. */
+    @Override
+    protected int framesWithoutAllocation() {
+        return 0;
+    }
+}

@@ -1,0 +1,30 @@
+package org.millrace.net.socket;
+
+import java.util.Map;
+import org.junit.jupiter.api.Tag;
+import org.millrace.config.Configuration;
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
+
+/** Payloads divided over three streams, all under TLS. */
+@Tag("slow")
+@Tag("optimized")
+class SocketNetworkTlsTest extends NetworkContract {
+
+    static final TlsIdentity IDENTITY =
+            TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test"))::get);
+
+    @Override
+    protected Network newNetwork() {
+        return new SocketNetwork(
+                SocketOptions.defaults().withStreams(3, 10_000).withFramesInFlight(5).withTls(IDENTITY));
+    }
+
+    /** The JDK's engine allocates. */
+    @Override
+    protected int framesWithoutAllocation() {
+        return 0;
+    }
+}
