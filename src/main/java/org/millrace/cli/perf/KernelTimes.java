@@ -17,8 +17,8 @@ final class KernelTimes {
         double ran = complete.stream().mapToLong(work -> work.completed() - work.started()).average().orElse(0);
         long longest = complete.stream().mapToLong(work -> work.completed() - work.started()).max().orElse(0);
         long channels = complete.stream().mapToInt(ChannelWork::channel).distinct().count();
-        return String.format(Locale.ROOT, "rank %d: kernels ran for %.2f us, %.2f at most (the last %d on %d %s)%s", rank,
-                ran / 1e3, longest / 1e3, complete.size(), channels, channels == 1 ? "channel" : "channels",
+        return String.format(Locale.ROOT, "rank %d: kernels ran for %.2f us, %.2f at most (the last %d on %d %s)%s",
+                rank, ran / 1e3, longest / 1e3, complete.size(), channels, channels == 1 ? "channel" : "channels",
                 between(complete));
     }
 

@@ -1,13 +1,13 @@
 package org.millrace.cli.perf;
 
-import java.util.Collection;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;

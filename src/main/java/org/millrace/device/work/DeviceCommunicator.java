@@ -1,12 +1,12 @@
 package org.millrace.device.work;
 
-import java.util.ArrayList;
-import java.util.List;
-import org.millrace.ChannelWork;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import org.millrace.ChannelWork;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;

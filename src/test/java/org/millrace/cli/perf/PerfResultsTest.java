@@ -64,7 +64,8 @@ class PerfResultsTest {
     @CsvSource({"ALL_REDUCE, 1.5", "ALL_GATHER, 0.75", "REDUCE_SCATTER, 0.75", "BROADCAST, 1", "REDUCE, 1",
             "ALL_TO_ALL, 0.75", "GATHER, 0.75", "SCATTER, 0.75", "SEND_RECEIVE, 1"})
     void busFactorsAreThoseOfNcclTests(Operation operation, double factor) {
-        PerfPlan other = new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1), false);
+        PerfPlan other =
+                new PerfPlan(operation, 4, cases, PerfPlan.Checking.AFTERWARDS, 1, Duration.ofSeconds(1), false);
         assertEquals(factor, new PerfResults(other).busBandwidth(cases.getFirst(), new PerfEvent.CaseResult(1000, 0)),
                 1e-12);
     }
