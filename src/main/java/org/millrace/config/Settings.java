@@ -37,10 +37,7 @@ public final class Settings {
 
     // What runs the operations
 
-    /**
-     * Which provider's communicators are used. The name of any provider on the class path is allowed;
-     * {@code org.millrace.Millrace} knows which there are.
-     */
+    /** Which provider's communicators are used: {@code org.millrace.Millrace} knows which there are. */
     public static final Setting<String> DEVICE = new Setting<>("MILLRACE_DEVICE",
             text("host, cuda, auto, or the name of another provider that is on the class path"), "auto",
             "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable,"
@@ -124,9 +121,7 @@ public final class Settings {
             "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the"
                     + " same on all ranks");
 
-    /**
-     * Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default.
-     */
+    /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
     public static final Setting<Boolean> NET_SHARED_BUFFERS =
             new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
                     "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
@@ -265,10 +260,7 @@ public final class Settings {
     public static final Setting<Optional<Integer>> THREADS =
             new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
                     "how many polling threads a rank may use; unset: what its cores can spare");
-    /**
-     * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and
-     * a thread that waits for a sleeper soon sleeps, too.
-     */
+    /** Passes without work before a polling thread sleeps: some milliseconds, as a sleep takes 60 µs at least. */
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
             integers(0, Integer.MAX_VALUE), 20_000,
             "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps;"
