@@ -42,8 +42,7 @@ class HangTest {
 
     /** Two ranks of which the second does not take what the first sends, if it has used less than three steps. */
     private static TracedProcess[] pair(long hash, long pid, boolean alive, long lastChange, long consumed) {
-        return new TracedProcess[] {
-                process(pid, 0, true, NOW, end(hash, pid, Direction.SEND, 3, 0, lastChange)),
+        return new TracedProcess[] {process(pid, 0, true, NOW, end(hash, pid, Direction.SEND, 3, 0, lastChange)),
                 process(pid + 1, 1, alive, alive ? NOW : lastChange,
                         end(hash, pid, Direction.RECEIVE, 3, consumed, lastChange))};
     }
