@@ -13,8 +13,8 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
+import picocli.CommandLine.Spec;
 
 /** The options of {@code perf}, which are those of nccl-tests where it has one for the same thing. */
 final class PerfOptions {
@@ -116,6 +116,11 @@ final class PerfOptions {
     private boolean checkEvery;
 
     @Option(
+            names = "--profile",
+            description = "Say below each line for how long its kernels ran, rank by rank: on the emulated device.")
+    private boolean profile;
+
+    @Option(
             names = "--seed",
             paramLabel = "N",
             converter = Converters.Seed.class,
@@ -195,7 +200,7 @@ final class PerfOptions {
                 PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
-                checking(faultPlanted), data, deadline);
+                checking(faultPlanted), data, deadline, profile);
     }
 
     private PerfPlan.Checking checking(boolean faultPlanted) {
