@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
@@ -53,6 +54,9 @@ public final class Millrace {
      * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        Objects.requireNonNull(rendezvous,
+                "rendezvous is null: give file:PATH or tcp:HOST:PORT, the same on all ranks");
+        Objects.requireNonNull(settings, "settings is null: give an empty map for none");
         if (size < 1 || rank < 0 || rank >= size) {
             throw new IllegalArgumentException(
                     "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");

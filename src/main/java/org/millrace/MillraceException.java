@@ -23,4 +23,25 @@ public class MillraceException extends RuntimeException {
     public MillraceException(String message, Throwable cause) {
         super(message, cause);
     }
+
+    /**
+     * The same failure for another thread or a later call: of the same kind, with this one as its cause.
+     *
+     * @param text what it says now
+     * @return to be thrown
+     */
+    public MillraceException again(String text) {
+        return new MillraceException(text, this);
+    }
+
+    /**
+     * The same failure for another thread or a later call: of the same kind if it is one of ours, with it as the cause.
+     *
+     * @param text   what it says now
+     * @param reason what was thrown first
+     * @return to be thrown
+     */
+    public static MillraceException again(String text, Throwable reason) {
+        return reason instanceof MillraceException ours ? ours.again(text) : new MillraceException(text, reason);
+    }
 }

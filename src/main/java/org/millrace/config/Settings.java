@@ -286,7 +286,13 @@ public final class Settings {
             Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
     /** How long an operation may stand still. */
     public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60), "an operation that makes no progress for so long fails");
+            Duration.ofSeconds(60), "an operation fails that all ranks have come to and that stands still for so long");
+    /** How long a rank that lives may be late. */
+    public static final Setting<Duration> LATE_DEADLINE = new Setting<>("MILLRACE_LATE_DEADLINE", DEADLINES,
+            Duration.ofMinutes(30), "how long a rank that lives may come to an operation behind others");
+    /** How long a rank may take to leave. */
+    public static final Setting<Duration> CLOSE_DEADLINE = new Setting<>("MILLRACE_CLOSE_DEADLINE", DEADLINES,
+            Duration.ofSeconds(60), "how long close() waits; then it gives up what is left, and says what");
     /** The fault that is planted. */
     public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
             optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")),
@@ -336,8 +342,9 @@ public final class Settings {
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
             SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY,
-            TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, FAULT,
-            FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
+            TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE,
+            LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT,
+            LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 

@@ -51,6 +51,17 @@ public final class Operands {
     }
 
     /**
+     * Refuses an argument that is missing.
+     *
+     * @throws NullPointerException if it is null, with its name
+     */
+    public static void require(@Nullable Object argument, Operation operation, String name) {
+        if (argument == null) {
+            throw new NullPointerException(operation.label() + ": the argument " + name + " is null");
+        }
+    }
+
+    /**
      * Checks the operands of a collective without a root.
      *
      * @throws IllegalArgumentException if an operand cannot be used, or if both overlap in another way than in place
@@ -114,6 +125,9 @@ public final class Operands {
     }
 
     private void checkOne(String what, MemorySegment segment, long count, DataType type, boolean written) {
+        if (type == null || segment == null) {
+            throw new NullPointerException(what + ": the " + (type == null ? "type" : "segment") + " is null");
+        }
         if (count < 0) {
             throw new IllegalArgumentException(what + ": count " + count + " is negative");
         }

@@ -13,6 +13,7 @@ import org.millrace.config.Settings;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Connectors;
@@ -53,6 +54,7 @@ final class CommunicatorParts {
     private final DeviceCommunicator device;
     private final CommunicatorFailure failure;
     private final Connectors connectors;
+    private final Attendance attendance;
     private final Registrations registrations;
     /** Null where no network reduces. */
     private final @Nullable CollNet collNet;
@@ -92,6 +94,7 @@ final class CommunicatorParts {
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
                     threads.connectorService(), () -> here == null ? 0 : here.dropped());
+            attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
@@ -105,7 +108,7 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(),
                 PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
                 new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
-                        failure::fail, sharedSlots(), options.transfers().groups() ? options.channels() : 0, number));
+                        failure::failOf, sharedSlots(), options.transfers().groups() ? options.channels() : 0, number));
     }
 
     /** Null if every connection has slots of its own. */
@@ -155,6 +158,15 @@ final class CommunicatorParts {
         return failure;
     }
 
+    Attendance attendance() {
+        return attendance;
+    }
+
+    /** The group has come together: from now on ranks come to an operation when their programs do. */
+    void begin() {
+        connectors.serve(attendance, options.lateDeadline());
+    }
+
     @Nullable
     CollNet collNet() {
         return collNet;
@@ -189,7 +201,9 @@ final class CommunicatorParts {
 
     /** Lets go of everything. Once, when no kernel is on the device any more. */
     void tearDown() {
-        Duration patience = failure.get() == null ? options.stallDeadline() : Duration.ZERO;
+        Duration most = options.stallDeadline().compareTo(options.closeDeadline()) < 0 ? options.stallDeadline()
+                : options.closeDeadline();
+        Duration patience = failure.get() == null ? most : Duration.ZERO;
         if (!stopProxies(patience)) {
             leaveOpen("the proxies did not stop");
             return;

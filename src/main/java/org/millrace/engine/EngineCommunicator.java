@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.ChannelWork;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -66,9 +67,9 @@ final class EngineCommunicator implements Communicator {
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
-                failure::fail, options.stallDeadline()));
-        this.planLauncher =
-                new PlanLauncher(launcher, new Announcer(device, parts.connectors(), parts.collNet(), routes));
+                failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
+        this.planLauncher = new PlanLauncher(launcher,
+                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance()));
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());
@@ -131,6 +132,7 @@ final class EngineCommunicator implements Communicator {
     /** @param root this rank, where there is none */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, Stream stream) {
+        Operands.require(op, operation, "op");
         checkOpen(stream);
         operands.check(operation, send, receive, count, type, root);
         boolean reads = !operation.isSentByRoot() || rank() == root;
@@ -273,6 +275,11 @@ final class EngineCommunicator implements Communicator {
         return routes.last();
     }
 
+    @Override
+    public List<ChannelWork> recentWork() {
+        return parts.device().recentWork();
+    }
+
     /**
      * Launches at once, or leaves it to the thread's group. What was issued before something threw is launched all the
      * same: the other ranks count on it.
@@ -310,36 +317,14 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
-            tearDown(launcher.drain());
+            new Departure(parts, launcher).abort();
         }
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            boolean drained = launcher.drain();
-            if (failure.get() == null) {
-                leaveTogether();
-            }
-            tearDown(drained);
-        }
-    }
-
-    private void tearDown(boolean drained) {
-        if (drained) {
-            parts.tearDown();
-        } else {
-            parts.leaveOpen("a kernel did not leave the device");
-        }
-    }
-
-    /** A rank that left at once would look to its slower neighbours like one that was lost. */
-    private void leaveTogether() {
-        try {
-            parts.control().barrier();
-        } catch (MillraceException e) {
-            LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
+            new Departure(parts, launcher).leave();
         }
     }
 

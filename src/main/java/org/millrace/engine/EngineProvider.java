@@ -38,6 +38,7 @@ public final class EngineProvider implements CommunicatorProvider {
             EngineCommunicator communicator = new EngineCommunicator(parts);
             parts.connectors().await();
             control.barrier(); // no rank may begin, and perhaps end, before its neighbours' connections are made
+            parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {
             parts.failure().fail(thrown);

@@ -34,7 +34,7 @@ final class EngineThreads implements AutoCloseable {
     private final AtomicInteger users = new AtomicInteger(1);
 
     EngineThreads(int rank, EngineOptions options) {
-        this.device = new EmulatedDevice(rank);
+        this.device = new EmulatedDevice(rank, options.lateDeadline(), options.closeDeadline());
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         Agent first = together ? new InTurn(device, proxies) : device;

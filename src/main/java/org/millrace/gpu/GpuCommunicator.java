@@ -10,8 +10,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
 import org.millrace.DataType;
+import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -45,19 +48,21 @@ final class GpuCommunicator implements Communicator {
     private final GroupFailure failure;
     private final NcclWatch watch;
     private final Operands operands;
-    private final Duration stall;
+    private final Duration late;
+    private final Duration patience;
     private final AtomicBoolean closed = new AtomicBoolean();
     /** Closed before NCCL is: it holds on to what they captured. */
     private final Set<CapturedPlan> plans = ConcurrentHashMap.newKeySet();
 
-    private GpuCommunicator(GpuRank member, GpuDevice device, Duration stall) {
+    private GpuCommunicator(GpuRank member, GpuDevice device, Duration late, Duration patience) {
         this.member = member;
         this.nccl = member.nccl();
         this.device = device;
         this.failure = member.failure();
-        this.stall = stall;
+        this.late = late;
+        this.patience = patience;
         operands = new Operands(rank(), size(), device::checkReach);
-        watch = new NcclWatch(member, stall);
+        watch = new NcclWatch(member, late);
         watch.start();
     }
 
@@ -66,7 +71,7 @@ final class GpuCommunicator implements Communicator {
             Configuration configuration) {
         GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration);
         return new GpuCommunicator(member, new GpuDevice(member.device(), member.failure()),
-                configuration.get(Settings.STALL_DEADLINE));
+                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE));
     }
 
     @Override
@@ -269,7 +274,7 @@ final class GpuCommunicator implements Communicator {
         checkOpen();
         return member.split(color, key).map(child -> {
             device.share(child.failure());
-            return new GpuCommunicator(child, device, stall);
+            return new GpuCommunicator(child, device, late, patience);
         });
     }
 
@@ -294,41 +299,41 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new MillraceException("rank " + rank() + " aborted the communicator"));
-            tearDown();
+            failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
+                    CommunicatorException.NOBODY, null, null));
+            tearDown(true);
         }
     }
 
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
-            if (failure.get() == null && !device.awaitIdle(stall)) {
-                failure.fail(new MillraceException("rank " + rank()
-                        + " leaves with operations that have not completed within " + stall.toMillis() + " ms"));
+            DeadlineException givenUp = null;
+            if (failure.get() == null && !device.awaitIdle(patience)) {
+                String what = "rank " + rank() + " closes the communicator and gives up operations that have not"
+                        + " completed within " + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE)";
+                failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, null, null));
+                givenUp = new DeadlineException(what, rank(), CommunicatorException.NOBODY, null, null);
             }
-            if (failure.get() == null) {
-                leaveTogether();
+            // A rank that left at once would look to its slower neighbours like one that was lost.
+            boolean together = failure.get() != null || member.control().leaveTogether(patience);
+            if (!together) {
+                LOG.info("rank {} leaves alone", rank());
             }
-            tearDown();
+            tearDown(together);
+            if (givenUp != null) {
+                throw givenUp;
+            }
         }
     }
 
-    /** A rank that left at once would look to its slower neighbours like one that was lost. */
-    private void leaveTogether() {
-        try {
-            member.control().barrier();
-        } catch (MillraceException e) {
-            LOG.debug("rank {} leaves alone: {}", rank(), e.getMessage());
-            failure.fail(e);
-        }
-    }
-
-    private void tearDown() {
+    /** @param together whether the others leave, too: NCCL waits for them when a communicator is destroyed */
+    private void tearDown(boolean together) {
         watch.stop();
         plans.forEach(CapturedPlan::close);
         try {
-            if (failure.get() == null) {
-                GpuRank.bounded("ncclCommDestroy of rank " + rank(), stall, () -> {}, () -> {
+            if (failure.get() == null && together) {
+                GpuRank.bounded("ncclCommDestroy of rank " + rank(), patience, () -> {}, () -> {
                     nccl.close();
                     return null;
                 });

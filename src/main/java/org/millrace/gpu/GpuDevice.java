@@ -7,6 +7,8 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Event;
 import org.millrace.MillraceException;
@@ -189,9 +191,9 @@ final class GpuDevice implements Device {
         @Override
         public void synchronize(Duration deadline) {
             if (!Waiting.until(this::query, deadline)) {
-                throw new MillraceException("what " + this + " holds had not completed after " + deadline.toMillis()
+                throw new DeadlineException("what " + this + " holds had not completed after " + deadline.toMillis()
                         + " ms: see whether every rank has enqueued the same operations, and abort the communicator to"
-                        + " end them");
+                        + " end them", CommunicatorException.NOBODY, CommunicatorException.NOBODY, null, null);
             }
         }
 

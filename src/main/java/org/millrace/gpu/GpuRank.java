@@ -11,6 +11,8 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
@@ -151,10 +153,12 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
             } catch (TimeoutException notYet) {
                 look.run();
                 if (System.nanoTime() - start > deadline.toNanos()) {
-                    throw new MillraceException(what + " did not return within " + deadline.toMillis()
-                            + " ms: a rank does not make the same call,"
-                            + " or cannot be reached by the interface that NCCL chose"
-                            + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)");
+                    throw new DeadlineException(
+                            what + " did not return within " + deadline.toMillis()
+                                    + " ms: a rank does not make the same call,"
+                                    + " or cannot be reached by the interface that NCCL chose"
+                                    + " (NCCL_SOCKET_IFNAME picks another; NCCL_DEBUG=INFO shows what NCCL does)",
+                            CommunicatorException.NOBODY, CommunicatorException.NOBODY, what, null);
                 }
             } catch (InterruptedException interrupted) {
                 Thread.currentThread().interrupt();

@@ -7,8 +7,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
+import org.millrace.PeerLostException;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
@@ -31,20 +34,21 @@ final class NcclWatch implements Runnable {
     private final NcclLibrary library;
     private final NcclCommunicator nccl;
     private final GroupFailure failure;
-    private final Duration stall;
+    private final Duration late;
     private final Consumer<MillraceException> lostConnections;
     private final Thread thread;
     private volatile boolean ended;
     /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
     private volatile long callSince;
 
-    NcclWatch(GpuRank member, Duration stall) {
+    NcclWatch(GpuRank member, Duration late) {
         this.library = member.libraries().nccl();
         this.nccl = member.nccl();
         this.failure = member.failure();
-        this.stall = stall;
+        this.late = late;
         lostConnections =
-                lost -> failure.suspect(new MillraceException("rank " + nccl.rank() + ": " + lost.getMessage(), lost));
+                lost -> failure.suspect(new PeerLostException("rank " + nccl.rank() + ": " + lost.getMessage(),
+                        nccl.rank(), CommunicatorException.NOBODY, null, lost));
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
     }
 
@@ -136,11 +140,11 @@ final class NcclWatch implements Runnable {
 
     private void checkCall() {
         long since = callSince;
-        if (since != 0 && System.nanoTime() - since > stall.toNanos()) {
-            throw new MillraceException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
-                    + stall.toMillis()
-                    + " ms (MILLRACE_STALL_DEADLINE): it connects to a rank that does not come; see whether every"
-                    + " rank enqueues the same operations");
+        if (since != 0 && System.nanoTime() - since > late.toNanos()) {
+            throw new DeadlineException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
+                    + late.toMillis()
+                    + " ms (MILLRACE_LATE_DEADLINE): it connects to a rank that does not come; see whether every"
+                    + " rank enqueues the same operations", nccl.rank(), CommunicatorException.NOBODY, null, null);
         }
     }
 

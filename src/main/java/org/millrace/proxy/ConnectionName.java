@@ -9,6 +9,8 @@ package org.millrace.proxy;
  */
 public record ConnectionName(String self, String peer, String text) {
 
+    private static final String RANK = "rank ";
+
     /**
      * {@return the name of a connection of a ring, where ranks are known: for instance {@code "rank 1 <- rank 0,
      * channel 0"}}
@@ -19,8 +21,8 @@ public record ConnectionName(String self, String peer, String text) {
      * @param sends   whether this end sends
      */
     public static ConnectionName ofRing(int rank, int peer, int channel, boolean sends) {
-        String self = "rank " + rank;
-        String other = "rank " + peer;
+        String self = RANK + rank;
+        String other = RANK + peer;
         return new ConnectionName(self, other, self + (sends ? " -> " : " <- ") + other + ", channel " + channel);
     }
 
@@ -31,6 +33,20 @@ public record ConnectionName(String self, String peer, String text) {
      */
     public static ConnectionName of(String text) {
         return new ConnectionName("this end", "the peer", text);
+    }
+
+    /** {@return the rank at the other end; less than 0 where ranks are not known} */
+    public int peerRank() {
+        return rank(peer);
+    }
+
+    /** {@return the rank at this end; less than 0 where ranks are not known} */
+    public int selfRank() {
+        return rank(self);
+    }
+
+    private static int rank(String end) {
+        return end.matches(RANK + "\\d{1,9}") ? Integer.parseInt(end, RANK.length(), end.length(), 10) : -1;
     }
 
     @Override

@@ -52,10 +52,11 @@ final class OperationReceiveSource implements ReceiveStepSource {
             op = without; // this rank was there, and called something else
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
-            throw new ProxyException(name + ": the ranks disagree: " + name.self() + " runs "
-                    + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
-                    + " runs " + StepHeader.describeOperation(header)
-                    + ". All ranks must call the same operations in the same order.");
+            throw new ProxyException.DisagreementException(name,
+                    name + ": the ranks disagree: " + name.self() + " runs "
+                            + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
+                            + " runs " + StepHeader.describeOperation(header)
+                            + ". All ranks must call the same operations in the same order.");
         }
         end = StepHeader.end(header);
         size = header.payloadBytes();

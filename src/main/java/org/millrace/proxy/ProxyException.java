@@ -19,6 +19,30 @@ public class ProxyException extends MillraceException {
         super(message);
     }
 
+    /** The two ends of a connection run different operations. */
+    public static final class DisagreementException extends ProxyException {
+
+        private static final long serialVersionUID = 1L;
+
+        private final transient ConnectionName connection;
+
+        /**
+         * A disagreement.
+         *
+         * @param connection between whom
+         * @param message    what each end runs
+         */
+        public DisagreementException(ConnectionName connection, String message) {
+            super(message);
+            this.connection = connection;
+        }
+
+        /** {@return between whom, as this end sees it} */
+        public ConnectionName connection() {
+            return connection;
+        }
+    }
+
     /**
      * A failure that another one caused.
      *

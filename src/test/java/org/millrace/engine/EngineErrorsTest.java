@@ -114,7 +114,8 @@ class EngineErrorsTest {
     @Test
     void aRankThatNeverCallsIsNamed() throws Exception {
         CountDownLatch failed = new CountDownLatch(1);
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "500ms");
+        Map<String, String> settings =
+                EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms", "MILLRACE_LATE_DEADLINE", "500ms");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
                 assertTrue(failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
@@ -125,9 +126,9 @@ class EngineErrorsTest {
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                 MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
                 assertTrue(stalled.getMessage()
-                        .contains(
-                                "rank 0, operation 0: all_reduce of 100 int64, sum: nothing moved for 500 ms: rank 0 <- rank 1, channel 0 waits for data: "
-                                        + "step 0"),
+                        .contains("rank 0, operation 0: all_reduce of 100 int64, sum: rank 1 has not come to it within"
+                                + " 500 ms (MILLRACE_LATE_DEADLINE): rank 0 <- rank 1, channel 0 waits for data: step"
+                                + " 0"),
                         stalled.getMessage());
                 MillraceException later = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream));

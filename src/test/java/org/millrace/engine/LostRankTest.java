@@ -103,7 +103,7 @@ class LostRankTest {
 
     @Test
     void aPeerThatNeverReceivesIsNamed() throws Exception {
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "2s");
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "1s");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 if (communicator.rank() == 0) {

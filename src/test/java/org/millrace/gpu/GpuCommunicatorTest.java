@@ -393,14 +393,14 @@ class GpuCommunicatorTest {
 
     @Test
     void aCallThatDoesNotReturnIsAborted() throws Exception {
-        Throwable thrown = run(1, configuration("MILLRACE_STALL_DEADLINE", "300ms"), communicator -> {
+        Throwable thrown = run(1, configuration("MILLRACE_LATE_DEADLINE", "300ms"), communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(64, arena);
                 nccl.block("ncclAllReduce");
                 nccl.fail("ncclAllReduce", 6, 1);
                 MillraceException failure = assertThrows(MillraceException.class,
                         () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
-                assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_STALL_DEADLINE)"),
+                assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_LATE_DEADLINE)"),
                         failure.getMessage());
             }
         }).getFirst();

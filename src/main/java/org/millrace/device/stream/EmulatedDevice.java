@@ -2,6 +2,7 @@ package org.millrace.device.stream;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -29,6 +30,9 @@ public final class EmulatedDevice implements Device, Agent {
     private static final long ALIGNMENT = 64;
 
     private final String name;
+    private final int rank;
+    private final Duration roomDeadline;
+    private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
     private volatile EmulatedStream[] streams = {};
     /** Copied when one comes or goes. */
@@ -39,8 +43,32 @@ public final class EmulatedDevice implements Device, Agent {
     /** Where threads that wait run the streams meanwhile; null where they only wait. */
     private volatile @Nullable HelpedAgent helped;
 
-    public EmulatedDevice(int index) {
-        this.name = "emulated device " + index;
+    /** The device of a rank. */
+    public EmulatedDevice(int rank) {
+        this(rank, Duration.ofSeconds(60), Duration.ofSeconds(60));
+    }
+
+    /**
+     * @param roomDeadline  how long a stream may complete nothing while a thread waits for room in it
+     * @param closeDeadline how long a stream that is closed waits for what it holds
+     */
+    public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
+        this.name = "emulated device " + rank;
+        this.rank = rank;
+        this.roomDeadline = roomDeadline;
+        this.closeDeadline = closeDeadline;
+    }
+
+    int rank() {
+        return rank;
+    }
+
+    Duration closeDeadline() {
+        return closeDeadline;
+    }
+
+    Duration roomDeadline() {
+        return roomDeadline;
     }
 
     @Override
@@ -155,6 +183,9 @@ public final class EmulatedDevice implements Device, Agent {
      */
     public void check(Stream stream) {
         checkCaller();
+        if (stream == null) {
+            throw new NullPointerException(name + ": the stream is null");
+        }
         own(stream);
     }
 

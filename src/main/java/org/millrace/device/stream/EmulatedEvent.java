@@ -2,6 +2,8 @@ package org.millrace.device.stream;
 
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.device.stream.EmulatedStream.StreamTask;
@@ -46,7 +48,7 @@ public final class EmulatedEvent implements Event {
         }
         Throwable failure = mark.failure();
         if (failure != null) {
-            throw new MillraceException(failure.getMessage(), failure);
+            throw MillraceException.again(failure.getMessage(), failure);
         }
         return true;
     }
@@ -58,10 +60,13 @@ public final class EmulatedEvent implements Event {
             return;
         }
         if (!device.await(mark::done, deadline.toNanos())) {
-            throw new MillraceException(
-                    Thread.currentThread().isInterrupted() ? "the thread was interrupted while it waited for an event"
-                            : "the event was not reached within " + deadline.toMillis()
-                                    + " ms: what was enqueued before it is still under way");
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException("the thread was interrupted while it waited for an event");
+            }
+            throw new DeadlineException(
+                    "the event was not reached within " + deadline.toMillis()
+                            + " ms: what was enqueued before it is still under way",
+                    device.rank(), CommunicatorException.NOBODY, null, null);
         }
         isReached(mark);
     }

@@ -5,6 +5,7 @@ import java.lang.invoke.VarHandle;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 import org.millrace.device.function.Block;
 import org.millrace.device.stream.EmulatedStream.StreamTask;
@@ -28,7 +29,9 @@ public final class EmulatedKernel implements StreamTask {
     private final Block[] blocks;
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
-    private final long stallNanos;
+    private final KernelWatch watch;
+    private final long patienceNanos;
+    private boolean stood;
     private boolean begun;
     private volatile boolean done;
     /** By {@link #LAST_MOVED} where another thread looks. */
@@ -43,17 +46,18 @@ public final class EmulatedKernel implements StreamTask {
      */
     public EmulatedKernel(Object name, List<? extends Block> blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, long stallNanos) {
-        this(name, blocks.toArray(Block[]::new), abort, onFailure, stallNanos);
+        this(name, blocks.toArray(Block[]::new), abort, onFailure, KernelWatch.after(stallNanos));
     }
 
     /** As above; the blocks are not copied. */
     EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
-            Consumer<? super Throwable> onFailure, long stallNanos) {
+            Consumer<? super Throwable> onFailure, KernelWatch watch) {
         this.name = name;
         this.blocks = blocks;
         this.abort = abort;
         this.onFailure = onFailure;
-        this.stallNanos = stallNanos;
+        this.watch = watch;
+        this.patienceNanos = watch.patienceNanos();
     }
 
     @Override
@@ -76,7 +80,7 @@ public final class EmulatedKernel implements StreamTask {
     private int runBlocks() {
         Throwable reason = abort.get();
         if (reason != null) {
-            throw new MillraceException(name + ": " + reason.getMessage(), reason);
+            throw left(reason);
         }
         if (!begun) {
             begun = true;
@@ -93,6 +97,10 @@ public final class EmulatedKernel implements StreamTask {
                 allDone &= block.done();
             }
         }
+        if (stood && (moved > 0 || allDone)) {
+            stood = false;
+            watch.moved();
+        }
         if (allDone) {
             done = true;
         } else {
@@ -105,10 +113,19 @@ public final class EmulatedKernel implements StreamTask {
         long now = System.nanoTime();
         if (moved > 0) {
             LAST_MOVED.setOpaque(this, now);
-        } else if (now - lastMoved > stallNanos) {
-            throw new MillraceException(
-                    name + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor());
+        } else if (now - lastMoved > patienceNanos) {
+            stood = true;
+            MillraceException verdict = watch.judge(name, lastMoved, this::waitingFor);
+            if (verdict != null) {
+                throw verdict;
+            }
         }
+    }
+
+    private MillraceException left(Throwable reason) {
+        String text = name + ": " + reason.getMessage();
+        return reason instanceof CommunicatorException known ? known.during(text, name.toString())
+                : MillraceException.again(text, reason);
     }
 
     private String waitingFor() {

@@ -10,6 +10,8 @@ import java.util.function.BooleanSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
@@ -22,7 +24,6 @@ import org.millrace.device.stream.EmulatedEvent.EventMark;
 public final class EmulatedStream implements Stream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
-    private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
     /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NOBODY = {};
@@ -33,8 +34,6 @@ public final class EmulatedStream implements Stream {
     static final int MAX_TASKS = 16_384;
     /** Half of the bound, so that a thread that waits is not woken for each task. */
     private static final int ROOM = MAX_TASKS / 2;
-    /** How long a stream may complete nothing while a thread waits for room. */
-    private static final Duration ROOM_DEADLINE = Duration.ofSeconds(60);
 
     /** A thread that waits until so many tasks are complete. */
     private record Waiter(Thread thread, long target) {
@@ -50,6 +49,7 @@ public final class EmulatedStream implements Stream {
     private volatile Waiter[] waiters = NOBODY;
     private volatile long completed;
     private volatile @Nullable Throwable failure;
+    /** The device's thread alone; others look at it for messages, and may see an old one. */
     private @Nullable StreamTask current;
 
     EmulatedStream(EmulatedDevice device, String name) {
@@ -62,13 +62,14 @@ public final class EmulatedStream implements Stream {
     void awaitRoom() {
         while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
             long before = completed;
-            if (!device.await(hasRoom, ROOM_DEADLINE.toNanos())
+            if (!device.await(hasRoom, device.roomDeadline().toNanos())
                     && (completed == before || Thread.currentThread().isInterrupted())) {
-                throw new MillraceException(name + " holds " + (enqueued.get() - completed) + " operations, and "
-                        + (Thread.currentThread().isInterrupted()
-                                ? "the thread that waits to enqueue another was " + "interrupted"
-                                : "completed none within " + ROOM_DEADLINE.toSeconds() + " s: at most " + MAX_TASKS
-                                        + " can wait; does one thread issue for several ranks, or is one not there?"));
+                String holds = name + " holds " + (enqueued.get() - completed) + " operations, and ";
+                if (Thread.currentThread().isInterrupted()) {
+                    throw new MillraceException(holds + "the thread that waits to enqueue another was interrupted");
+                }
+                throw late(holds + "completed none within " + device.roomDeadline().toSeconds() + " s: at most "
+                        + MAX_TASKS + " can wait; does one thread issue for several ranks, or is one not there?");
             }
         }
     }
@@ -189,7 +190,7 @@ public final class EmulatedStream implements Stream {
     /** Marks that can be waited for were recorded before, so that streams cannot wait for each other in a circle. */
     private static boolean isReached(EventMark mark) {
         if (mark.done() && mark.failure() != null) {
-            throw new MillraceException("what this stream waits for failed: " + mark.failure().getMessage(),
+            throw MillraceException.again("what this stream waits for failed: " + mark.failure().getMessage(),
                     mark.failure());
         }
         return mark.done();
@@ -237,13 +238,20 @@ public final class EmulatedStream implements Stream {
         try {
             if (!device.await(() -> completed >= target, deadline.toNanos())) {
                 String left = (target - completed) + " operations";
-                throw new MillraceException(
-                        Thread.currentThread().isInterrupted() ? name + ": interrupted while waiting for " + left
-                                : name + ": " + left + " have not completed within " + deadline.toMillis() + " ms");
+                if (Thread.currentThread().isInterrupted()) {
+                    throw new MillraceException(name + ": interrupted while waiting for " + left);
+                }
+                StreamTask first = current;
+                throw late(name + ": " + left + " have not completed within " + deadline.toMillis() + " ms"
+                        + (first == null ? "" : "; the first of them: " + first));
             }
         } finally {
             remove(waiter);
         }
+    }
+
+    private DeadlineException late(String text) {
+        return new DeadlineException(text, device.rank(), CommunicatorException.NOBODY, null, null);
     }
 
     private synchronized void add(Waiter waiter) {
@@ -266,7 +274,7 @@ public final class EmulatedStream implements Stream {
         Throwable thrown = failure;
         if (thrown != null) {
             failure = null;
-            throw new MillraceException(thrown.getMessage(), thrown);
+            throw MillraceException.again(thrown.getMessage(), thrown);
         }
     }
 
@@ -289,7 +297,7 @@ public final class EmulatedStream implements Stream {
             return;
         }
         try {
-            await(CLOSE_DEADLINE); // what failed is told to those who synchronize, not to those who leave
+            await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
             // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
             // just

@@ -49,7 +49,8 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<? extends Throwable> failure;
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
-    private final long stallNanos;
+    private final KernelWatch watch;
+    private final long roomNanos;
     /** How long whoever runs the device may take to see that a kernel has to leave. */
     private final long graceNanos;
     private final WorkFifo fifo;
@@ -66,20 +67,23 @@ public final class WorkLauncher implements AutoCloseable {
     private long lastMovedNanos;
 
     /**
-     * @param failure       why the communicator failed; asked when its abort flag is up
-     * @param onFailure     learns why a kernel left before it was complete
-     * @param stallDeadline how long a kernel, or a wait for room, may go without progress
+     * @param failure      why the communicator failed; asked when its abort flag is up
+     * @param onFailure    learns why a kernel left before it was complete
+     * @param watch        judges kernels that stand still
+     * @param roomDeadline how long a wait for room may go without progress: longer than the watch lets a kernel stand
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
-            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, Duration stallDeadline) {
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, KernelWatch watch,
+            Duration roomDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator);
         this.functions = functions;
         this.failure = failure;
         this.onFailure = onFailure;
-        this.stallNanos = stallDeadline.toNanos();
-        this.graceNanos = Math.min(stallNanos, MOST_GRACE.toNanos());
+        this.watch = watch;
+        this.roomNanos = roomDeadline.toNanos();
+        this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
         device.load(resident);
@@ -142,7 +146,7 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private MillraceException leftWaiting(KernelPlan plan, Throwable reason) {
-        return new MillraceException(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
+        return MillraceException.again(plan + ", while it waited for room in " + fifo + ": " + reason.getMessage(),
                 reason);
     }
 
@@ -151,7 +155,7 @@ public final class WorkLauncher implements AutoCloseable {
         for (int block = 0; block < blocks.length; block++) {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
-        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, stallNanos);
+        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, watch);
     }
 
     private @Nullable Throwable reasonToLeave() {
@@ -209,8 +213,8 @@ public final class WorkLauncher implements AutoCloseable {
         long now = System.nanoTime();
         if (givenBack || !waited) {
             lastMovedNanos = now;
-        } else if (now - lastMovedNanos > stallNanos) {
-            throw new MillraceException(plan + ": no room in " + fifo + " for " + stallNanos / 1_000_000
+        } else if (now - lastMovedNanos > roomNanos) {
+            throw new MillraceException(plan + ": no room in " + fifo + " for " + roomNanos / 1_000_000
                     + " ms: the kernels before it do not complete");
         }
         waiting = true;
@@ -225,19 +229,51 @@ public final class WorkLauncher implements AutoCloseable {
      * @return false if a kernel does not leave: what it touches must not be freed
      */
     public boolean drain() {
+        stopLaunching();
+        if (!awaitKernels()) {
+            return false;
+        }
+        empty();
+        return true;
+    }
+
+    /**
+     * The same within a time.
+     *
+     * @return the kernels that are still on the device then, first to last; empty if all is done
+     */
+    public List<EmulatedKernel> drain(Duration patience) {
+        stopLaunching();
+        long end = System.nanoTime() + patience.toNanos();
+        while (true) {
+            List<EmulatedKernel> left;
+            synchronized (this) {
+                left = launched.stream().filter(kernel -> !kernel.done()).toList();
+            }
+            if (left.isEmpty()) {
+                empty();
+                return left;
+            }
+            if (System.nanoTime() - end > 0) {
+                return left;
+            }
+            LockSupport.parkNanos(FIRST_PARK_NANOS);
+        }
+    }
+
+    private void stopLaunching() {
         synchronized (this) {
             reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
             drained = true;
         }
-        if (!awaitKernels()) {
-            return false;
-        }
+    }
+
+    private void empty() {
         synchronized (this) {
             filled.clear();
             recorded = fifo.produced();
             fifo.consume(recorded);
         }
-        return true;
     }
 
     /**
@@ -252,10 +288,10 @@ public final class WorkLauncher implements AutoCloseable {
             kernels = List.copyOf(launched);
         }
         for (EmulatedKernel kernel : kernels) {
-            if (!await(kernel, stallNanos + graceNanos)) {
+            if (!await(kernel)) {
                 onFailure.accept(new MillraceException(kernel + ": it neither moves nor leaves the device within "
-                        + (stallNanos + graceNanos) / 1_000_000 + " ms; what is before it on its stream?"));
-                if (!await(kernel, graceNanos)) {
+                        + patienceNanos() / 1_000_000 + " ms; what is before it on its stream?"));
+                if (!await(kernel)) {
                     return false;
                 }
             }
@@ -263,14 +299,19 @@ public final class WorkLauncher implements AutoCloseable {
         return true;
     }
 
-    private static boolean await(EmulatedKernel kernel, long nanos) {
+    /** A kernel leaves by itself before that, or when it is told to. */
+    private long patienceNanos() {
+        return communicator.aborted() ? graceNanos : roomNanos + graceNanos;
+    }
+
+    private boolean await(EmulatedKernel kernel) {
         long moved = kernel.lastMoved();
         for (long since = System.nanoTime(); !kernel.done();) {
             long now = System.nanoTime();
             if (kernel.lastMoved() != moved) {
                 moved = kernel.lastMoved();
                 since = now;
-            } else if (now - since > nanos) {
+            } else if (now - since > patienceNanos()) {
                 return false;
             }
             LockSupport.parkNanos(FIRST_PARK_NANOS);

@@ -13,6 +13,7 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Hello;
@@ -79,8 +80,9 @@ final class BootstrapClient {
                     why = e;
                 }
                 if (deadline.expired()) {
-                    throw new MillraceException(
-                            what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(), why);
+                    throw new DeadlineException(
+                            what + ": rank 0 has not come within " + deadline + "; at last: " + why.getMessage(),
+                            self.rank(), 0, null, why);
                 }
             }
             LockSupport.parkNanos(Math.min(pause, deadline.remainingNanos()));

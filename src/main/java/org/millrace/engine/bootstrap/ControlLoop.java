@@ -11,7 +11,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 
 /**
  * The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the

@@ -143,6 +143,22 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
+     * Waits for the others to leave, too: a last {@link #barrier}, which fails nobody if somebody is late.
+     *
+     * @return whether all came to it in time
+     */
+    public boolean leaveTogether(Duration patience) {
+        try {
+            Contribution own = group.contribute(Call.BARRIER, new byte[0]);
+            say(own);
+            group.awaitParts(own, Deadline.in(patience));
+            return true;
+        } catch (MillraceException lateOrGone) {
+            return false;
+        }
+    }
+
+    /**
      * Sends something to one rank. Does not wait. Safe from any thread.
      *
      * @param tag  tells it from other messages of this rank to that one; may be used again once the message was read
@@ -206,22 +222,25 @@ public final class ControlPlane implements AutoCloseable {
      * @param message what failed; the others see it with this rank's number, process and host before it
      */
     public void fail(String message) {
-        String said = String.valueOf(message); // on the way of an error null is no reason for another one
-        if (group.poison(said)) {
-            say(new Failed(rank(), said));
-        }
+        // on the way of an error null is no reason for another one
+        fail(new RemoteFailure(rank(), String.valueOf(message)));
     }
 
-    /** The same for what was thrown: an error that says nothing is told by its name. */
+    /** The same for what was thrown: the others throw the same kind. An error that says nothing is told by its name. */
     public void fail(Throwable thrown) {
-        String message = thrown.getMessage();
-        fail(message == null || thrown instanceof Error ? thrown.toString() : message);
+        fail(RemoteFailure.of(rank(), thrown));
+    }
+
+    private void fail(RemoteFailure own) {
+        if (group.poison(own)) {
+            say(new Failed(own));
+        }
     }
 
     /** A failure that another rank told is known to all. */
     private void tellOthers(MillraceException e) {
         if (failure() == null) {
-            fail(e.getMessage());
+            fail(e);
         }
     }
 
@@ -259,14 +278,5 @@ public final class ControlPlane implements AutoCloseable {
         if (loop != null) {
             loop.leave(GOODBYE);
         }
-    }
-
-    /**
-     * The failure of a rank, as the others learn of it.
-     *
-     * @param message the rank with its process and host, and what happened; for instance
-     *                {@code rank 3 (pid 123 on node7) is gone: Connection reset}
-     */
-    public record RemoteFailure(int rank, String message) {
     }
 }

@@ -1,5 +1,7 @@
 package org.millrace.engine.bootstrap;
 
+import static org.millrace.CommunicatorException.NOBODY;
+
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -13,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
 import org.millrace.engine.bootstrap.ControlLoop.Role;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -57,7 +58,7 @@ final class Coordinator implements Role, Acceptor.Host {
     @Override
     public void say(Message message) {
         if (message instanceof Failed failed) {
-            tell(group.self().rank(), group.self() + " failed: " + failed.message(), null);
+            tell(told(group.self(), failed.failure()), null);
         } else if (message instanceof PeerMessage direct) {
             send(direct);
         } else {
@@ -105,7 +106,7 @@ final class Coordinator implements Role, Acceptor.Host {
                 relay(frame, peer);
             }
             case PeerMessage direct when direct.from() == peer.identity().rank() -> deliver(direct);
-            case Failed failed -> fail(peer, "failed: " + failed.message());
+            case Failed failed -> fail(peer, told(peer.identity(), failed.failure()));
             case Departed departed -> depart(peer);
             default -> throw new ProtocolException(
                     "sent a " + message.getClass().getSimpleName() + " that is not for it to send");
@@ -150,13 +151,13 @@ final class Coordinator implements Role, Acceptor.Host {
     @Override
     public void contradicted(int rank, String how) {
         if (!group.isComplete()) { // a group that has come together is not disturbed by a latecomer
-            tell(rank, how, null);
+            tell(new RemoteFailure(rank, FailureKind.MISMATCH, NOBODY, "", how), null);
         }
     }
 
     private void depart(AcceptedConnection peer) throws ProtocolException {
         if (!group.isComplete()) {
-            fail(peer, "left before the group was complete");
+            fail(peer, lost(peer, "left before the group was complete"));
         }
         peer.stage = Stage.DEPARTED;
         group.departed(peer.identity().rank());
@@ -171,24 +172,38 @@ final class Coordinator implements Role, Acceptor.Host {
         }
         peer.connection.close();
         if (!leaving) {
-            fail(peer, cause instanceof ProtocolException ? cause.getMessage() : "is gone: " + cause.getMessage());
+            fail(peer,
+                    cause instanceof ProtocolException
+                            ? new RemoteFailure(peer.identity().rank(), peer.identity() + " " + cause.getMessage())
+                            : lost(peer, "is gone: " + cause.getMessage()));
         }
     }
 
     /** Tells what has become of a member. Only the first time: what follows is a consequence. */
-    private void fail(AcceptedConnection peer, String fate) {
+    private void fail(AcceptedConnection peer, RemoteFailure fate) {
         if (peer.stage == Stage.MEMBER) {
             peer.stage = Stage.FAILED;
-            tell(peer.identity().rank(), peer.identity() + " " + fate, peer);
+            tell(fate, peer);
         }
     }
 
     /** Tells all ranks of a failure but the one whose it is. */
-    private void tell(int rank, String message, @Nullable AcceptedConnection source) {
-        if (rank != group.self().rank()) {
-            group.failed(new RemoteFailure(rank, message));
+    private void tell(RemoteFailure failure, @Nullable AcceptedConnection source) {
+        if (failure.rank() != group.self().rank()) {
+            group.failed(failure);
         }
-        relay(MessageCodec.encode(new Failed(rank, message)), source);
+        relay(MessageCodec.encode(new Failed(failure)), source);
+    }
+
+    /** Whose failure it is does not depend on what it says. */
+    private RemoteFailure told(RankIdentity who, RemoteFailure theirs) {
+        int peer = theirs.peer() < group.size() ? theirs.peer() : NOBODY;
+        return new RemoteFailure(who.rank(), theirs.kind(), peer, theirs.operation(),
+                who + " failed: " + RemoteFailure.withoutRank(who.rank(), theirs.message()));
+    }
+
+    private static RemoteFailure lost(AcceptedConnection peer, String fate) {
+        return new RemoteFailure(peer.identity().rank(), FailureKind.LOST, NOBODY, "", peer.identity() + " " + fate);
     }
 
     private void relay(ByteBuffer frame, @Nullable AcceptedConnection source) {

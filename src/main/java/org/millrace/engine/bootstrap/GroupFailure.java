@@ -7,7 +7,6 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 
 /**
  * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
@@ -85,7 +84,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         RemoteFailure remote = control.failure();
         Suspicion pending = suspicion;
         if (remote != null) {
-            fail(new MillraceException(remote.message()));
+            fail(remote.exception(control.rank()));
         } else if (pending != null && System.nanoTime() - pending.until > 0) {
             fail(pending.thrown);
         }
@@ -101,13 +100,14 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     /**
      * Reports the failure, if there is one.
      *
-     * @throws MillraceException with the failure as its cause
+     * @throws MillraceException of the failure's kind, with the failure as its cause
      */
     public final void throwIfFailed() {
         Throwable failure = first.get();
         if (failure != null) {
-            throw new MillraceException("rank " + control.rank()
-                    + ": the communicator has failed and can only be closed: " + failure.getMessage(), failure);
+            throw MillraceException
+                    .again("rank " + control.rank() + ": the communicator has failed and can only be closed: "
+                            + RemoteFailure.withoutRank(control.rank(), failure.getMessage()), failure);
         }
     }
 }

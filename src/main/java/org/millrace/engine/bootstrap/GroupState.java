@@ -6,8 +6,12 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.AbortedException;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
@@ -32,7 +36,7 @@ final class GroupState {
 
     private volatile @Nullable RemoteFailure failure;
     private volatile Runnable onEvent = () -> {};
-    private @Nullable String ownFailure;
+    private @Nullable RemoteFailure ownFailure;
     private @Nullable String refusal;
     private boolean closed;
 
@@ -129,12 +133,12 @@ final class GroupState {
      * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
      * its own.
      */
-    boolean poison(String message) {
+    boolean poison(RemoteFailure own) {
         lock.lock();
         try {
             boolean first = ownFailure == null && !closed;
             if (first) {
-                ownFailure = message;
+                ownFailure = own;
                 changed.signalAll();
             }
             return first;
@@ -201,14 +205,18 @@ final class GroupState {
         lock.lock();
         try {
             while (absent().findAny().isPresent()) {
-                stopIf(trouble(), what);
-                stopIf(departureOf(absent()), what);
+                stopIfTroubled(what);
+                stopIfDeparted(absent(), what);
                 if (deadline.expired()) {
                     String missing = present[self.rank()] == null ? present[0] + " has not let it in"
                             : list("has not come", "have not come", absent());
-                    throw new MillraceException(what + ": " + missing + " within " + deadline
-                            + (refusal == null ? "; start every rank with the same rendezvous, or allow more time"
-                                    : "; refused meanwhile: " + refusal));
+                    throw new DeadlineException(
+                            what + ": " + missing + " within " + deadline
+                                    + (refusal == null
+                                            ? "; start every rank with the same rendezvous, or allow more time"
+                                                    + " (MILLRACE_CONNECT_DEADLINE)"
+                                            : "; refused meanwhile: " + refusal),
+                            self.rank(), absent().findFirst().getAsInt(), null, null);
                 }
                 await(deadline, what);
             }
@@ -222,7 +230,7 @@ final class GroupState {
         lock.lock();
         try {
             long sequence = collectives.next(self.rank());
-            stopIf(trouble(), name(collective, sequence));
+            stopIfTroubled(name(collective, sequence));
             Contribution own = new Contribution(self.rank(), sequence, collective, data.clone());
             collectives.add(own);
             return own;
@@ -240,12 +248,14 @@ final class GroupState {
         lock.lock();
         try {
             while (collectives.missing(sequence).findAny().isPresent()) {
-                stopIf(trouble(), what);
-                stopIf(departureOf(collectives.missing(sequence)), what);
+                stopIfTroubled(what);
+                stopIfDeparted(collectives.missing(sequence), what);
                 if (deadline.expired()) {
-                    throw new MillraceException(
+                    throw new DeadlineException(
                             what + ": " + list("has not called it", "have not called it", collectives.missing(sequence))
-                                    + " within " + deadline);
+                                    + " within " + deadline,
+                            self.rank(), collectives.missing(sequence).findFirst().getAsInt(), own.collective().call,
+                            null);
                 }
                 await(deadline, what);
             }
@@ -253,8 +263,10 @@ final class GroupState {
             byte[][] result = new byte[parts.length][];
             for (Contribution part : parts) {
                 if (part.collective() != own.collective()) {
-                    throw new MillraceException(what + ": " + present[part.rank()] + " called " + part.collective().call
-                            + " instead; all ranks make the same calls in the same order");
+                    throw new MismatchException(
+                            what + ": " + present[part.rank()] + " called " + part.collective().call
+                                    + " instead; all ranks make the same calls in the same order",
+                            self.rank(), part.rank(), own.collective().call, null);
                 }
                 result[part.rank()] = part.data();
             }
@@ -278,33 +290,27 @@ final class GroupState {
         }
     }
 
-    private static void stopIf(@Nullable String trouble, String what) {
+    /** Why this rank cannot go on, if it cannot. */
+    private void stopIfTroubled(String what) {
+        RemoteFailure trouble = failure == null ? ownFailure : failure;
         if (trouble != null) {
-            throw new MillraceException(what + ": " + trouble);
+            throw trouble.exception(self.rank(),
+                    what + ": " + RemoteFailure.withoutRank(self.rank(), trouble.message()));
+        }
+        if (closed) {
+            throw new AbortedException(what + ": this rank has left the group", self.rank(),
+                    CommunicatorException.NOBODY, null, null);
         }
     }
 
-    /** Why this rank cannot go on; null if it can. */
-    private @Nullable String trouble() {
-        if (failure != null) {
-            return failure.message();
+    /** A rank which is waited for may not come any more. When rank 0 has left, nobody's word comes any more. */
+    private void stopIfDeparted(IntStream awaited, String what) {
+        int[] gone = left[0] ? new int[] {0} : awaited.filter(rank -> left[rank]).toArray();
+        if (gone.length > 0) {
+            throw new PeerLostException(
+                    what + ": " + list("has left the group", "have left the group", IntStream.of(gone)), self.rank(),
+                    gone[0], null, null);
         }
-        if (ownFailure != null) {
-            return ownFailure;
-        }
-        return closed ? "this rank has left the group" : null;
-    }
-
-    /**
-     * That a rank which is waited for will not come any more; null if it may. When rank 0 has left, nobody's word comes
-     * any more.
-     */
-    private @Nullable String departureOf(IntStream awaited) {
-        if (left[0]) {
-            return present[0] + " has left the group";
-        }
-        int[] gone = awaited.filter(rank -> left[rank]).toArray();
-        return gone.length == 0 ? null : list("has left the group", "have left the group", IntStream.of(gone));
     }
 
     private String list(String one, String several, IntStream ranks) {

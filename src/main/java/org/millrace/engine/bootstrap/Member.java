@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ProtocolException;
 import java.nio.channels.SelectionKey;
+import org.millrace.CommunicatorException;
 import org.millrace.engine.bootstrap.ControlLoop.Role;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -52,8 +52,10 @@ final class Member implements Role {
         } catch (IOException e) {
             connection.close();
             if (!leaving) {
-                group.failed(new RemoteFailure(coordinator.rank(),
-                        coordinator + (e instanceof ProtocolException ? " " : " is gone: ") + e.getMessage()));
+                boolean spokeWrongly = e instanceof ProtocolException;
+                group.failed(new RemoteFailure(coordinator.rank(), spokeWrongly ? FailureKind.FAILED : FailureKind.LOST,
+                        CommunicatorException.NOBODY, "",
+                        coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
             }
         }
     }
@@ -63,10 +65,11 @@ final class Member implements Role {
             case Present arrival -> group.present(arrival.identity());
             case Contribution part -> group.contributed(part);
             case PeerMessage direct -> group.arrived(direct);
-            case Failed failed -> group.failed(new RemoteFailure(failed.rank(), failed.message()));
+            case Failed failed -> group.failed(failed.failure());
             case Departed departed -> depart(departed.rank());
             case Rejected rejected -> {
-                group.poison(coordinator + " does not let it in: " + rejected.reason());
+                group.poison(new RemoteFailure(group.self().rank(),
+                        coordinator + " does not let it in: " + rejected.reason()));
                 connection.close();
             }
             default -> throw new ProtocolException(

@@ -50,7 +50,7 @@ sealed interface Message {
      * A rank failed or was lost. What a rank says of itself is its own text; what rank 0 passes on names rank and
      * process as well.
      */
-    record Failed(int rank, String message) implements Message {
+    record Failed(RemoteFailure failure) implements Message {
     }
 
     /** A rank leaves, and that is no failure. The last message of a connection. */

@@ -110,8 +110,11 @@ final class MessageCodec {
                 writeBytes(part.data(), out);
             }
             case Failed failed -> {
-                out.writeInt(failed.rank());
-                writeText(failed.message(), out);
+                out.writeInt(failed.failure().rank());
+                out.writeByte(failed.failure().kind().ordinal());
+                out.writeInt(failed.failure().peer());
+                writeText(failed.failure().operation(), out);
+                writeText(failed.failure().message(), out);
             }
             case Departed departed -> out.writeInt(departed.rank());
             case PeerMessage direct -> {
@@ -178,7 +181,8 @@ final class MessageCodec {
                 return new Contribution(in.getInt(), in.getLong(), readCollective(in), readBytes(in));
             }
             case FAILED -> {
-                return new Failed(in.getInt(), readText(in));
+                return new Failed(
+                        new RemoteFailure(in.getInt(), readKind(in), in.getInt(), readText(in), readText(in)));
             }
             case DEPARTED -> {
                 return new Departed(in.getInt());
@@ -195,6 +199,15 @@ final class MessageCodec {
         Call[] known = Call.values();
         if (ordinal < 0 || ordinal >= known.length) {
             throw new ProtocolException("sent a part of unknown collective " + ordinal);
+        }
+        return known[ordinal];
+    }
+
+    private static FailureKind readKind(ByteBuffer in) throws ProtocolException {
+        int ordinal = in.get();
+        FailureKind[] known = FailureKind.values();
+        if (ordinal < 0 || ordinal >= known.length) {
+            throw new ProtocolException("told of a failure of unknown kind " + ordinal);
         }
         return known[ordinal];
     }

@@ -9,7 +9,7 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
+import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;

@@ -1,12 +1,15 @@
 package org.millrace.engine.connect;
 
-import org.millrace.MillraceException;
+import org.millrace.CommunicatorException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.StopListener;
 
 /** What went wrong with a communicator, as its proxies tell it. */
@@ -25,17 +28,29 @@ public final class CommunicatorFailure extends GroupFailure implements StopListe
         device.abort();
     }
 
+    /** What an end of a connection finds. */
+    public void failOf(Throwable thrown) {
+        fail(thrown instanceof DisagreementException disagreement
+                ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),
+                        disagreement.connection().peerRank(), null, thrown)
+                : thrown);
+    }
+
     /** A proxy stops by itself only because something failed. */
     @Override
     public void stopped(ProxyConnection connection, Throwable thrown) {
         if (thrown != null) {
             String what = thrown instanceof ProxyException ? thrown.getMessage()
                     : connection.name() + ": " + thrown.getMessage();
-            MillraceException named = new MillraceException(what + " (" + connection.lastSeen() + ")", thrown);
+            String seen = what + " (" + connection.lastSeen() + ")";
+            int rank = connection.name().selfRank();
+            int peer = connection.name().peerRank();
             if (thrown instanceof ConnectionException) {
-                suspect(named);
+                suspect(new PeerLostException(seen, rank, peer, null, thrown));
+            } else if (thrown instanceof DisagreementException) {
+                fail(new MismatchException(seen, rank, peer, null, thrown));
             } else {
-                fail(named);
+                fail(new CommunicatorException(seen, rank, peer, null, thrown));
             }
         }
     }

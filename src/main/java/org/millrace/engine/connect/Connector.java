@@ -1,5 +1,6 @@
 package org.millrace.engine.connect;
 
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.function.Function;
@@ -39,7 +40,9 @@ public final class Connector<P> {
     private final DeviceEndpoint<P> endpoint;
     private final Supplier<PendingConnection> setup;
     private final Function<TransportConnection, P> toPort;
-    private final long deadline;
+    private final Deadlines deadlines;
+    /** When both ends had told each other what they set up. The service's thread alone. */
+    private long metNanos;
     private final Queue<ProxyOp> early = new ArrayDeque<>();
     private volatile State state = State.ASKED;
     /** What is on the way. The service's thread alone. */
@@ -51,12 +54,11 @@ public final class Connector<P> {
     private @Nullable ProxyOp last;
 
     /**
-     * @param deadline by when it must be made, as {@link System#nanoTime()} counts
-     * @param setup    sets this end up and tells the other
+     * @param setup sets this end up and tells the other
      */
-    Connector(DeviceEndpoint<P> endpoint, long deadline, Supplier<PendingConnection> setup,
+    Connector(DeviceEndpoint<P> endpoint, Deadlines deadlines, Supplier<PendingConnection> setup,
             Function<TransportConnection, P> toPort) {
-        this.deadline = deadline;
+        this.deadlines = deadlines;
         this.endpoint = endpoint;
         this.setup = setup;
         this.toPort = toPort;
@@ -121,6 +123,7 @@ public final class Connector<P> {
             }
             if (state == State.SETTING_UP && pending.peerIsSetUp()) {
                 state = State.CONNECTING;
+                metNanos = System.nanoTime();
             }
             return state == State.CONNECTING ? connect() : null;
         } catch (RuntimeException | Error thrown) {
@@ -146,7 +149,27 @@ public final class Connector<P> {
     }
 
     boolean isOverdue() {
-        return deadline - System.nanoTime() < 0;
+        boolean met = state == State.CONNECTING;
+        Duration allowed = met ? deadlines.connect : deadlines.arrival;
+        return System.nanoTime() - (met ? metNanos : deadlines.begun) > allowed.toNanos();
+    }
+
+    /** Which limit it is that has passed. */
+    String overdueSetting() {
+        boolean late = state != State.CONNECTING && deadlines.arrival != deadlines.connect;
+        return late ? deadlines.arrival.toMillis() + " ms (MILLRACE_LATE_DEADLINE)"
+                : deadlines.connect.toMillis() + " ms (MILLRACE_CONNECT_DEADLINE)";
+    }
+
+    /** The rank at the other end. */
+    int peer() {
+        return deadlines.peer;
+    }
+
+    /**
+     * When it was asked for, how long the peer may take to come to it from then on, and both to connect once it has.
+     */
+    record Deadlines(int peer, long begun, Duration arrival, Duration connect) {
     }
 
     /** Gives up making the connection. May be called twice; the first reason stays. */

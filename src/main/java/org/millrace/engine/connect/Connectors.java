@@ -11,7 +11,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.MillraceException;
+import org.millrace.DeadlineException;
+import org.millrace.PeerLostException;
 import org.millrace.abi.KernelChannel;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
@@ -40,6 +41,8 @@ public final class Connectors {
     private final DeviceCommunicator device;
     private final @Nullable TransportConnections connections;
     private final Duration connectDeadline;
+    private volatile Duration arrivalDeadline;
+    private volatile @Nullable Attendance attendance;
     private final GroupFailure failure;
     private final ProxyAgent proxies;
     private final ConnectorService service;
@@ -63,6 +66,7 @@ public final class Connectors {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
+        this.arrivalDeadline = connectDeadline;
         this.failure = failure;
         this.proxies = proxies;
         this.service = service;
@@ -71,10 +75,21 @@ public final class Connectors {
         service.add(this);
     }
 
+    /**
+     * What is called in each pass of the service's thread: other ranks' messages wake it.
+     *
+     * @param deadline how long a peer that has not come to a connection is waited for from now on
+     */
+    public void serve(Attendance ranks, Duration deadline) {
+        attendance = ranks;
+        arrivalDeadline = deadline;
+        service.wake();
+    }
+
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<SendPort> send(int peer, int channel, int index) {
         return sends.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(device.channel(channel).send(peer, index), deadline(),
+                _ -> ask(new Connector<>(device.channel(channel).send(peer, index), deadlines(peer),
                         () -> connections.send(peer, channel, index),
                         connection -> new SendPort(connection.name(), connection.info()))));
     }
@@ -82,13 +97,13 @@ public final class Connectors {
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<ReceivePort> receive(int peer, int channel, int index) {
         return receives.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadline(),
+                _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
                         () -> connections.receive(peer, channel, index),
                         connection -> new ReceivePort(connection.name(), connection.info()))));
     }
 
-    private long deadline() {
-        return System.nanoTime() + connectDeadline.toNanos();
+    private Connector.Deadlines deadlines(int peer) {
+        return new Connector.Deadlines(peer, System.nanoTime(), arrivalDeadline, connectDeadline);
     }
 
     private <P> Connector<P> ask(Connector<P> connector) {
@@ -147,6 +162,10 @@ public final class Connectors {
 
     /** Goes on with what is on the way, and with what a failure means. Returns how much came of it. */
     int progress() {
+        Attendance ranks = attendance;
+        if (ranks != null) {
+            ranks.answer();
+        }
         if (failure.watch()) {
             return 1;
         }
@@ -183,8 +202,9 @@ public final class Connectors {
         try {
             connection = connector.progress();
         } catch (ConnectionException lost) {
-            failure.suspect(new MillraceException(
-                    "the connection " + connector + " cannot be made: " + lost.getMessage(), lost));
+            failure.suspect(
+                    new PeerLostException("the connection " + connector + " cannot be made: " + lost.getMessage(),
+                            device.rank(), connector.peer(), null, lost));
             return true; // it stays missing: the caller that waits for it hears of the failure
         }
         if (connection != null) {
@@ -194,13 +214,15 @@ public final class Connectors {
             return true;
         }
         if (connector.isOverdue()) {
+            String setting = connector.overdueSetting();
             connector.giveUp(State.FAILED);
             long refused = strangers.getAsLong();
-            throw new MillraceException("the connection " + connector + " was not made within "
-                    + connectDeadline.toMillis() + " ms (MILLRACE_CONNECT_DEADLINE): "
-                    + (refused == 0 ? "the other rank has not called what belongs to this operation"
+            throw new DeadlineException(
+                    "the connection " + connector + " was not made within " + setting + ": " + (refused == 0
+                            ? "the other rank has not called what belongs to this operation"
                             : "either the other rank has not called what belongs to this operation, or strangers keep "
-                                    + "this rank's port busy: " + refused + " of their connections were refused"));
+                                    + "this rank's port busy: " + refused + " of their connections were refused"),
+                    device.rank(), connector.peer(), null, null);
         }
         return false;
     }

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.MillraceException;
+import org.millrace.MismatchException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
@@ -61,8 +61,8 @@ public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channel
 
     private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {
         if (!mine.equals(theirs)) {
-            throw new MillraceException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank "
-                    + other + ": it must be the same on all ranks");
+            throw new MismatchException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank "
+                    + other + ": it must be the same on all ranks", rank, other, null, null);
         }
     }
 

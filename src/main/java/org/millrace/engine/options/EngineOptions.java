@@ -17,14 +17,17 @@ import org.millrace.config.Settings;
  * @param yields            idle passes it yields through after that
  * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
  * @param stallDeadline     how long an operation may go without any progress
+ * @param lateDeadline      how long a rank that lives may be late for an operation
+ * @param closeDeadline     how long a rank waits when it leaves
  * @param firstStep         where the connections' step counters begin
  * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
  * @param workArgumentBytes the most bytes of a kernel's arguments
  * @param firstWork         where the FIFO's counters begin
  */
 public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
-        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, long firstStep, AlgorithmChoice algorithms,
-        ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
+        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
+        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
@@ -49,6 +52,7 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
         return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped, spins,
                 threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
+                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
                 configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),
                 ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),

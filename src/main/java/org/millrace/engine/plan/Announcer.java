@@ -13,6 +13,8 @@ import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.engine.connect.Attendance;
+import org.millrace.engine.connect.Attendance.Meeting;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
@@ -35,19 +37,20 @@ public final class Announcer {
     /** Null where no network reduces. */
     private final @Nullable CollNet collNet;
     private final Routes routes;
-    /** Collectives announced so far: all ranks count alike. */
-    private long announced;
+    private final Attendance attendance;
 
-    public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes) {
+    public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes,
+            Attendance attendance) {
         this.device = device;
         this.connectors = connectors;
         this.collNet = collNet;
         this.routes = routes;
+        this.attendance = attendance;
     }
 
     /** Tells those that have a part in a collective, and those that have none; returns what it is. */
     OperationId announce(PlannedCollective planned) {
-        OperationId id = new OperationId(announced++, planned.signature(), planned.count());
+        OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.count());
         int number = planned.function();
         DeviceFunction function = FunctionTable.STANDARD.of(number);
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
@@ -81,8 +84,8 @@ public final class Announcer {
         }
     }
 
-    /** What a rank hands to itself needs no proxies: it has no tasks. */
-    void announce(PlannedTransfer planned) {
+    /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */
+    TransferId announce(PlannedTransfer planned) {
         PointToPointWork work = planned.work();
         DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
@@ -99,6 +102,33 @@ public final class Announcer {
                 }
             }
         }
+        return new TransferId(planned, number(planned.send()), number(planned.receive()));
+    }
+
+    private long number(@Nullable SendOrReceive transfer) {
+        return transfer == null || transfer.peer() == device.rank() ? TransferId.NONE
+                : attendance.transfer(transfer.peer(), transfer.sends());
+    }
+
+    /** A run of a plan's transfers, by which of their kind between two ranks they are; {@link #NONE} for no other. */
+    record TransferId(PlannedTransfer planned, long send, long receive) implements Meeting {
+
+        static final long NONE = -1;
+
+        @Override
+        public void attend(Sink sink) {
+            if (send != NONE) {
+                sink.transfer(planned.send().peer(), true, send);
+            }
+            if (receive != NONE) {
+                sink.transfer(planned.receive().peer(), false, receive);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return planned.toString();
+        }
     }
 
     private static void announce(SendOrReceive transfer, Connector<?> connector, long chunks, ChannelTask task) {
@@ -109,7 +139,12 @@ public final class Announcer {
     }
 
     /** What ranks that run one operation together must agree on; they count operations alike. */
-    record OperationId(long number, long signature, long count) {
+    record OperationId(long number, long signature, long count) implements Meeting {
+
+        @Override
+        public void attend(Sink sink) {
+            sink.collective(number);
+        }
 
         Operation operation() {
             return OperationSignature.operation(signature);

@@ -7,6 +7,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.KernelPlan;
+import org.millrace.engine.connect.Attendance.Meeting;
 
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
 public final class PlanLauncher {
@@ -56,21 +57,29 @@ public final class PlanLauncher {
             List<PlannedOperation> operations) implements AutoCloseable {
 
         /** What a run does, for messages. */
-        private record Name(String who, Object first, int operations) {
+        private record Name(String who, Meeting... operations) implements Meeting {
+
+            @Override
+            public void attend(Sink sink) {
+                for (Meeting each : operations) {
+                    each.attend(sink);
+                }
+            }
 
             @Override
             public String toString() {
-                return who + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");
+                return who + (operations.length == 1 ? operations[0]
+                        : "group of " + operations.length + " operations from " + operations[0] + " on");
             }
         }
 
         /** Tells the proxies of the next run; returns what it does, for messages. */
         Object announce(Announcer announcer) {
-            Object first = operations.getFirst().announce(announcer);
-            for (int i = 1; i < operations.size(); i++) {
-                operations.get(i).announce(announcer);
+            Meeting[] each = new Meeting[operations.size()];
+            for (int i = 0; i < each.length; i++) {
+                each[i] = operations.get(i).announce(announcer);
             }
-            return new Name(who, first, operations.size());
+            return new Name(who, each);
         }
 
         @Override

@@ -5,6 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
+import org.millrace.engine.connect.Attendance.Meeting;
 import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
@@ -12,7 +13,7 @@ import org.millrace.proxy.OperationSignature;
 public sealed interface PlannedOperation {
 
     /** Tells the proxies of the next run; returns what it is, for messages. */
-    Object announce(Announcer announcer);
+    Meeting announce(Announcer announcer);
 
     /**
      * A collective of a plan; an operand is null where it is not looked at.
@@ -25,7 +26,7 @@ public sealed interface PlannedOperation {
             UserRegions regions) implements PlannedOperation {
 
         @Override
-        public Object announce(Announcer announcer) {
+        public Meeting announce(Announcer announcer) {
             return announcer.announce(this);
         }
 
@@ -40,9 +41,8 @@ public sealed interface PlannedOperation {
             SendOrReceive receive) implements PlannedOperation {
 
         @Override
-        public Object announce(Announcer announcer) {
-            announcer.announce(this);
-            return this;
+        public Meeting announce(Announcer announcer) {
+            return announcer.announce(this);
         }
 
         @Override

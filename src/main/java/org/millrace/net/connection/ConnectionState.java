@@ -5,8 +5,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.PeerLostException;
 
 /**
  * The end of a connection, and the first thing that went wrong with it: from then on every call says so. What carries
@@ -87,7 +87,7 @@ public abstract class ConnectionState {
      */
     public final ConnectionException closedByPeer(String progress, @Nullable String lostPeer) {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
-                : new PeerLostException(
+                : new LastWordsException(
                         name + ": closed by the peer, which has itself lost " + lostPeer + ", " + progress, lostPeer));
     }
 

@@ -13,10 +13,10 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
+import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.PeerLostException;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.CommunicatorLosses;
@@ -192,7 +192,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
-            String lostPeer = reason instanceof PeerLostException other ? other.lostPeer() : peer;
+            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : peer;
             owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }

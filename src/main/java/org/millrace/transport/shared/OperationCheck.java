@@ -133,9 +133,10 @@ final class OperationCheck {
     }
 
     private ProxyException disagreement(ProxyOp op, Announcement theirOp) {
-        return new ProxyException(name + ": the ranks disagree: " + name.self() + " runs "
-                + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer() + " runs "
-                + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)
-                + ". All ranks must call the same operations in the same order.");
+        return new ProxyException.DisagreementException(name,
+                name + ": the ranks disagree: " + name.self() + " runs "
+                        + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
+                        + " runs " + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)
+                        + ". All ranks must call the same operations in the same order.");
     }
 }

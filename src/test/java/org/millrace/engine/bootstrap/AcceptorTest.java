@@ -95,8 +95,8 @@ class AcceptorTest {
         FutureTask<ControlPlane> two = joining(file(), 2, 3);
         String expected = RankIdentity.local(2) + " says the group has 3 ranks, rank 0 says 4";
         Failed told = one.receive(Failed.class);
-        assertEquals(2, told.rank());
-        assertEquals(expected, told.message());
+        assertEquals(2, told.failure().rank());
+        assertEquals(expected, told.failure().message());
         one.close();
         for (FutureTask<ControlPlane> rank : List.of(zero, two)) {
             String message = Ranks.failureOf(rank);
@@ -220,7 +220,7 @@ class AcceptorTest {
         }
         try (RawRank rude = RawRank.connect(rendezvous)) { // speaks before it is let in
             rude.say(new Hello(1, 2, 1, "rude", Secret.randomBytes()));
-            rude.say(new Failed(1, "let me in"));
+            rude.say(new Failed(new RemoteFailure(1, "let me in")));
             rude.awaitEnd();
         }
         try (RawRank rude = RawRank.connect(rendezvous)) {

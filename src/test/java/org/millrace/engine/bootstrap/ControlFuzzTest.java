@@ -58,8 +58,8 @@ class ControlFuzzTest {
                 bytes(new Contribution(1, 0, Call.BARRIER, new byte[0])),
                 bytes(new Contribution(2, 0, Call.ALL_GATHER, new byte[40]),
                         new Contribution(3, 0, Call.ALL_GATHER, new byte[9])),
-                bytes(new Failed(2, "line\n\tline")), bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})),
-                bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
+                bytes(new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "x", "line\n\tline"))),
+                bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})), bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
                 bytes(new Challenge(7, "h", new byte[16], new byte[32])), bytes(new Proof(new byte[32])),
                 bytes(new Rejected("no")));
         Fuzz.run("control letters", 60_000, recorded, input -> {
@@ -89,7 +89,7 @@ class ControlFuzzTest {
             case Present arrival -> group.present(arrival.identity());
             case Contribution part -> group.contributed(part);
             case PeerMessage direct -> group.arrived(direct);
-            case Failed failed -> group.failed(new ControlPlane.RemoteFailure(failed.rank(), failed.message()));
+            case Failed failed -> group.failed(failed.failure());
             case Departed departed -> group.departed(departed.rank());
             default -> throw new ProtocolException("not for a member");
         }
@@ -125,7 +125,7 @@ class ControlFuzzTest {
                         new Proof(
                                 Secret.of("", "a guess").memberProof(hello, new RankIdentity(0, 1, "h"), new byte[16])),
                         new Contribution(1, 0, Call.BARRIER, new byte[0]), new Departed(1)),
-                bytes(new Failed(1, "a lie"), new Departed(1)));
+                bytes(new Failed(new RemoteFailure(1, "a lie")), new Departed(1)));
         long inputs = Fuzz.run("strangers at the control port", 1_000, recorded, input -> {
             try (Socket socket = new Socket()) {
                 socket.connect(address);

@@ -18,7 +18,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
@@ -198,7 +197,8 @@ class FailureTest {
     void aRankThatFailedAndIsGoneIsToldOnce() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
-            one.say(new Failed(0, "blames another")); // whose failure it is does not depend on what it says
+            one.say(new Failed(new RemoteFailure(0, "blames another"))); // whose failure it is does not depend on what
+                                                                         // it says
             assertEquals(new RemoteFailure(1, "rank 1 (pid 4242 on raw-host) failed: blames another"),
                     Ranks.awaitFailure(first));
             one.reset();

@@ -10,7 +10,6 @@ import java.time.Duration;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 
@@ -88,8 +87,8 @@ class GroupStateTest {
         group.failed(new RemoteFailure(0, "second"));
         assertEquals(new RemoteFailure(2, "first"), group.failure());
         assertTrue(joinFails().endsWith(": first"));
-        assertTrue(group.poison("own"));
-        assertFalse(group.poison("own again"));
+        assertTrue(group.poison(new RemoteFailure(1, "own")));
+        assertFalse(group.poison(new RemoteFailure(1, "own again")));
     }
 
     /**
@@ -103,7 +102,7 @@ class GroupStateTest {
         group.close();
         String message = partsFail(own);
         assertTrue(message.endsWith("this rank has left the group"), message);
-        assertFalse(group.poison(message));
+        assertFalse(group.poison(new RemoteFailure(1, message)));
     }
 
     @Test

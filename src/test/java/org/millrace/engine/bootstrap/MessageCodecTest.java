@@ -27,8 +27,9 @@ class MessageCodecTest {
     private static final List<Message> ALL = List.of(new Hello(3, 4, 123_456_789_012L, "node-ü", new byte[] {1, 2, 3}),
             new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
             new Present(new RankIdentity(5, 6, "host")), new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
-            new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]), new Failed(2, "line\n\tline"),
-            new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+            new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
+            new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "all_reduce", "line\n\tline")), new Departed(0),
+            new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
         ByteBuffer header =
@@ -104,9 +105,10 @@ class MessageCodecTest {
 
     @Test
     void textsAreCutAndHaveNoControlCharacters() throws Exception {
-        Failed failed = (Failed) decode(MessageCodec.encode(new Failed(1, "\u001b[2Jred\r" + "\u00e9".repeat(10_000))));
-        assertTrue(failed.message().startsWith("?[2Jred?\u00e9"), failed.message());
-        assertEquals(MessageCodec.MAX_TEXT_CHARS, failed.message().length());
+        Failed failed = (Failed) decode(
+                MessageCodec.encode(new Failed(new RemoteFailure(1, "\u001b[2Jred\r" + "\u00e9".repeat(10_000)))));
+        assertTrue(failed.failure().message().startsWith("?[2Jred?\u00e9"), failed.failure().message());
+        assertEquals(MessageCodec.MAX_TEXT_CHARS, failed.failure().message().length());
     }
 
     @Test

@@ -18,7 +18,6 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlPlane.RemoteFailure;
 
 /** Threads as ranks, each wait bounded. */
 final class Ranks {

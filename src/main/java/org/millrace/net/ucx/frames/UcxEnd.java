@@ -8,8 +8,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.PeerLostException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
@@ -289,7 +289,7 @@ abstract class UcxEnd extends ConnectionState {
     final ConnectionException ended(ConnectionException why) {
         String howFar = howFar();
         return switch (why) {
-            case PeerLostException lost -> closedByPeer(howFar, lost.lostPeer());
+            case LastWordsException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
             default -> lost("the TCP connection to it has ended without a goodbye", why);
         };

@@ -13,8 +13,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.LastWordsException;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.PeerLostException;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.stream.SocketOptions;
 
@@ -51,7 +51,7 @@ class RailLastWordsTest {
             ConnectionException end = Connected
                     .failureOf(leaver.equals("sender") ? () -> ends.receiver().poll() : () -> ends.sender().progress());
             if (blames) {
-                assertEquals(LOST, assertInstanceOf(PeerLostException.class, end, end.getMessage()).lostPeer());
+                assertEquals(LOST, assertInstanceOf(LastWordsException.class, end, end.getMessage()).lostPeer());
             } else {
                 assertEquals(PeerClosedException.class, end.getClass(), end.getMessage());
             }

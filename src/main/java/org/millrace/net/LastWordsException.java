@@ -1,7 +1,7 @@
 package org.millrace.net;
 
 /** The peer ended the connection because it had lost another process, without which its work cannot go on. */
-public class PeerLostException extends ConnectionException {
+public class LastWordsException extends ConnectionException {
 
     private static final long serialVersionUID = 1L;
 
@@ -13,7 +13,7 @@ public class PeerLostException extends ConnectionException {
      * @param message  which connection, how far it had come, and what the peer said
      * @param lostPeer the process that the peer has lost, for messages
      */
-    public PeerLostException(String message, String lostPeer) {
+    public LastWordsException(String message, String lostPeer) {
         super(message);
         this.lostPeer = lostPeer;
     }

@@ -1,0 +1,295 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalInt;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.LoggerContext;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.config.LoggerConfig;
+import org.apache.logging.log4j.core.config.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.AbortedException;
+import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
+import org.millrace.DataType;
+import org.millrace.DeadlineException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+import org.millrace.engine.connect.Attendance;
+
+/** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
+class TypedFailuresTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    private static void allReduce(Communicator communicator, long count, ReduceOp op, boolean waits) {
+        try (Stream stream = communicator.device().newStream()) {
+            MemorySegment data = communicator.device().allocate(8 * count, Arena.ofAuto());
+            communicator.allReduce(data, data, count, DataType.INT64, op, stream);
+            if (waits) {
+                stream.synchronize(PATIENCE);
+            }
+        }
+    }
+
+    private static <T extends CommunicatorException> T assertFailure(Class<T> type, int rank, int peer,
+            Throwable thrown) {
+        T failure = assertInstanceOf(type, thrown);
+        assertEquals(rank, failure.rank(), failure.getMessage());
+        assertEquals(peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer), failure.peer(), failure.getMessage());
+        return failure;
+    }
+
+    @Test
+    void aLostConnection() throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K", "MILLRACE_NET", "socket");
+        Map<String, String> faulty = new HashMap<>(settings);
+        faulty.put("MILLRACE_FAULT", "cut:frame=3");
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, rank == 0 ? faulty : settings)) {
+                allReduce(communicator, 1 << 18, ReduceOp.SUM, true);
+            }
+            return null;
+        });
+        for (int rank = 0; rank < 2; rank++) {
+            PeerLostException lost = assertFailure(PeerLostException.class, rank, 1 - rank, thrown.get(rank));
+            assertTrue(lost.operation().orElseThrow().contains("all_reduce of 262144 int64"), lost.toString());
+        }
+    }
+
+    @Test
+    void ranksThatCallDifferentOperations() throws Exception {
+        List<Throwable> thrown =
+                EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> allReduce(communicator, 100,
+                        communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, true));
+        for (int rank = 0; rank < 2; rank++) {
+            assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
+        }
+    }
+
+    /** Each waits for the other: neither is late, and both are found out before anybody's patience ends. */
+    @Test
+    void ranksThatWaitForEachOther() throws Exception {
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms");
+        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+            if (communicator.rank() == 0) {
+                allReduce(communicator, 100, ReduceOp.SUM, true);
+            } else {
+                try (Stream stream = communicator.device().newStream()) {
+                    communicator.receive(communicator.device().allocate(8, Arena.ofAuto()), 1, DataType.INT64, 0,
+                            stream);
+                    stream.synchronize(PATIENCE);
+                }
+            }
+        });
+        for (int rank = 0; rank < 2; rank++) {
+            MismatchException failure = assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
+            assertTrue(failure.getMessage().contains("the ranks wait for each other"), failure.getMessage());
+            assertTrue(failure.getMessage().contains("receive of 1 int64 from rank 0")
+                    || failure.getMessage().contains("all_reduce of 100 int64, sum"), failure.getMessage());
+        }
+    }
+
+    @Test
+    void settingsThatDiffer() throws Exception {
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            EngineGroup.join(directory, rank, 2, EngineGroup.settings("NCCL_BUFFSIZE", rank == 0 ? "1M" : "2M"))
+                    .close();
+            return null;
+        });
+        for (int rank = 0; rank < 2; rank++) {
+            assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
+        }
+    }
+
+    @Test
+    void anAbort() throws Exception {
+        CountDownLatch called = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+            if (communicator.rank() == 0) {
+                called.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                communicator.abort();
+            } else {
+                try (Stream stream = communicator.device().newStream()) {
+                    MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                    communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+                    called.countDown();
+                    stream.synchronize(PATIENCE);
+                }
+            }
+        });
+        assertNull(thrown.get(0));
+        AbortedException aborted = assertFailure(AbortedException.class, 1, 0, thrown.get(1));
+        assertTrue(aborted.operation().orElseThrow().contains("all_reduce of 1 int64"), aborted.toString());
+    }
+
+    @Test
+    void aRankThatDoesNotCome() throws Exception {
+        DeadlineException late = assertThrows(DeadlineException.class,
+                () -> EngineGroup.join(directory, 0, 2, EngineGroup.settings("MILLRACE_CONNECT_DEADLINE", "200ms")));
+        assertFailure(DeadlineException.class, 0, 1, late);
+    }
+
+    @Test
+    void aRankThatIsTooLate() throws Exception {
+        CountDownLatch failed = new CountDownLatch(1);
+        Map<String, String> settings =
+                EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms", "MILLRACE_LATE_DEADLINE", "300ms");
+        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+            if (communicator.rank() == 1) {
+                failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                return;
+            }
+            try {
+                allReduce(communicator, 100, ReduceOp.SUM, true);
+            } finally {
+                failed.countDown();
+            }
+        });
+        DeadlineException late = assertFailure(DeadlineException.class, 0, 1, thrown.get(0));
+        assertTrue(late.getMessage().contains("MILLRACE_LATE_DEADLINE"), late.getMessage());
+        assertTrue(late.operation().orElseThrow().contains("all_reduce of 100 int64, sum"), late.toString());
+        assertNull(thrown.get(1));
+    }
+
+    /** Later than what counts as stuck, and nothing has failed: the results are right on both ranks. */
+    @Test
+    void aLateRankPoisonsNobody() throws Exception {
+        try (Heard warnings = new Heard()) {
+            Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms");
+            List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+                if (communicator.rank() == 1) {
+                    assertTrue(warnings.first.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS),
+                            "rank 0 should have missed this rank");
+                }
+                allReduce(communicator, 100, ReduceOp.SUM, true);
+                allReduce(communicator, 100, ReduceOp.SUM, true);
+            });
+            thrown.forEach(failure -> assertNull(failure));
+        }
+    }
+
+    @Test
+    void closingWhileAPeerIsLateEndsInTimeAndSaysWhatItGaveUp() throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_CLOSE_DEADLINE", "200ms");
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
+            if (rank == 0) {
+                MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, communicator.device().newStream());
+                DeadlineException givenUp = assertThrows(DeadlineException.class, communicator::close);
+                assertTrue(givenUp.getMessage().contains("gives up 1 operation that has not completed within 200 ms"),
+                        givenUp.getMessage());
+                assertTrue(givenUp.getMessage().contains("all_reduce of 1 int64, sum"), givenUp.getMessage());
+                left.countDown();
+            } else {
+                assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                AbortedException told =
+                        assertThrows(AbortedException.class, () -> allReduce(communicator, 1, ReduceOp.SUM, true));
+                assertEquals(OptionalInt.of(0), told.peer(), told.getMessage());
+                communicator.close();
+            }
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** Ranks that are done at different times: the first does not wait for good, and fails nobody when it leaves. */
+    @Test
+    void aRankThatClosesFirstFailsNobody() throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_CLOSE_DEADLINE", "200ms");
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
+                    Stream stream = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                if (rank == 1) {
+                    assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    stream.synchronize(PATIENCE);
+                }
+            }
+            left.countDown();
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void whatIsNullIsNamed() throws Exception {
+        EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
+            try (Stream stream = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                named("receive: the segment is null",
+                        () -> communicator.allReduce(data, null, 1, DataType.INT64, ReduceOp.SUM, stream));
+                named("the type is null", () -> communicator.allReduce(data, data, 1, null, ReduceOp.SUM, stream));
+                named("the argument op is null",
+                        () -> communicator.allReduce(data, data, 1, DataType.INT64, null, stream));
+                named("the stream is null",
+                        () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, null));
+            }
+        }).forEach(failure -> assertNull(failure));
+        named("rendezvous is null", () -> org.millrace.Millrace.join(null, 0, 1));
+    }
+
+    private static void named(String what, Runnable call) {
+        NullPointerException thrown = assertThrows(NullPointerException.class, call::run);
+        assertTrue(thrown.getMessage().contains(what), thrown.getMessage());
+    }
+
+    /** The warning that a rank is missed. */
+    private static final class Heard extends AbstractAppender implements AutoCloseable {
+
+        final CountDownLatch first = new CountDownLatch(1);
+
+        private static LoggerConfig config() {
+            return ((LoggerContext) LogManager.getContext(false)).getConfiguration()
+                    .getLoggerConfig(Attendance.class.getName());
+        }
+
+        Heard() {
+            super("missed", null, null, true, Property.EMPTY_ARRAY);
+            start();
+            Configurator.setLevel(Attendance.class.getName(), Level.WARN);
+            config().addAppender(this, Level.WARN, null);
+        }
+
+        @Override
+        public void append(LogEvent event) {
+            if (event.getMessage().getFormattedMessage().contains("rank 1 has not come to it")) {
+                first.countDown();
+            }
+        }
+
+        @Override
+        public void close() {
+            config().removeAppender(getName());
+            stop();
+        }
+    }
+}
