@@ -2,6 +2,7 @@ package org.millrace;
 
 import java.lang.foreign.MemorySegment;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -274,6 +275,15 @@ public interface Communicator extends AutoCloseable {
      */
     default Optional<Route> route() {
         return Optional.empty();
+    }
+
+    /**
+     * {@return what the channels have worked on last: for each channel the last works that it has begun, oldest first,
+     * as far as the device remembers them; empty if the device does not tell, as libnccl does not. From any thread,
+     * also while operations run or hang}
+     */
+    default List<ChannelWork> recentWork() {
+        return List.of();
     }
 
     /**

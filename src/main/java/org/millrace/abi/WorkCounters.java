@@ -82,6 +82,15 @@ public final class WorkCounters {
         return (long) Words.LONG.getAcquire(Words.MEMORY, base + slot + COUNTER) == number ? timestamp : -1;
     }
 
+    /** {@return the number of the last work that was noted; 0 if there was none} */
+    public long latest() {
+        long latest = 0;
+        for (long slot = 0; slot < SLOTS; slot++) {
+            latest = Math.max(latest, (long) Words.LONG.getAcquire(Words.MEMORY, base + slot * SLOT_BYTES + COUNTER));
+        }
+        return latest;
+    }
+
     private static long slot(long number) {
         return Long.remainderUnsigned(number, SLOTS) * SLOT_BYTES;
     }

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.ChannelWork;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -272,6 +273,11 @@ final class EngineCommunicator implements Communicator {
     @Override
     public synchronized Optional<Route> route() {
         return routes.last();
+    }
+
+    @Override
+    public List<ChannelWork> recentWork() {
+        return parts.device().recentWork();
     }
 
     /**

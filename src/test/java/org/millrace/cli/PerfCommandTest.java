@@ -89,6 +89,17 @@ class PerfCommandTest {
     }
 
     @Test
+    void profileSaysForHowLongKernelsRan() {
+        Run run = Run.of("perf", "all_reduce", "-b", "64", "-e", "64", "-n", "20", "-w", "5", "-r", "2", "--profile",
+                "-D", "MILLRACE_DEVICE=host");
+        assertEquals(0, run.status(), run::toString);
+        for (int rank = 0; rank < 2; rank++) {
+            String begins = "#   rank " + rank + ": kernels ran for ";
+            assertEquals(1, run.out().lines().filter(line -> line.startsWith(begins)).count(), run::toString);
+        }
+    }
+
+    @Test
     void nobodyLooksIfTheUserSaysSo() {
         Run run = perf(THREADS, "-e", "8", "-c", "0", "-D", "MILLRACE_FAULT=wrong");
         assertEquals(0, run.status(), run.toString());

@@ -52,6 +52,10 @@ final class Measurement {
                     .map(route -> new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(),
                             List.of()))
                     .ifPresent(route -> reporter.tell(new PerfEvent.Routed(rank, line.index(), route)));
+            if (plan.profile()) {
+                reporter.tell(
+                        new PerfEvent.Profiled(rank, line.index(), KernelTimes.text(rank, communicator.recentWork())));
+            }
             reporter.tell(new PerfEvent.Measured(rank, line.index(), outOfPlace, inPlace));
         }
     }

@@ -29,6 +29,14 @@ sealed interface PerfEvent extends RankEvent {
     }
 
     /**
+     * For how long a case's kernels ran, told before it is {@linkplain Measured finished}.
+     *
+     * @param text a line for people
+     */
+    record Profiled(int rank, int index, String text) implements PerfEvent {
+    }
+
+    /**
      * A planted fault has happened in the rank's process.
      *
      * @param fault its text, in the one form that it has in every process

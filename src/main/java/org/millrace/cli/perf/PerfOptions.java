@@ -116,6 +116,11 @@ final class PerfOptions {
     private boolean checkEvery;
 
     @Option(
+            names = "--profile",
+            description = "Say below each line for how long its kernels ran, rank by rank: on the emulated device.")
+    private boolean profile;
+
+    @Option(
             names = "--seed",
             paramLabel = "N",
             converter = Converters.Seed.class,
@@ -187,7 +192,7 @@ final class PerfOptions {
                 PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
-                checking(faultPlanted), data, deadline);
+                checking(faultPlanted), data, deadline, profile);
     }
 
     private PerfPlan.Checking checking(boolean faultPlanted) {

@@ -18,8 +18,10 @@ import org.millrace.cli.check.Reduction;
  * @param checking   which results are compared with a reference
  * @param seed       what operands are made from
  * @param deadline   how long everything together may take
+ * @param profile    whether ranks tell for how long their kernels ran
  */
-record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline) {
+record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
+        boolean profile) {
 
     /** Which operations' results are compared with a reference. */
     enum Checking {

@@ -1,10 +1,13 @@
 package org.millrace.cli.perf;
 
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -37,6 +40,8 @@ final class PerfResults {
     private final PerfEvent.@Nullable CaseResult[] outOfPlace;
     private final PerfEvent.@Nullable CaseResult[] inPlace;
     private final List<List<Route>> routes = new ArrayList<>();
+    /** For each case, by rank. */
+    private final List<Map<Integer, String>> profiles = new ArrayList<>();
     private final Set<String> faults = new HashSet<>();
     private final List<Row> rows = new ArrayList<>();
 
@@ -47,12 +52,14 @@ final class PerfResults {
         outOfPlace = new PerfEvent.CaseResult[plan.cases().size()];
         inPlace = new PerfEvent.CaseResult[plan.cases().size()];
         plan.cases().forEach(_ -> routes.add(new ArrayList<>()));
+        plan.cases().forEach(_ -> profiles.add(new TreeMap<>()));
     }
 
     void add(PerfEvent event) {
         switch (event) {
             case PerfEvent.Joined each -> joined[each.rank()] = each;
             case PerfEvent.Routed each -> routes.get(each.index()).add(each.route());
+            case PerfEvent.Profiled each -> profiles.get(each.index()).put(each.rank(), each.text());
             case PerfEvent.FaultHappened each -> faults.add(each.fault());
             case PerfEvent.Measured each -> {
                 int index = each.index();
@@ -61,6 +68,11 @@ final class PerfResults {
                 done[each.rank()] = index + 1;
             }
         }
+    }
+
+    /** What the ranks say of a line's kernels, if that was wanted. */
+    Collection<String> profile(Row row) {
+        return profiles.get(row.line().index()).values();
     }
 
     /** Whether a fault has happened at any rank. */

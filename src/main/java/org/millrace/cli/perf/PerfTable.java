@@ -71,6 +71,7 @@ final class PerfTable {
         print(line, row.outOfPlace());
         print(line, row.inPlace());
         out.println();
+        results.profile(row).forEach(text -> out.println("#   " + text));
         out.flush();
     }
 

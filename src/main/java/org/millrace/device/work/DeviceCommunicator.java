@@ -3,7 +3,10 @@ package org.millrace.device.work;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
+import org.millrace.ChannelWork;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;
@@ -141,6 +144,21 @@ public final class DeviceCommunicator {
      */
     public long started(int channel, long number) {
         return started[channel].timestamp(number);
+    }
+
+    /** For each channel the last works that were begun, oldest first. Any thread. */
+    public List<ChannelWork> recentWork() {
+        List<ChannelWork> recent = new ArrayList<>();
+        for (int channel = 0; channel < channels(); channel++) {
+            long latest = started[channel].latest();
+            for (long number = Math.max(1, latest - WorkCounters.SLOTS + 1); number <= latest; number++) {
+                long begun = started(channel, number);
+                if (begun != -1) { // otherwise a later one has its place by now
+                    recent.add(new ChannelWork(channel, number, begun, completed(channel, number)));
+                }
+            }
+        }
+        return recent;
     }
 
     /** When a work was complete; likewise. */
