@@ -52,7 +52,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                     : " (only " + (rank == null ? launcher.size : launcher.rank) + " is set)"));
         }
         throw new IllegalArgumentException("the environment does not say which rank this is: none of "
-                + String.join(", ", looked) + " is set. Start the ranks with millrace run, torchrun, mpirun or srun, set"
+                + String.join(", ", looked)
+                + " is set. Start the ranks with millrace run, torchrun, mpirun or srun, set"
                 + " RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or give rendezvous, rank and size to Millrace.join");
     }
 
@@ -61,8 +62,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
         String port = text(variables, "MASTER_PORT");
         if (address != null && port != null) {
             // torchrun's own store listens at the port itself
-            boolean taken = "true".equals(
-                    String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
+            boolean taken = "true"
+                    .equals(String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
             return "tcp:" + address + ":" + (number("MASTER_PORT", port) + (taken ? 1 : 0));
         }
         String job = JOBS.stream().map(name -> text(variables, name)).filter(id -> id != null).findFirst().orElse(null);

@@ -23,7 +23,8 @@ class JoinEnvironmentTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"RANK=1 WORLD_SIZE=4 MASTER_ADDR=node0 MASTER_PORT=29500                            | tcp:node0:29500",
+            value = {
+                    "RANK=1 WORLD_SIZE=4 MASTER_ADDR=node0 MASTER_PORT=29500                            | tcp:node0:29500",
                     "RANK=1 WORLD_SIZE=4 MASTER_ADDR=a MASTER_PORT=9 TORCHELASTIC_USE_AGENT_STORE=True   | tcp:a:10",
                     "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=j@1 | file:/tmp/millrace-join-j_1-null",
                     "PMI_RANK=1 PMI_SIZE=4 MASTER_ADDR=a MASTER_PORT=9                                   | tcp:a:9",

@@ -256,11 +256,11 @@ class TypedFailuresTest {
                         .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 assertEquals(3, sum);
                 communicator.allReduce(data, data, communicator.rank(), DataType.INT64, ReduceOp.SUM, stream);
-                ExecutionException failed = assertThrows(ExecutionException.class, () -> stream.completion()
-                        .toCompletableFuture()
-                        .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
-                assertFailure(MismatchException.class, communicator.rank(), 1 - communicator.rank(),
-                        failed.getCause());
+                ExecutionException failed = assertThrows(ExecutionException.class,
+                        () -> stream.completion()
+                                .toCompletableFuture()
+                                .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertFailure(MismatchException.class, communicator.rank(), 1 - communicator.rank(), failed.getCause());
             }
         });
         thrown.forEach(failure -> assertNull(failure));

@@ -118,8 +118,7 @@ public final class RankRun<E extends RankEvent> {
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
                 .map(failure -> new Failure(
-                        "rank " + failure.rank() + ": "
-                                + RemoteFailure.withoutRank(failure.rank(), failure.message()),
+                        "rank " + failure.rank() + ": " + RemoteFailure.withoutRank(failure.rank(), failure.message()),
                         failure.trace()))
                 .toList();
     }
