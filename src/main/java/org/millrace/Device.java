@@ -23,6 +23,19 @@ public interface Device {
      */
     MemorySegment allocate(long bytes, Arena arena);
 
+    /**
+     * Memory that another library has taken, as an operand: of JCuda, TornadoVM, ND4J, or a tensor that DLPack
+     * describes ({@code data + byte_offset}).
+     *
+     * @param address where it begins, as this device counts addresses
+     * @param bytes   how many
+     * @return the memory; the other library still owns it, and keeps it until all operations on it have completed
+     * @throws IllegalArgumentException if this device does not reach the memory
+     */
+    default MemorySegment view(long address, long bytes) {
+        throw new UnsupportedOperationException(name() + " takes no memory of others");
+    }
+
     /** {@return a new, idle stream} */
     Stream newStream();
 

@@ -1,5 +1,6 @@
 package org.millrace;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -26,6 +27,21 @@ public final class Millrace {
     private static final List<String> PREFERENCE = List.of("cuda", "host");
 
     private Millrace() {}
+
+    /**
+     * Joins the group that a launcher has started this process for: its environment says rank, size and where the ranks
+     * meet. {@code RANK}, {@code WORLD_SIZE}, {@code MASTER_ADDR} and {@code MASTER_PORT} are read, as torchrun sets
+     * them (whose own store has the port: the next one is taken then), and the names of Open MPI, MPICH, MVAPICH and
+     * Slurm. Blocks until all ranks have come.
+     *
+     * @return this rank's end
+     * @throws IllegalArgumentException if the environment does not say enough, or a setting is not usable
+     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     */
+    public static Communicator join() {
+        JoinEnvironment environment = JoinEnvironment.of(System::getenv);
+        return join(environment.rendezvous(), environment.rank(), environment.size());
+    }
 
     /**
      * Joins a group of ranks with the settings of the environment. Blocks until all ranks have come.
@@ -61,7 +77,21 @@ public final class Millrace {
             throw new IllegalArgumentException(
                     "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
         }
+        requireNativeAccess();
         return provider(settings).join(rendezvous, rank, size, settings);
+    }
+
+    /** Said here, where it can be explained: deep below it would be an error in a class's initialization. */
+    @SuppressWarnings("restricted") // that is the question
+    private static void requireNativeAccess() {
+        try {
+            MemorySegment.NULL.reinterpret(0);
+        } catch (IllegalCallerException denied) {
+            boolean named = Millrace.class.getModule().isNamed();
+            throw new MillraceException("native memory and libraries are closed to Millrace (" + denied.getMessage()
+                    + "): start the JVM with --enable-native-access=" + (named ? "org.millrace" : "ALL-UNNAMED")
+                    + ", or give the main jar the manifest entry Enable-Native-Access: ALL-UNNAMED", denied);
+        }
     }
 
     /**

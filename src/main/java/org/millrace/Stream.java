@@ -1,6 +1,7 @@
 package org.millrace;
 
 import java.time.Duration;
+import java.util.concurrent.CompletionStage;
 
 /**
  * A queue of operations on a {@link Device} that run one after another, in the order in which they were enqueued.
@@ -50,6 +51,17 @@ public interface Stream extends AutoCloseable {
      * @param function must not wait for the device, nor use the GPU
      */
     void call(Runnable function);
+
+    /**
+     * What was enqueued so far, as a stage: complete when all of it is, exceptionally if an operation of it failed, or
+     * one before it. What depends on the stage runs on other threads than the device's. Enqueue operations, then ask:
+     * {@code communicator.allReduce(...); stream.completion().thenRun(...)}.
+     *
+     * @return the stage; it has no value
+     */
+    default CompletionStage<Void> completion() {
+        return Completions.of(this::query);
+    }
 
     /**
      * Waits for what was enqueued and gives the stream back. Reports no failure of an operation: {@link #synchronize}

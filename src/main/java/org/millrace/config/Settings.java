@@ -11,7 +11,6 @@ import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
-
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -204,6 +203,12 @@ public final class Settings {
                     "1: large payloads of frames over shared memory are read where they lie in the sending process's"
                             + " memory, or it is an error; 0: they are copied into a ring and out of it; unset: read"
                             + " where the kernel allows it and that takes less of a core's time");
+    /** With what rings in shared memory are read and written. */
+    public static final Setting<ShmAccess> SHM_ACCESS =
+            new Setting<>("MILLRACE_SHM_ACCESS", choices(ShmAccess.class), ShmAccess.SEGMENT,
+                    "with what frames are copied into and out of shared memory: segment, the JDK's memory segments; or"
+                            + " chronicle, Chronicle Bytes, which a program that uses the library adds itself"
+                            + " (net.openhft:chronicle-bytes)");
     /** Which interfaces are used. */
     public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
             text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
@@ -333,10 +338,10 @@ public final class Settings {
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
-            SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY,
-            TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE,
-            LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT,
-            LOG_LEVEL, LOG_SUBSYSTEMS);
+            SHM_ACCESS, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS,
+            TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE,
+            STALL_DEADLINE, LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE,
+            STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 

@@ -68,6 +68,17 @@ final class GpuDevice implements Device {
     }
 
     @Override
+    public MemorySegment view(long address, long bytes) {
+        MemorySegment memory = DeviceSegments.of(address, bytes);
+        PointerAttributes known = PointerAttributes.of(cuda.runtime(), memory);
+        if (known.kind() == PointerAttributes.Kind.UNREGISTERED || known.onDevice() == 0) {
+            throw new IllegalArgumentException(name + ": address 0x" + Long.toHexString(address)
+                    + " is not memory that this GPU reaches: CUDA knows it as " + known.kind());
+        }
+        return memory;
+    }
+
+    @Override
     public GpuStream newStream() {
         GpuStream stream = new GpuStream(this, cuda.newStream());
         streams.add(stream);

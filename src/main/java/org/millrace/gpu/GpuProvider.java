@@ -32,8 +32,17 @@ public final class GpuProvider implements CommunicatorProvider {
         } catch (ConfigurationException refused) {
             return Optional.empty(); // not this provider's fault: join says what is wrong with the settings
         } catch (MillraceException | LinkageError unusable) {
-            return Optional.of(unusable.getMessage());
+            return Optional.of(reason(unusable));
         }
+    }
+
+    /** An error in a class's initialization says nothing itself: its cause does. */
+    private static String reason(Throwable unusable) {
+        Throwable reason = unusable;
+        while (reason.getMessage() == null && reason.getCause() != null) {
+            reason = reason.getCause();
+        }
+        return reason.getMessage() == null ? reason.toString() : reason.getMessage();
     }
 
     @Override

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -236,6 +238,30 @@ class TypedFailuresTest {
             }
             left.countDown();
             return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void aStageCompletesWithTheOperationsOrWithTheirFailure() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+            try (Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
+                MemorySegment own = arena.allocate(ValueLayout.JAVA_LONG);
+                own.set(ValueLayout.JAVA_LONG, 0, communicator.rank() + 1);
+                MemorySegment data = communicator.device().view(own.address(), 8);
+                communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+                long sum = stream.completion()
+                        .thenApply(_ -> own.get(ValueLayout.JAVA_LONG, 0))
+                        .toCompletableFuture()
+                        .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+                assertEquals(3, sum);
+                communicator.allReduce(data, data, communicator.rank(), DataType.INT64, ReduceOp.SUM, stream);
+                ExecutionException failed = assertThrows(ExecutionException.class,
+                        () -> stream.completion()
+                                .toCompletableFuture()
+                                .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                assertFailure(MismatchException.class, communicator.rank(), 1 - communicator.rank(), failed.getCause());
+            }
         });
         thrown.forEach(failure -> assertNull(failure));
     }

@@ -9,6 +9,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.millrace.config.DurationType;
+import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
  * Runs ranks to their end: starts them, hears what they report, and ends all of them when one fails or the deadline
@@ -116,7 +117,9 @@ public final class RankRun<E extends RankEvent> {
         // one that died is the cause of what the others say, and cannot say so itself
         return failed.stream()
                 .sorted(Comparator.comparing(failure -> !failure.died()))
-                .map(failure -> new Failure("rank " + failure.rank() + ": " + failure.message(), failure.trace()))
+                .map(failure -> new Failure(
+                        "rank " + failure.rank() + ": " + RemoteFailure.withoutRank(failure.rank(), failure.message()),
+                        failure.trace()))
                 .toList();
     }
 

@@ -82,6 +82,16 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     @Override
+    @SuppressWarnings("restricted") // the caller answers for the address
+    public MemorySegment view(long address, long bytes) {
+        if (bytes < 0 || address == 0 && bytes > 0) {
+            throw new IllegalArgumentException(
+                    name + ": there are no " + bytes + " bytes at address 0x" + Long.toHexString(address));
+        }
+        return MemorySegment.ofAddress(address).reinterpret(bytes);
+    }
+
+    @Override
     public EmulatedStream newStream() {
         EmulatedStream stream = new EmulatedStream(this, name + ", stream " + streamCount.getAndIncrement());
         synchronized (this) {

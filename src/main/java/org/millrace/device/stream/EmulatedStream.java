@@ -3,6 +3,8 @@ package org.millrace.device.stream;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
@@ -210,6 +212,25 @@ public final class EmulatedStream implements Stream {
             }
             return true;
         }));
+    }
+
+    @Override
+    public CompletionStage<Void> completion() {
+        awaitRoom();
+        CompletableFuture<Void> stage = new CompletableFuture<>();
+        enqueue(new Work(() -> {
+            stage.completeAsync(() -> null);
+            return true;
+        }) {
+            @Override
+            public void skip(Throwable reason) {
+                super.skip(reason);
+                stage.defaultExecutor()
+                        .execute(() -> stage
+                                .completeExceptionally(MillraceException.again(reason.getMessage(), reason)));
+            }
+        });
+        return stage;
     }
 
     @Override

@@ -1,0 +1,71 @@
+package org.millrace;
+
+import java.util.Queue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes stages of what can only be asked whether it is done, on one thread, which is there while something is waited
+ * for.
+ */
+final class Completions implements Runnable {
+
+    private static final long FIRST_PARK_NANOS = 20_000;
+    private static final long LONGEST_PARK_NANOS = 1_000_000;
+    private static final Completions ALL = new Completions();
+
+    private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
+
+        /** Completes the stage if it can be; whoever waits goes on elsewhere. */
+        boolean isOver() {
+            try {
+                if (!done.getAsBoolean()) {
+                    return stage.isDone(); // cancelled
+                }
+                stage.completeAsync(() -> null);
+            } catch (RuntimeException | Error failure) {
+                stage.defaultExecutor().execute(() -> stage.completeExceptionally(failure));
+            }
+            return true;
+        }
+    }
+
+    private final Queue<Awaited> awaited = new ConcurrentLinkedQueue<>();
+    private @Nullable Thread thread;
+
+    private Completions() {}
+
+    static CompletionStage<Void> of(BooleanSupplier done) {
+        Awaited each = new Awaited(done, new CompletableFuture<>());
+        ALL.add(each);
+        return each.stage;
+    }
+
+    private synchronized void add(Awaited each) {
+        awaited.add(each);
+        if (thread == null) {
+            thread = Thread.ofPlatform().daemon().name("completions").start(this);
+        }
+    }
+
+    /** The thread that finds nothing left ends, before somebody can add anything. */
+    private synchronized boolean ends() {
+        if (awaited.isEmpty()) {
+            thread = null;
+        }
+        return thread == null;
+    }
+
+    @Override
+    public void run() {
+        long park = FIRST_PARK_NANOS;
+        while (!ends()) {
+            park = awaited.removeIf(Awaited::isOver) ? FIRST_PARK_NANOS : Math.min(2 * park, LONGEST_PARK_NANOS);
+            LockSupport.parkNanos(park);
+        }
+    }
+}
