@@ -11,6 +11,7 @@ import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
 import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
+
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
