@@ -28,9 +28,7 @@ public final class Settings {
     public static final String PLUGIN_PREFIX = "plugin:";
 
     private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
-    /**
-     * NCCL_STEPS slots of at least a page each, so that a slot's address is aligned for every copy and every network.
-     */
+    /** NCCL_STEPS slots of at least a page each: a slot's address is then aligned for every copy and network. */
     private static final long BUFFER_UNIT = 8 * 4096;
     /** Twice the largest item of work, rounded up: a kernel takes half of the FIFO at most. */
     private static final long LEAST_WORK_FIFO = 256;
