@@ -143,10 +143,11 @@ public abstract class NetworkContract extends FrameContract {
             ends.sender().offer(header(1 << 20), out, 0);
             ends.sender().progress();
             ends.receiver().close();
-            assertInstanceOf(PeerClosedException.class, Connected.failureOf(() -> {
+            ConnectionException failure = Connected.failureOf(() -> {
                 ends.sender().offer(header(1 << 20), out, 0);
                 ends.sender().progress();
-            }));
+            });
+            assertInstanceOf(PeerClosedException.class, failure, () -> failure + ", " + failure.getCause());
         }
     }
 

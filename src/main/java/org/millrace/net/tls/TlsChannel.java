@@ -87,7 +87,7 @@ public final class TlsChannel extends SocketChannel {
             if (plain.hasRemaining()) {
                 take(to);
             } else if (!decrypt(to)) {
-                int read = fill();
+                int read = fill(to.position() > begin);
                 if (read <= 0) {
                     return read < 0 && to.position() == begin ? -1 : to.position() - begin;
                 }
@@ -164,10 +164,16 @@ public final class TlsChannel extends SocketChannel {
         }
     }
 
-    private int fill() throws IOException {
+    /** Reads on; an end with an error is for the next call to tell if this one has something. */
+    private int fill(boolean hasSomething) throws IOException {
         in.compact();
         try {
             return stream.read(in);
+        } catch (IOException e) {
+            if (hasSomething) {
+                return 0;
+            }
+            throw e;
         } finally {
             in.flip();
         }
@@ -250,7 +256,7 @@ public final class TlsChannel extends SocketChannel {
                         throw new SSLException("TLS: the peer has closed the stream in the handshake");
                     }
                     if (result.getStatus() == Status.BUFFER_UNDERFLOW) {
-                        int read = fill();
+                        int read = fill(false);
                         if (read < 0) {
                             throw new EOFException(
                                     "TLS: the peer closed the stream in the handshake; MILLRACE_TLS, and "
