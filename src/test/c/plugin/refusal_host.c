@@ -3,7 +3,7 @@
  * sentinel: a slot whose size is not empty before the first operation.
  * started: a counter that has moved already.
  * mode: a slot that lies in a buffer shared by all peers.
- * fourth: a buffer of the user's is registered, too.
+ * fourth: buffers of the user's are registered, too: they are declined.
  * proxy: NCCL's proxy sends, receives and asks for progress.
  * services: the ranks are served in different ways (see be_rank_1). */
 #define _GNU_SOURCE
@@ -38,11 +38,15 @@ static void refuse_memory(struct rank *rank, struct connection *connection) {
   }
 }
 
+/* As sendProxyRegBuffer of NCCL, which goes on without a handle. */
 static void refuse_fourth(struct rank *rank, struct connection *connection) {
-  void *mhandle;
+  void *mhandle = NULL;
   register_memory(rank, connection);
-  REQUIRE(rank->net->regMr(connection->comm, connection->memory, 4096, NCCL_PTR_HOST, &mhandle) != ncclSuccess,
-          "a fourth buffer");
+  for (int i = 0; i < 4; i++)
+    REQUIRE(rank->net->regMr(connection->comm, connection->memory, 4096 + i, NCCL_PTR_HOST, &mhandle) ==
+                    ncclInvalidUsage &&
+                mhandle == NULL,
+            "buffer %d of the user's", i);
 }
 
 static void refuse_operations(struct rank *rank, struct connection *connection) {

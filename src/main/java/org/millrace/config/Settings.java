@@ -37,10 +37,7 @@ public final class Settings {
 
     // What runs the operations
 
-    /**
-     * Which provider's communicators are used. The name of any provider on the class path is allowed;
-     * {@code org.millrace.Millrace} knows which there are.
-     */
+    /** Which provider's communicators are used: {@code org.millrace.Millrace} knows which there are. */
     public static final Setting<String> DEVICE = new Setting<>("MILLRACE_DEVICE",
             text("host, cuda, auto, or the name of another provider that is on the class path"), "auto",
             "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable,"
@@ -124,9 +121,7 @@ public final class Settings {
             "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the"
                     + " same on all ranks");
 
-    /**
-     * Whether connections of sends and receives share their slots; NCCL's name for the same, where it is the default.
-     */
+    /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
     public static final Setting<Boolean> NET_SHARED_BUFFERS =
             new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
                     "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
@@ -209,6 +204,12 @@ public final class Settings {
                     "1: large payloads of frames over shared memory are read where they lie in the sending process's"
                             + " memory, or it is an error; 0: they are copied into a ring and out of it; unset: read"
                             + " where the kernel allows it and that takes less of a core's time");
+    /** With what rings in shared memory are read and written. */
+    public static final Setting<ShmAccess> SHM_ACCESS =
+            new Setting<>("MILLRACE_SHM_ACCESS", choices(ShmAccess.class), ShmAccess.SEGMENT,
+                    "with what frames are copied into and out of shared memory: segment, the JDK's memory segments; or"
+                            + " chronicle, Chronicle Bytes, which a program that uses the library adds itself"
+                            + " (net.openhft:chronicle-bytes)");
     /** Which interfaces are used. */
     public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
             text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
@@ -265,10 +266,7 @@ public final class Settings {
     public static final Setting<Optional<Integer>> THREADS =
             new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
                     "how many polling threads a rank may use; unset: what its cores can spare");
-    /**
-     * Passes without work before a polling thread sleeps: some milliseconds. A sleep takes 60 µs at least on Linux, and
-     * a thread that waits for a sleeper soon sleeps, too.
-     */
+    /** Passes without work before a polling thread sleeps: some milliseconds, as a sleep takes 60 µs at least. */
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
             integers(0, Integer.MAX_VALUE), 20_000,
             "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps;"
@@ -341,10 +339,10 @@ public final class Settings {
             P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
             SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
             NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
-            SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY,
-            TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE,
-            LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT,
-            LOG_LEVEL, LOG_SUBSYSTEMS);
+            SHM_ACCESS, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS,
+            TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE,
+            STALL_DEADLINE, LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE,
+            STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 

@@ -27,7 +27,8 @@ final class Networks {
         Network network =
                 NetworkChoice.open(configuration.get(Settings.NETWORK), socketOptions(configuration, agreement),
                         ShmOptions.defaults()
-                                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY))),
+                                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)))
+                                .withAccess(ShmOptions.RingAccess.of(configuration.get(Settings.SHM_ACCESS))),
                         configuration.get(Settings.UCX_LIBRARY),
                         PluginOptions.defaults()
                                 .withDevices(configuration.get(Settings.NET_DEVICES))

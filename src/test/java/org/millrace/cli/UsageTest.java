@@ -15,11 +15,11 @@ class UsageTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                    "| what to do? There are: perf, matrix, doctor, gin, ps, top, why, dump, "
+                    "| what to do? There are: perf, compare, matrix, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | Did you mean",
-                    "bogus | there is no 'bogus'; there are: perf, matrix, doctor, gin, ps, top, why, dump, "
+                    "bogus | there is no 'bogus'; there are: perf, compare, matrix, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin",
                     "plugin instal | there is no 'instal'; there are: install",
                     "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",

@@ -165,12 +165,21 @@ public final class PerfCommand implements Callable<Integer> {
     }
 
     private void writeJson(PerfJson json, Configuration configuration, List<RankRun.Failure> failures) {
+        if (options.json == null && options.html == null) {
+            return;
+        }
+        String document =
+                json.write(processes, configuration, failures.stream().map(RankRun.Failure::message).toList());
+        if (options.html != null && failures.isEmpty()) {
+            PerfPage page = new PerfPage();
+            page.add("this run", document);
+            page.write(options.html);
+        }
         if (options.json == null) {
             return;
         }
         try {
-            Files.writeString(options.json,
-                    json.write(processes, configuration, failures.stream().map(RankRun.Failure::message).toList()));
+            Files.writeString(options.json, document);
         } catch (IOException failure) {
             throw new MillraceException("--json " + options.json + " cannot be written: " + failure, failure);
         }

@@ -158,6 +158,14 @@ final class PerfOptions {
     Path json;
 
     @Option(
+            names = "--html",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
+            description = "Draw the results there too: a page for browsers.")
+    @Nullable
+    Path html;
+
+    @Option(
             names = "--deadline",
             paramLabel = "TIME",
             defaultValue = "10m",

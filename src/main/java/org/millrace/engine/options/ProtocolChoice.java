@@ -107,12 +107,16 @@ public record ProtocolChoice(List<Set<Protocol>> allowed, ProtocolThresholds thr
      * <p>
      * On CPU threads Simple is, at every size. LL and LL128 save a GPU the fence before tail; a CPU's release of tail
      * costs nothing, and lines have to be packed and unpacked. Processor time of a float all-reduce on two ranks,
-     * devices, proxies and a copy for a network in one thread (two-core VM, JDK 25): <pre>
+     * devices, proxies and a copy for a network in one thread: medians of nine rounds in turns, lines by address
+     * (two-core VM, JDK 25, a loaded machine, of which processor time says less than a clock would): <pre>
      *   bytes     LL        LL128     Simple
-     *   8         1.6 us    2.1 us    1.6 us
-     *   4096      12.5 us   5.0 us    2.2 us
-     *   65536     151 us    45 us     13.8 us
-     *   1048576   2715 us   791 us    235 us
+     *   8         1.8 us    2.0 us    1.5 us
+     *   64        2.3 us    2.9 us    1.7 us
+     *   512       3.2 us    2.9 us    1.8 us
+     *   4096      10.4 us   4.7 us    2.3 us
+     *   16384     30.0 us   13.1 us   4.9 us
+     *   65536     114 us    46 us     22 us
+     *   262144    394 us    249 us    66 us
      * </pre> To measure again, over each network ({@code MILLRACE_NET}) and with as many ranks as there are cores:
      * <pre>
      *   for p in LL LL128 Simple; do NCCL_ALGO=ring NCCL_PROTO=$p millrace perf all_reduce -b 8 -e 1M -f 4 -r 2; done

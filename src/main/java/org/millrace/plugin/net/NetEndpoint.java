@@ -50,7 +50,9 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 .withRails(addresses)
                 .withTls(TlsIdentity.of(settings::get));
         requireTls(settings, socket);
-        ShmOptions shm = ShmOptions.defaults().withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)));
+        ShmOptions shm = ShmOptions.defaults()
+                .withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)))
+                .withAccess(ShmOptions.RingAccess.of(settings.get(Settings.SHM_ACCESS)));
         Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
                 settings.get(Settings.UCX_LIBRARY),
                 PluginOptions.defaults()

@@ -117,6 +117,17 @@ public final class Upcalls {
         }
     }
 
+    /** What NCCL asks for is not done, and NCCL does without it: nobody has to be warned. */
+    public static final class DeclinedException extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+
+        /** Says what is not done, and what is done instead. */
+        public DeclinedException(String message) {
+            super(message);
+        }
+    }
+
     /** Functions that are not called before they are installed. */
     public Upcalls(Target target) {
         this.target = target;
@@ -154,7 +165,12 @@ public final class Upcalls {
 
     private static int report(int number, Throwable failure) {
         try {
-            NcclLog.warn(FUNCTIONS[number].nameInC() + ": " + NcclLog.describe(failure));
+            String line = FUNCTIONS[number].nameInC() + ": " + NcclLog.describe(failure);
+            if (failure instanceof DeclinedException) {
+                NcclLog.info(line);
+            } else {
+                NcclLog.warn(line);
+            }
             return result(failure).code();
         } catch (Throwable worse) {
             // Out of memory or stack: all that is left is to say that it failed.
@@ -166,6 +182,7 @@ public final class Upcalls {
         return switch (failure) {
             case ConnectionException lost -> NcclResult.REMOTE_ERROR;
             case ConfigurationException wrong -> NcclResult.INVALID_USAGE;
+            case DeclinedException declined -> NcclResult.INVALID_USAGE;
             case IllegalArgumentException wrong -> NcclResult.INVALID_ARGUMENT;
             default -> NcclResult.INTERNAL_ERROR;
         };

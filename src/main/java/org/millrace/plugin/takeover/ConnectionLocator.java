@@ -23,14 +23,8 @@ final class ConnectionLocator {
     private final boolean[] onDevice = new boolean[addresses.length];
     private int registered;
 
-    /** Takes the next registered buffer in; returns its number. */
+    /** Takes the next of the three registered buffers in; returns its number. */
     int add(long address, long bytes, boolean isOnDevice) {
-        if (registered == addresses.length) {
-            throw new MillraceException(
-                    "a fourth buffer of " + bytes + " bytes was registered with a connection that was taken over:"
-                            + " NCCL registered user memory; set NCCL_LOCAL_REGISTER=0 and NCCL_GRAPH_REGISTER=0, or "
-                            + Settings.TAKEOVER.name() + "=0");
-        }
         addresses[registered] = address;
         sizes[registered] = bytes;
         onDevice[registered] = isOnDevice;

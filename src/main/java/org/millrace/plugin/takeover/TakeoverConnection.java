@@ -24,6 +24,7 @@ import org.millrace.plugin.loss.ConnectionFailures;
 import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.Upcalls;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
@@ -108,8 +109,16 @@ abstract class TakeoverConnection implements DataPath.Connection {
         return handle.address();
     }
 
+    /**
+     * {@inheritDoc} What comes behind the connection's own three buffers is the user's: NCCL tells its own proxy alone
+     * which of it an operation sends or receives. It is declined, and NCCL uses slots.
+     */
     @Override
     public final int register(long address, long bytes, boolean onDevice) {
+        if (locator.complete()) {
+            throw new Upcalls.DeclinedException(this + ": " + bytes
+                    + " bytes of the user's are not registered, as Java serves the connection: they go through slots");
+        }
         int number = locator.add(address, bytes, onDevice);
         if (locator.complete()) {
             MemoryRegion lines = hold(network.register(allocateStaging(stagingBytes(locator.layout()))));

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
+import org.millrace.config.ShmAccess;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.ShmUnavailableException;
@@ -136,10 +137,18 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                     throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
                             + "; put net.openhft:chronicle-bytes on the class path "
                             + "and --sun-misc-unsafe-memory-access=allow on the command line, "
-                            + "or choose SEGMENT in the shared-memory options", e);
+                            + "or set MILLRACE_SHM_ACCESS=segment", e);
                 }
             }
         };
+
+        /** What {@code MILLRACE_SHM_ACCESS} says. */
+        public static RingAccess of(ShmAccess setting) {
+            return switch (setting) {
+                case SEGMENT -> SEGMENT;
+                case CHRONICLE -> CHRONICLE;
+            };
+        }
 
         abstract RingMemory map(FileChannel channel, long bytes) throws IOException;
     }
