@@ -52,8 +52,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
                     : " (only " + (rank == null ? launcher.size : launcher.rank) + " is set)"));
         }
         throw new IllegalArgumentException("the environment does not say which rank this is: none of "
-                + String.join(", ", looked)
-                + " is set. Start the ranks with millrace run, torchrun, mpirun or srun, set"
+                + String.join(", ", looked) + " is set. Start the ranks with torchrun, mpirun or srun, set"
                 + " RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or give rendezvous, rank and size to Millrace.join");
     }
 

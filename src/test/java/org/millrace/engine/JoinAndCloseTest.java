@@ -1,0 +1,56 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** A program that joins and closes again and again keeps no thread and no descriptor of what it has closed. */
+class JoinAndCloseTest {
+
+    private static final int FIRST = 3;
+    private static final int MORE = 12;
+
+    @TempDir
+    Path directory;
+
+    private void joinAndClose(int times) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_P2P_DISABLE", "1", "NCCL_BUFFSIZE", "32K");
+        for (int i = 0; i < times; i++) {
+            List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+                try (Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
+                    MemorySegment data = communicator.device().allocate(64, arena);
+                    communicator.allReduce(data, data, 16, DataType.INT32, ReduceOp.SUM, stream);
+                    stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                }
+            });
+            thrown.forEach(failure -> assertNull(failure));
+        }
+    }
+
+    private static int descriptors() {
+        return new File("/proc/self/fd").list().length;
+    }
+
+    @Test
+    void nothingIsKept() throws Exception {
+        joinAndClose(FIRST);
+        int before = descriptors();
+        joinAndClose(MORE);
+        int kept = descriptors() - before;
+        assertTrue(kept < MORE, MORE + " joins and closes keep " + kept + " descriptors");
+        assertEquals(List.of(), EngineGroup.threadsAlive());
+    }
+}
