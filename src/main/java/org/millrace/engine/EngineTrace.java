@@ -15,6 +15,7 @@ import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.file.SharedDirectory;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.CommunicatorTrace;
@@ -118,6 +119,9 @@ final class EngineTrace implements AutoCloseable {
     /** Collective: a number that rank 0 draws. */
     static long number(ControlPlane control) {
         byte[] mine = ByteBuffer.allocate(Long.BYTES).putLong(new SecureRandom().nextLong()).array();
-        return ByteBuffer.wrap(control.allGather(mine)[0]).getLong();
+        RankLetter drawn = new RankLetter(0, "the communicator's number", control.allGather(mine)[0]);
+        long number = drawn.longNumber();
+        drawn.end();
+        return number;
     }
 }

@@ -99,6 +99,25 @@ class HostileLettersTest {
     }
 
     @ParameterizedTest
+    @ValueSource(ints = {0, 7, 9})
+    void theCommunicatorsNumberIsChecked(int bytes) throws Exception {
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), rank, 2, PATIENCE)) {
+                if (rank == 0) {
+                    control.allGather(new byte[bytes]);
+                } else {
+                    EngineTrace.number(control);
+                }
+            }
+            return null;
+        });
+        assertNull(thrown.get(0));
+        assertTrue(
+                String.valueOf(thrown.get(1)).contains("what rank 0 says of the communicator's number cannot be read"),
+                String.valueOf(thrown.get(1)));
+    }
+
+    @ParameterizedTest
     @ValueSource(ints = {0, 1, 8, 9, 40, 100})
     void theWayToTheAggregatorIsChecked(int bytes) throws Exception {
         ByteBuffer letter = ByteBuffer.allocate(bytes);
@@ -110,6 +129,7 @@ class HostileLettersTest {
         }
         String message = failureAfter(control -> {
             Agreement.reach(control, Configuration.load(settings));
+            EngineTrace.number(control);
             PeerInfo.exchange(1, "elsewhere", List.of(), control::allGather);
             control.allGather(letter.array());
         });

@@ -255,7 +255,8 @@ class TypedFailuresTest {
                         .toCompletableFuture()
                         .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 assertEquals(3, sum);
-                communicator.allReduce(data, data, communicator.rank(), DataType.INT64, ReduceOp.SUM, stream);
+                communicator.allReduce(data, data, 1, DataType.INT64,
+                        communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
                 ExecutionException failed = assertThrows(ExecutionException.class,
                         () -> stream.completion()
                                 .toCompletableFuture()
