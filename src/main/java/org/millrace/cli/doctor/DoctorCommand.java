@@ -117,6 +117,6 @@ public final class DoctorCommand implements Callable<Integer> {
 
     private static void line(PrintWriter out, String name, String value, Configuration.Origin origin,
             String description) {
-        out.printf("  %-28s %-10s %-40s %s%n", name, value, origin, description);
+        out.printf("  %-32s %-10s %-40s %s%n", name, value, origin, description);
     }
 }
