@@ -102,7 +102,8 @@ class EndedFromOutsideTest {
     /** Without its trace, which is kept for an hour, to be looked at. */
     private static List<Path> sharedFiles(long pid) throws IOException {
         try (Stream<Path> files = Files.list(ShmOptions.defaults().directory())) {
-            return files.filter(file -> file.getFileName().toString().matches("millrace-[0-9a-f]+-" + pid + "-.*(?<!\\.trace)"))
+            return files.filter(
+                    file -> file.getFileName().toString().matches("millrace-[0-9a-f]+-" + pid + "-.*(?<!\\.trace)"))
                     .toList();
         }
     }
