@@ -31,7 +31,7 @@ import org.millrace.trace.why.Verdict.Cause;
 @Tag("slow")
 class PlantedStallTest {
 
-    private static final int FEW = 4;
+    private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.SECONDS.toNanos(60);
     /** As good as for ever. */
