@@ -1,8 +1,11 @@
 package org.millrace.plugin;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -80,22 +83,40 @@ public final class HostProgram {
         List<String> command = new ArrayList<>(
                 List.of("cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
         command.addAll(List.of(definitions));
-        command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-o", executable.toString(), "-ldl"));
-        synchronized (HostProgram.class) {
-            if (!isFresh(executable)) {
-                cc(command);
-            }
-        }
+        command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-ldl"));
+        build(executable, command, SOURCES);
         return new HostProgram(executable);
     }
 
-    /** Whether an executable is newer than all that it may have been made of. */
-    private static boolean isFresh(Path executable) throws IOException {
-        if (!Files.exists(executable)) {
+    /** Compiles what is older than its sources; what other JVMs of the build compile or run, they find whole. */
+    private static void build(Path target, List<String> command, Path sources) throws Exception {
+        Files.createDirectories(target.getParent());
+        synchronized (HostProgram.class) {
+            try (FileChannel lock =
+                    FileChannel.open(BUILT.resolve("lock"), StandardOpenOption.CREATE, StandardOpenOption.WRITE)) {
+                lock.lock(); // until it is closed
+                if (isFresh(target, sources)) {
+                    return;
+                }
+                Path fresh = target.resolveSibling(target.getFileName() + ".new");
+                List<String> whole = new ArrayList<>(command);
+                whole.addAll(List.of("-o", fresh.toString()));
+                Outcome outcome = run(new ProcessBuilder(whole));
+                if (outcome.exit != 0) {
+                    throw new AssertionError(String.join(" ", whole) + "\n" + outcome.output);
+                }
+                Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
+            }
+        }
+    }
+
+    /** Whether a file is newer than all that it may have been made of. */
+    private static boolean isFresh(Path target, Path sources) throws IOException {
+        if (!Files.exists(target)) {
             return false;
         }
-        FileTime built = Files.getLastModifiedTime(executable);
-        for (Path root : List.of(SOURCES, Path.of("headers"))) {
+        FileTime built = Files.getLastModifiedTime(target);
+        for (Path root : List.of(sources, Path.of("headers"))) {
             try (Stream<Path> files = Files.walk(root)) {
                 for (Path file : (Iterable<Path>) files::iterator) {
                     if (Files.getLastModifiedTime(file).compareTo(built) >= 0) {
@@ -114,28 +135,22 @@ public final class HostProgram {
         List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
                 "-fvisibility=hidden", "-I", "headers", "-I", jni, "-I", jni + "/linux"));
         command.addAll(List.of(definitions));
-        try (var files = Files.list(Path.of("src", "main", "c"))) {
+        Path sources = Path.of("src", "main", "c");
+        try (var files = Files.list(sources)) {
             files.map(Path::toString).filter(file -> file.endsWith(".c")).forEach(command::add);
         }
-        command.addAll(List.of("-o", library.toString(), "-ldl"));
-        cc(command);
+        command.add("-ldl");
+        build(library, command, sources);
         return library;
     }
 
     /** Builds a stub of a library, and returns the directory that it is in. */
     public static Path compileStub(String source, String name) throws Exception {
-        Path directory = Files.createDirectories(BUILT.resolve(source.replaceAll("\\W", "_")));
-        cc(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Werror", "-I", "headers",
-                Path.of("src", "test", "c", "stub", source).toString(), "-o", directory.resolve(name).toString()));
+        Path directory = BUILT.resolve(source.replaceAll("\\W", "_"));
+        Path sources = Path.of("src", "test", "c", "stub");
+        build(directory.resolve(name), List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall",
+                "-Werror", "-I", "headers", sources.resolve(source).toString()), sources);
         return directory.toAbsolutePath();
-    }
-
-    private static void cc(List<String> command) throws Exception {
-        Files.createDirectories(BUILT);
-        Outcome outcome = run(new ProcessBuilder(command));
-        if (outcome.exit != 0) {
-            throw new AssertionError(String.join(" ", command) + "\n" + outcome.output);
-        }
     }
 
     /**
