@@ -271,20 +271,25 @@ cudaError_t cudaEventElapsedTime(float *millis, cudaEvent_t start, cudaEvent_t e
   return cudaSuccess;
 }
 
+/* One at a time. */
+static cudaStream_t capturing;
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
   CALL("cudaStreamBeginCapture", " %p %d", (void *)stream, mode);
+  capturing = stream;
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *out) {
   CALL("cudaStreamEndCapture", " %p", (void *)stream);
+  capturing = NULL;
   *out = new_handle(0x80000);
   return cudaSuccess;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *out) {
   CALL("cudaStreamIsCapturing", " %p", (void *)stream);
-  *out = cudaStreamCaptureStatusActive;
+  *out = stream == capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
 

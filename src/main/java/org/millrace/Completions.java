@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes stages of what can only be asked whether it is done, on one thread, which is there while something is waited
- * for.
+ * for: for those who implement {@link Stream}, not for programs.
  */
-final class Completions implements Runnable {
+public final class Completions implements Runnable {
 
     private static final long FIRST_PARK_NANOS = 20_000;
     private static final long LONGEST_PARK_NANOS = 1_000_000;
@@ -39,7 +39,12 @@ final class Completions implements Runnable {
 
     private Completions() {}
 
-    static CompletionStage<Void> of(BooleanSupplier done) {
+    /**
+     * {@return a stage that is complete when something is done}
+     *
+     * @param done asked again and again, each time from the one thread; what it throws completes the stage exceptionally
+     */
+    public static CompletionStage<Void> of(BooleanSupplier done) {
         Awaited each = new Awaited(done, new CompletableFuture<>());
         ALL.add(each);
         return each.stage;
@@ -60,6 +65,7 @@ final class Completions implements Runnable {
         return thread == null;
     }
 
+    /** Asks until nothing is left that is waited for. */
     @Override
     public void run() {
         long park = FIRST_PARK_NANOS;

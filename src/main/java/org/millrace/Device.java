@@ -36,6 +36,25 @@ public interface Device {
         throw new UnsupportedOperationException(name() + " takes no memory of others");
     }
 
+    /**
+     * {@return whether operations use some memory of the host where it lies, as no GPU does; what they do not is copied}
+     *
+     * @param host memory of the host, on the heap or not
+     * @param type what its elements are
+     */
+    default boolean reaches(MemorySegment host, DataType type) {
+        return false;
+    }
+
+    /**
+     * {@return where operands of the host lie while an operation runs}
+     *
+     * @throws MillraceException if this device takes none
+     */
+    default StagingMemory staging() {
+        throw new MillraceException(name() + " takes no operands of the host: copy them to memory of its own");
+    }
+
     /** {@return a new, idle stream} */
     Stream newStream();
 
@@ -45,7 +64,7 @@ public interface Device {
     /**
      * Copies from host memory to this device's memory, after what the stream already holds.
      *
-     * @param host   the source
+     * @param host   the source, on the heap or not
      * @param device the destination, of the same size
      * @param stream the stream the copy is enqueued to. The source must not change before it completes.
      */
@@ -55,7 +74,7 @@ public interface Device {
      * Copies from this device's memory to host memory, after what the stream already holds.
      *
      * @param device the source
-     * @param host   the destination, of the same size
+     * @param host   the destination, of the same size, on the heap or not
      * @param stream the stream the copy is enqueued to
      */
     void copyToHost(MemorySegment device, MemorySegment host, Stream stream);

@@ -43,6 +43,11 @@ public final class Millrace {
         return join(environment.rendezvous(), environment.rank(), environment.size());
     }
 
+    /** {@return what joins a group with settings that are said one by one} */
+    public static JoinBuilder builder() {
+        return new JoinBuilder();
+    }
+
     /**
      * Joins a group of ranks with the settings of the environment. Blocks until all ranks have come.
      *

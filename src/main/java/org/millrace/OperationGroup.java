@@ -1,12 +1,15 @@
 package org.millrace;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The group that a thread has open ({@link Millrace#group}), as the communicators in it see it: for those who implement
@@ -34,9 +37,13 @@ public final class OperationGroup {
     }
 
     private static final ThreadLocal<OperationGroup> OPEN = new ThreadLocal<>();
+    private static final ThreadLocal<Boolean> RECORDED = ThreadLocal.withInitial(() -> false);
     private static final long WAIT_NANOS = 20_000;
 
     private final Map<Object, Part> parts = new LinkedHashMap<>();
+    /** What kept a part from being launched, by owner. */
+    private final Map<Object, Throwable> failures = new HashMap<>();
+    private final List<Runnable> afterwards = new ArrayList<>();
 
     private OperationGroup() {}
 
@@ -57,6 +64,42 @@ public final class OperationGroup {
         return OPEN.get() != null;
     }
 
+    /**
+     * Calls operations of the calling thread that are recorded, as for a {@link Plan}, and do not run now.
+     *
+     * @param operations what {@link Communicator#plan} is given
+     */
+    public static void record(Runnable operations) {
+        boolean before = RECORDED.get();
+        RECORDED.set(true);
+        try {
+            operations.run();
+        } finally {
+            RECORDED.set(before);
+        }
+    }
+
+    /** Whether the calling thread's operations are recorded. */
+    static boolean isRecorded() {
+        return RECORDED.get();
+    }
+
+    /**
+     * Calls a function when what the calling thread has enqueued is launched: at once, or when its group ends.
+     *
+     * @param owner  whose part what was enqueued belongs to
+     * @param action given what kept that part from being launched; null if it is. A part of several owners fails all
+     *               that they enqueue
+     */
+    static void afterwards(Object owner, Consumer<@Nullable Throwable> action) {
+        OperationGroup group = OPEN.get();
+        if (group == null) {
+            action.accept(null);
+        } else {
+            group.afterwards.add(() -> action.accept(group.failures.get(owner)));
+        }
+    }
+
     static void run(Runnable operations) {
         if (isOpen()) {
             operations.run(); // the outermost group launches
@@ -68,6 +111,8 @@ public final class OperationGroup {
         try {
             attempt(operations, thrown);
             group.launch(thrown);
+            OPEN.remove();
+            group.afterwards.forEach(action -> attempt(action, thrown));
         } finally {
             OPEN.remove();
         }
@@ -83,22 +128,26 @@ public final class OperationGroup {
 
     /** A part that fails does not keep the others from launching, which other ranks count on. */
     private void launch(List<Throwable> thrown) {
-        List<Part> left = new ArrayList<>();
-        for (Part part : parts.values()) {
-            if (attempt(() -> part.prepare(parts.size() == 1), thrown)) {
-                left.add(part);
-            }
-        }
+        Map<Object, Part> left = new LinkedHashMap<>(parts);
+        left.entrySet().removeIf(each -> !attempt(each.getKey(), () -> each.getValue().prepare(parts.size() == 1), thrown));
         while (true) {
-            left.removeIf(part -> {
+            left.entrySet().removeIf(each -> {
                 boolean[] all = {false};
-                return !attempt(() -> all[0] = part.launch(), thrown) || all[0];
+                return !attempt(each.getKey(), () -> all[0] = each.getValue().launch(), thrown) || all[0];
             });
             if (left.isEmpty()) {
                 return;
             }
             LockSupport.parkNanos(WAIT_NANOS);
         }
+    }
+
+    private boolean attempt(Object owner, Runnable action, List<Throwable> thrown) {
+        boolean succeeded = attempt(action, thrown);
+        if (!succeeded) {
+            failures.put(owner, thrown.getLast());
+        }
+        return succeeded;
     }
 
     private static boolean attempt(Runnable action, List<Throwable> thrown) {

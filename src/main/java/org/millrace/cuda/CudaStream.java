@@ -2,6 +2,8 @@ package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.concurrent.CompletionStage;
+import org.millrace.Completions;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
@@ -86,6 +88,13 @@ public final class CudaStream implements Stream {
                             + " ms. If a collective is among it, see whether every rank has enqueued it, and abort the"
                             + " communicator to end it");
         }
+    }
+
+    @Override
+    public CompletionStage<Void> completion() {
+        CudaEvent mark = CudaEvent.marker(device);
+        record(mark);
+        return Completions.of(mark::query).whenComplete((_, _) -> mark.close());
     }
 
     @Override

@@ -224,7 +224,7 @@ final class EngineCommunicator implements Communicator {
         requireNoGroup("a plan is made");
         launches.begin();
         try {
-            operations.run();
+            OperationGroup.record(operations);
             return new EnginePlan(this, launches.record(stream));
         } finally {
             launches.endsGroup();

@@ -104,6 +104,7 @@ final class EngineThreads implements AutoCloseable {
             for (AgentRunner runner : runners) {
                 runner.close();
             }
+            device.staging().close();
         }
     }
 

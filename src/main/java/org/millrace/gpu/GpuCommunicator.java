@@ -218,7 +218,7 @@ final class GpuCommunicator implements Communicator {
     private CudaGraph capture(CudaStream stream, Runnable operations) {
         stream.beginCapture();
         try {
-            group(operations);
+            OperationGroup.record(() -> group(operations));
         } catch (RuntimeException | Error thrown) {
             try {
                 stream.endCapture().close(); // or the stream stays unusable

@@ -5,13 +5,17 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.millrace.CommunicatorException;
+import org.millrace.Completions;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Event;
 import org.millrace.MillraceException;
+import org.millrace.StagingMemory;
 import org.millrace.Stream;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
@@ -37,10 +41,14 @@ final class GpuDevice implements Device {
     private final Set<GpuStream> streams = ConcurrentHashMap.newKeySet();
     /** What was taken here and is not freed, by address. */
     private final ConcurrentSkipListMap<Long, Long> taken = new ConcurrentSkipListMap<>();
+    private final StagingMemory staging = new StagingMemory(this::allocate);
+    private final StagedCopies copies;
+    private final AtomicInteger users = new AtomicInteger(1);
 
     GpuDevice(CudaDevice cuda, GroupFailure failure) {
         this.cuda = cuda;
         this.failure = failure;
+        copies = new StagedCopies(cuda);
         name = cuda.name() + " (" + cuda + " at " + cuda.pciBusId() + ")";
     }
 
@@ -92,12 +100,27 @@ final class GpuDevice implements Device {
 
     @Override
     public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
-        own(stream).cuda().copy(device, host);
+        CudaStream on = own(stream).cuda();
+        if (copies.isFor(host, on)) {
+            copies.toDevice(host, device, on);
+        } else {
+            on.copy(device, host);
+        }
     }
 
     @Override
     public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
-        own(stream).cuda().copy(host, device);
+        CudaStream on = own(stream).cuda();
+        if (copies.isFor(host, on)) {
+            copies.toHost(device, host, on);
+        } else {
+            on.copy(host, device);
+        }
+    }
+
+    @Override
+    public StagingMemory staging() {
+        return staging;
     }
 
     GpuStream own(Stream stream) {
@@ -110,12 +133,17 @@ final class GpuDevice implements Device {
 
     /** A communicator that was split off runs operations here, too. */
     void share(GroupFailure other) {
+        users.incrementAndGet();
         others.add(other);
     }
 
     /** It is closed: the thread that closed it knows what became of its operations. */
     void unshare(GroupFailure other) {
         others.remove(other);
+        if (users.decrementAndGet() == 0) {
+            staging.close();
+            copies.close();
+        }
     }
 
     /** Nobody knows whose kernels a stream holds: what failed one communicator may have ended any of them early. */
@@ -197,6 +225,17 @@ final class GpuDevice implements Device {
                 device.fail(broken);
                 throw broken;
             }
+        }
+
+        @Override
+        public CompletionStage<Void> completion() {
+            CudaEvent mark = CudaEvent.marker(cuda.device());
+            cuda.record(mark);
+            return Completions.of(() -> {
+                boolean done = mark.query();
+                device.throwIfFailed(); // behind it, as in query()
+                return done;
+            }).whenComplete((_, _) -> mark.close());
         }
 
         @Override

@@ -47,6 +47,13 @@ class ExamplesTest {
 
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)
+    void arraysBuffersAndStages() throws Exception {
+        assertEquals(Set.of("rank 0 was told hello", "rank 1 was told hello", "rank 0 has [0, 0, 1, 10]",
+                "rank 1 has [0, 0, 1, 10]"), printedBy(Operands::main));
+    }
+
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
     void aGroupExchangesAndAPlanRunsThreeTimes() throws Exception {
         assertEquals(Set.of("rank 0 received 2.0", "rank 1 received 1.0", "rank 0 has 12.0 after three sums",
                 "rank 1 has 12.0 after three sums"), printedBy(GroupsAndPlans::main));

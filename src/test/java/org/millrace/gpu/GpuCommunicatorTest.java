@@ -1,5 +1,6 @@
 package org.millrace.gpu;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -15,6 +16,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -46,6 +48,8 @@ class GpuCommunicatorTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final int NOT_READY = 600;
+    private static final Set<String> IN_ORDER =
+            Set.of("cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaEventRecord");
     private static StubLibrary nccl;
     private static StubLibrary cuda;
     private static GpuRank.Libraries libraries;
@@ -130,6 +134,48 @@ class GpuCommunicatorTest {
         List<String> inits = calls().stream().filter(call -> call.startsWith("ncclCommInitRank ")).sorted().toList();
         assertEquals(2, inits.size());
         assertEquals(inits.get(0).replaceAll(" 0$", ""), inits.get(1).replaceAll(" 1$", ""));
+    }
+
+    /** The stand-in copies nothing to its GPUs: what comes back is what lies in the pinned memory between. */
+    @Test
+    void arraysGoThroughPinnedMemoryInTheOrderOfTheStream() throws Exception {
+        alone(communicator -> {
+            try (Stream stream = communicator.device().newStream()) {
+                calls();
+                cuda.recordCalls(true);
+                float[] values = {1, 2};
+                communicator.allReduce(values, ReduceOp.SUM, stream)
+                        .toCompletableFuture()
+                        .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                assertArrayEquals(new float[] {1, 2}, values);
+                List<String> order = cuda.calls().stream().map(call -> call.split(" ")[0]).toList();
+                assertEquals(
+                        List.of("cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc",
+                                "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc", "cudaEventRecord"),
+                        order.stream().filter(IN_ORDER::contains).toList());
+                double[] large = new double[1 << 20]; // two pieces, there and back
+                large[large.length - 1] = 7;
+                communicator.allReduce(large, ReduceOp.SUM, stream)
+                        .toCompletableFuture()
+                        .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+                assertEquals(4, cuda.calls().stream().filter(call -> call.startsWith("cudaMemcpyAsync")).count());
+                cuda.recordCalls(false);
+                assertEquals(List.of("ncclAllReduce", "ncclAllReduce"),
+                        names().stream().filter(name -> name.equals("ncclAllReduce")).toList());
+            }
+        });
+        assertTrue(cuda.everCalled().contains("cudaEventDestroy"));
+    }
+
+    @Test
+    void thePlansOfAGpuTakeNoArrays() throws Exception {
+        alone(communicator -> {
+            try (Stream stream = communicator.device().newStream()) {
+                String message = assertThrows(IllegalStateException.class, () -> communicator
+                        .plan(stream, () -> communicator.allReduce(new int[4], ReduceOp.SUM, stream))).getMessage();
+                assertTrue(message.contains("take memory from Device.allocate"), message);
+            }
+        });
     }
 
     @Test

@@ -9,8 +9,10 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.MillraceException;
+import org.millrace.StagingMemory;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
@@ -34,6 +36,7 @@ public final class EmulatedDevice implements Device, Agent {
     private final Duration roomDeadline;
     private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
+    private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
     private volatile EmulatedStream[] streams = {};
     /** Copied when one comes or goes. */
     private volatile Resident[] residents = {};
@@ -89,6 +92,16 @@ public final class EmulatedDevice implements Device, Agent {
                     name + ": there are no " + bytes + " bytes at address 0x" + Long.toHexString(address));
         }
         return MemorySegment.ofAddress(address).reinterpret(bytes);
+    }
+
+    @Override
+    public boolean reaches(MemorySegment host, DataType type) {
+        return host.isNative() && host.address() % type.bytes() == 0;
+    }
+
+    @Override
+    public StagingMemory staging() {
+        return staging;
     }
 
     @Override

@@ -1,0 +1,252 @@
+package org.millrace;
+
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a rank joins its group, said step by step: {@link Millrace#builder()}. What is not said comes from the launcher's
+ * variables (rank, size and where the ranks meet), and from system properties and the environment (settings). Values are
+ * checked when the rank joins, all of them at once.
+ *
+ * {@snippet :
+ * Communicator communicator = Millrace.builder()
+ *         .rendezvous("tcp:node0:4711").rank(3).size(8)
+ *         .network("socket").stallDeadline(Duration.ofMinutes(5))
+ *         .join();
+ * }
+ *
+ * <p>
+ * To be used by one thread. It can join more than once.
+ */
+public final class JoinBuilder {
+
+    private final Map<String, String> settings = new LinkedHashMap<>();
+    private @Nullable String rendezvous;
+    private @Nullable Integer rank;
+    private @Nullable Integer size;
+
+    JoinBuilder() {}
+
+    /**
+     * Says where the ranks meet.
+     *
+     * @param where the same for all: {@code file:PATH} or {@code tcp:HOST:PORT}
+     * @return this
+     */
+    public JoinBuilder rendezvous(String where) {
+        rendezvous = Objects.requireNonNull(where, "rendezvous is null: give file:PATH or tcp:HOST:PORT");
+        return this;
+    }
+
+    /**
+     * Says which rank this is.
+     *
+     * @param number 0 to {@code size - 1}
+     * @return this
+     */
+    public JoinBuilder rank(int number) {
+        rank = number;
+        return this;
+    }
+
+    /**
+     * Says how many ranks there are.
+     *
+     * @param ranks 1 or more
+     * @return this
+     */
+    public JoinBuilder size(int ranks) {
+        size = ranks;
+        return this;
+    }
+
+    /**
+     * Says where operations run: {@code MILLRACE_DEVICE}.
+     *
+     * @param name {@code "host"}, {@code "cuda"}, {@code "auto"}, or another provider's
+     * @return this
+     */
+    public JoinBuilder device(String name) {
+        return set("MILLRACE_DEVICE", name);
+    }
+
+    /**
+     * Says what carries the data: {@code MILLRACE_NET}.
+     *
+     * @param name {@code "auto"}, {@code "shm"}, {@code "socket"}, {@code "ucx"}, or {@code "plugin:PATH"}
+     * @return this
+     */
+    public JoinBuilder network(String name) {
+        return set("MILLRACE_NET", name);
+    }
+
+    /**
+     * Says which network interfaces are used: {@code NCCL_SOCKET_IFNAME}.
+     *
+     * @param prefixes of their names; several are rails
+     * @return this
+     */
+    public JoinBuilder socketInterfaces(String... prefixes) {
+        return set("NCCL_SOCKET_IFNAME", String.join(",", prefixes));
+    }
+
+    /**
+     * Says what ranks prove to each other that they belong together with: {@code MILLRACE_SECRET}.
+     *
+     * @param text the same for all ranks
+     * @return this
+     */
+    public JoinBuilder secret(String text) {
+        return set("MILLRACE_SECRET", text);
+    }
+
+    /**
+     * Says whether all that goes over TCP is encrypted: {@code MILLRACE_TLS}.
+     *
+     * @param encrypted the same for all ranks
+     * @return this
+     */
+    public JoinBuilder tls(boolean encrypted) {
+        return set("MILLRACE_TLS", encrypted ? "1" : "0");
+    }
+
+    /**
+     * Says how many polling threads this rank may use: {@code MILLRACE_THREADS}.
+     *
+     * @param most 1 or more
+     * @return this
+     */
+    public JoinBuilder threads(int most) {
+        return set("MILLRACE_THREADS", Integer.toString(most));
+    }
+
+    /**
+     * Says how many channels there are: {@code NCCL_MIN_NCHANNELS} and {@code NCCL_MAX_NCHANNELS}.
+     *
+     * @param least 1 or more
+     * @param most  {@code least} or more
+     * @return this
+     */
+    public JoinBuilder channels(int least, int most) {
+        return set("NCCL_MIN_NCHANNELS", Integer.toString(least)).set("NCCL_MAX_NCHANNELS", Integer.toString(most));
+    }
+
+    /**
+     * Says how large each connection's buffer is: {@code NCCL_BUFFSIZE}.
+     *
+     * @param bytes of its 8 slots together; the same for all ranks
+     * @return this
+     */
+    public JoinBuilder bufferSize(long bytes) {
+        return set("NCCL_BUFFSIZE", Long.toString(bytes));
+    }
+
+    /**
+     * Says which algorithms collectives may run: {@code NCCL_ALGO}.
+     *
+     * @param names such as {@code "ring"} and {@code "tree"}; the same for all ranks
+     * @return this
+     */
+    public JoinBuilder algorithms(String... names) {
+        return set("NCCL_ALGO", String.join(",", names));
+    }
+
+    /**
+     * Says which protocols their data may travel in: {@code NCCL_PROTO}.
+     *
+     * @param names {@code "LL"}, {@code "LL128"}, {@code "Simple"}; the same for all ranks
+     * @return this
+     */
+    public JoinBuilder protocols(String... names) {
+        return set("NCCL_PROTO", String.join(",", names));
+    }
+
+    /**
+     * Says how long a rank waits for the others to come: {@code MILLRACE_CONNECT_DEADLINE}.
+     *
+     * @param deadline 1 ms to 24 h
+     * @return this
+     */
+    public JoinBuilder connectDeadline(Duration deadline) {
+        return set("MILLRACE_CONNECT_DEADLINE", deadline);
+    }
+
+    /**
+     * Says for how long an operation may stand still that all ranks have come to: {@code MILLRACE_STALL_DEADLINE}.
+     *
+     * @param deadline 1 ms to 24 h
+     * @return this
+     */
+    public JoinBuilder stallDeadline(Duration deadline) {
+        return set("MILLRACE_STALL_DEADLINE", deadline);
+    }
+
+    /**
+     * Says how late a rank may come to an operation: {@code MILLRACE_LATE_DEADLINE}.
+     *
+     * @param deadline 1 ms to 24 h
+     * @return this
+     */
+    public JoinBuilder lateDeadline(Duration deadline) {
+        return set("MILLRACE_LATE_DEADLINE", deadline);
+    }
+
+    /**
+     * Says how long {@link Communicator#close()} waits: {@code MILLRACE_CLOSE_DEADLINE}.
+     *
+     * @param deadline 1 ms to 24 h
+     * @return this
+     */
+    public JoinBuilder closeDeadline(Duration deadline) {
+        return set("MILLRACE_CLOSE_DEADLINE", deadline);
+    }
+
+    /**
+     * Sets any setting, as in {@link Millrace#join(String, int, int, Map)}.
+     *
+     * @param name  that of its environment variable
+     * @param value as it would stand there
+     * @return this
+     */
+    public JoinBuilder set(String name, String value) {
+        Objects.requireNonNull(name, "the name of a setting is null");
+        settings.put(name, Objects.requireNonNull(value, () -> name + " is null: leave it out to have its default"));
+        return this;
+    }
+
+    private JoinBuilder set(String name, Duration value) {
+        return set(name, Objects.requireNonNull(value, () -> name + " is null").toNanos() / 1000 + "us");
+    }
+
+    /** {@return what was set so far, by the names of environment variables} */
+    public Map<String, String> settings() {
+        return Map.copyOf(settings);
+    }
+
+    /**
+     * Joins. Blocks until all ranks have come.
+     *
+     * @return this rank's end
+     * @throws IllegalArgumentException if rank, size and rendezvous were neither all said, nor all left to the launcher's
+     *                                  variables, or if a setting is not usable
+     * @throws MillraceException        if no provider is usable, or if the group did not come together
+     */
+    public Communicator join() {
+        if (rendezvous == null && rank == null && size == null) {
+            JoinEnvironment environment = JoinEnvironment.of(System::getenv);
+            return Millrace.join(environment.rendezvous(), environment.rank(), environment.size(), settings);
+        }
+        if (rendezvous == null || rank == null || size == null) {
+            throw new IllegalArgumentException("rendezvous " + said(rendezvous) + ", rank " + said(rank) + ", size "
+                    + said(size) + ": say all three, or none where a launcher such as torchrun or mpirun does");
+        }
+        return Millrace.join(rendezvous, rank, size, settings);
+    }
+
+    private static String said(@Nullable Object value) {
+        return value == null ? "is not said" : "is " + value;
+    }
+}

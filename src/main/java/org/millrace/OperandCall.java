@@ -1,0 +1,195 @@
+package org.millrace;
+
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One operation by {@link Operand}s: what its operands say of type and count is checked against each other, those of
+ * the host are copied to memory of the device before it and back behind it, on its stream, and its end is a stage.
+ */
+final class OperandCall {
+
+    /** The operation by memory of the device. */
+    interface Issue {
+        void on(@Nullable MemorySegment send, @Nullable MemorySegment receive, long count, DataType type);
+    }
+
+    /** Never started: memory that it may use, every thread may use. */
+    private static final Thread ANY_THREAD = new Thread(() -> {});
+
+    private final Communicator communicator;
+    private final Operation operation;
+    private final Stream stream;
+    private final @Nullable Operand send;
+    private final @Nullable Operand receive;
+    private StagingMemory.@Nullable Lease sendLease;
+    private StagingMemory.@Nullable Lease receiveLease;
+
+    private OperandCall(Communicator communicator, Operation operation, @Nullable Operand send,
+            @Nullable Operand receive, Stream stream) {
+        this.communicator = communicator;
+        this.operation = operation;
+        this.send = send;
+        this.receive = receive;
+        this.stream = stream;
+    }
+
+    /**
+     * Enqueues an operation.
+     *
+     * @param send    null if this rank sends nothing
+     * @param receive null if this rank receives nothing
+     */
+    static CompletionStage<Void> enqueue(Communicator communicator, Operation operation, @Nullable Operand send,
+            @Nullable Operand receive, Stream stream, Issue issue) {
+        Objects.requireNonNull(stream, () -> operation.label() + ": the argument stream is null");
+        return new OperandCall(communicator, operation, send, receive, stream).enqueue(issue);
+    }
+
+    /**
+     * {@return an operand that this rank needs}
+     *
+     * @throws NullPointerException if it is null, with its name
+     */
+    static Operand required(Operation operation, String role, @Nullable Operand operand) {
+        return Objects.requireNonNull(operand, () -> operation.label() + ": the operand " + role + " is null");
+    }
+
+    private CompletionStage<Void> enqueue(Issue issue) {
+        Operand some = Objects.requireNonNull(send == null ? receive : send);
+        long count = count();
+        check("send", send, false);
+        check("receive", receive, true);
+        boolean recorded = OperationGroup.isRecorded();
+        CompletableFuture<Void> stage = new CompletableFuture<>();
+        try {
+            MemorySegment from = memoryToSend(recorded);
+            MemorySegment to = memoryToReceive(from, recorded);
+            issue.on(from, to, count, some.type());
+        } catch (RuntimeException | Error refused) {
+            if (sendLease != null || receiveLease != null) {
+                stream.completion().thenRun(this::giveBack); // a copy may be under way
+            }
+            throw refused;
+        }
+        if (recorded) {
+            stage.completeExceptionally(new IllegalStateException(
+                    operation.label() + " was recorded in a plan and runs when that is launched: ask"
+                            + " Stream.completion() behind Plan.launch"));
+        } else {
+            OperationGroup.afterwards(communicator, failure -> finish(stage, failure));
+        }
+        return stage;
+    }
+
+    private long count() {
+        int ranks = communicator.size();
+        if (send != null && receive != null && send.type() != receive.type()) {
+            throw new IllegalArgumentException(operation.label() + ": send has elements of " + send.type().label()
+                    + " and receive of " + receive.type().label() + ": they must be of one type");
+        }
+        long count = send == null ? part("receive", receive.count(), operation.receiveCount(1, ranks))
+                : part("send", send.count(), operation.sendCount(1, ranks));
+        if (receive != null && receive.count() != operation.receiveCount(count, ranks)) {
+            throw new IllegalArgumentException(operation.label() + " of " + ranks + " ranks: send has "
+                    + (send == null ? 0 : send.count()) + " elements, so receive must have "
+                    + operation.receiveCount(count, ranks) + ", and has " + receive.count());
+        }
+        return count;
+    }
+
+    private long part(String role, long elements, long parts) {
+        if (elements % parts != 0) {
+            throw new IllegalArgumentException(operation.label() + ": " + role + " has " + elements
+                    + " elements, which are not " + parts + " equal parts, one for each rank");
+        }
+        return elements / parts;
+    }
+
+    /** What would else come to light on the device's thread. */
+    private void check(String role, @Nullable Operand operand, boolean written) {
+        if (operand == null || !operand.isOfHost()) {
+            return;
+        }
+        String problem = written && operand.memory().isReadOnly() ? "is read-only"
+                : !operand.memory().scope().isAlive() ? "lies in an arena that is closed"
+                        : operand.memory().isAccessibleBy(ANY_THREAD) ? null
+                                : "lies in a confined arena, which the device's thread may not touch: use"
+                                        + " Arena.ofShared()";
+        if (problem != null) {
+            throw new IllegalArgumentException(
+                    "rank " + communicator.rank() + ", " + operation.label() + ", " + role + ": " + operand + " " + problem);
+        }
+    }
+
+    private @Nullable MemorySegment memoryToSend(boolean recorded) {
+        if (send == null || isUsedInPlace(send, recorded)) {
+            return send == null ? null : send.memory();
+        }
+        sendLease = communicator.device().staging().take(send.memory().byteSize());
+        communicator.device().copyToDevice(send.memory(), sendLease.memory(), stream);
+        return sendLease.memory();
+    }
+
+    private @Nullable MemorySegment memoryToReceive(@Nullable MemorySegment sent, boolean recorded) {
+        if (receive == null || isUsedInPlace(receive, recorded)) {
+            return receive == null ? null : receive.memory();
+        }
+        if (send != null && send.memory().equals(receive.memory())) {
+            return sent; // one copy for both: an operation in place
+        }
+        receiveLease = communicator.device().staging().take(receive.memory().byteSize());
+        return receiveLease.memory();
+    }
+
+    private boolean isUsedInPlace(Operand operand, boolean recorded) {
+        if (!operand.isOfHost() || communicator.device().reaches(operand.memory(), operand.type())) {
+            return true;
+        }
+        if (recorded) {
+            throw new IllegalStateException(operation.label() + ": " + operand + " would be copied when the plan is"
+                    + " made, and not when it is launched: take memory from Device.allocate");
+        }
+        return false;
+    }
+
+    /** The operation is enqueued, or its group could not be launched. */
+    private void finish(CompletableFuture<Void> stage, @Nullable Throwable failure) {
+        if (failure != null) {
+            stage.defaultExecutor().execute(() -> stage.completeExceptionally(failure));
+            return;
+        }
+        try {
+            if (receive != null && (receiveLease != null || sendLease != null && isInPlace())) {
+                MemorySegment result = receiveLease == null ? sendLease.memory() : receiveLease.memory();
+                communicator.device().copyToHost(result, receive.memory(), stream);
+            }
+            stream.completion().whenComplete((_, thrown) -> {
+                if (thrown == null) {
+                    giveBack();
+                    stage.complete(null);
+                } else {
+                    stage.completeExceptionally(thrown); // what it has taken may still be touched: it stays
+                }
+            });
+        } catch (RuntimeException | Error broken) {
+            stage.completeExceptionally(broken);
+        }
+    }
+
+    private boolean isInPlace() {
+        return send != null && receive != null && send.memory().equals(receive.memory());
+    }
+
+    private void giveBack() {
+        if (sendLease != null) {
+            sendLease.close();
+        }
+        if (receiveLease != null) {
+            receiveLease.close();
+        }
+    }
+}

@@ -1,0 +1,365 @@
+package org.millrace;
+
+import java.nio.ByteBuffer;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count, and by Java's arrays: a
+ * part of it that has a page of its own. Each is a stage, so that a program can go on when it is complete, or wait:
+ *
+ * {@snippet :
+ * communicator.allReduce(gradients, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
+ * }
+ *
+ * <p>
+ * Arrays, and other operands of the host, are copied in the order of the stream: they are read when the stream gets
+ * there, and hold the result when the stage is complete, or {@link Stream#synchronize} has returned. In a group that is
+ * behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an argument
+ * is thrown; what becomes of the operation is the stage's.
+ */
+public sealed interface TypedOperations permits Communicator {
+
+    /**
+     * Reduces all ranks' elements, as many of each, and leaves the result with every rank.
+     *
+     * @param send    this rank's elements; not changed unless it is {@code receive}
+     * @param receive room for the result, as large; the same operand for an operation in place
+     * @param op      how elements are combined
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#allReduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE, OperandCall.required(Operation.ALL_REDUCE, "send", send), OperandCall.required(Operation.ALL_REDUCE, "receive", receive), stream,
+                (from, to, count, type) -> ((Communicator) this).allReduce(from, to, count, type, op, stream));
+    }
+
+    /**
+     * Reduces all ranks' elements in place.
+     *
+     * @param values this rank's elements, and then the result
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#allReduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> allReduce(Operand values, ReduceOp op, Stream stream) {
+        return allReduce(values, values, op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place, as {@link DataType#FLOAT32}.
+     *
+     * @param values this rank's elements, and then the result; as many on each rank
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(float[] values, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values), op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place, as {@link DataType#FLOAT64}.
+     *
+     * @param values this rank's elements, and then the result; as many on each rank
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(double[] values, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values), op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place, as {@link DataType#INT32}.
+     *
+     * @param values this rank's elements, and then the result; as many on each rank
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(int[] values, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values), op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place, as {@link DataType#INT64}.
+     *
+     * @param values this rank's elements, and then the result; as many on each rank
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(long[] values, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values), op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place, as {@link DataType#INT8}.
+     *
+     * @param values this rank's elements, and then the result; as many on each rank
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(byte[] values, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values), op, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements in place.
+     *
+     * @param values this rank's elements from position to limit, and then the result; in the order of this machine
+     * @param type   what the elements are
+     * @param op     how elements are combined
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> allReduce(ByteBuffer values, DataType type, ReduceOp op, Stream stream) {
+        return allReduce(Operand.of(values, type), op, stream);
+    }
+
+    /**
+     * Gives every rank all ranks' elements, as many of each.
+     *
+     * @param send    this rank's elements; for an operation in place, {@code receive}'s part number {@code rank()}
+     * @param receive room for {@code size()} times as many, ordered by rank
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#allGather}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> allGather(Operand send, Operand receive, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER, OperandCall.required(Operation.ALL_GATHER, "send", send), OperandCall.required(Operation.ALL_GATHER, "receive", receive), stream,
+                (from, to, count, type) -> ((Communicator) this).allGather(from, to, count, type, stream));
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves each rank its share of the result.
+     *
+     * @param send    {@code size()} parts; not changed unless {@code receive} lies in it
+     * @param receive room for one part; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param op      how elements are combined
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#reduceScatter}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER, OperandCall.required(Operation.REDUCE_SCATTER, "send", send), OperandCall.required(Operation.REDUCE_SCATTER, "receive", receive), stream,
+                (from, to, count, type) -> ((Communicator) this).reduceScatter(from, to, count, type, op, stream));
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#broadcast}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> broadcast(Operand values, int root, Stream stream) {
+        Operand all = OperandCall.required(Operation.BROADCAST, "values", values);
+        Communicator communicator = (Communicator) this;
+        return OperandCall.enqueue(communicator, Operation.BROADCAST, communicator.rank() == root ? all : null, all,
+                stream, (from, to, count, type) -> communicator.broadcast(from, to, count, type, root, stream));
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(float[] values, int root, Stream stream) {
+        return broadcast(Operand.of(values), root, stream);
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(double[] values, int root, Stream stream) {
+        return broadcast(Operand.of(values), root, stream);
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(int[] values, int root, Stream stream) {
+        return broadcast(Operand.of(values), root, stream);
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(long[] values, int root, Stream stream) {
+        return broadcast(Operand.of(values), root, stream);
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param values the elements at the root, and room for as many elsewhere
+     * @param root   the rank whose elements they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(byte[] values, int root, Stream stream) {
+        return broadcast(Operand.of(values), root, stream);
+    }
+
+    /**
+     * Gives every rank one rank's bytes.
+     *
+     * @param values the bytes from position to limit at the root, and room for as many elsewhere
+     * @param root   the rank whose bytes they are
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     */
+    default CompletionStage<Void> broadcast(ByteBuffer values, int root, Stream stream) {
+        return broadcast(Operand.of(values, DataType.UINT8), root, stream);
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves the result with one of them.
+     *
+     * @param send    this rank's elements
+     * @param receive at the root room for the result, the same operand for an operation in place; not looked at
+     *                elsewhere, and may be null there
+     * @param op      how elements are combined
+     * @param root    the rank that gets the result
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#reduce}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root, Stream stream) {
+        Communicator communicator = (Communicator) this;
+        boolean atRoot = communicator.rank() == root;
+        Operand sent = OperandCall.required(Operation.REDUCE, "send", send);
+        Operand received = atRoot ? OperandCall.required(Operation.REDUCE, "receive", receive) : null;
+        return OperandCall.enqueue(communicator, Operation.REDUCE, sent, received, stream,
+                (from, to, count, type) -> communicator.reduce(from, to, count, type, op, root, stream));
+    }
+
+    /**
+     * Gives one rank all ranks' elements, as many of each.
+     *
+     * @param send    this rank's elements
+     * @param receive at the root room for {@code size()} times as many, ordered by rank; not looked at elsewhere, and
+     *                may be null there
+     * @param root    the rank that gets the result
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#gather}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, Stream stream) {
+        Communicator communicator = (Communicator) this;
+        boolean atRoot = communicator.rank() == root;
+        Operand sent = OperandCall.required(Operation.GATHER, "send", send);
+        Operand received = atRoot ? OperandCall.required(Operation.GATHER, "receive", receive) : null;
+        return OperandCall.enqueue(communicator, Operation.GATHER, sent, received, stream,
+                (from, to, count, type) -> communicator.gather(from, to, count, type, root, stream));
+    }
+
+    /**
+     * Gives every rank its part of one rank's elements.
+     *
+     * @param send    at the root {@code size()} parts, ordered by rank; not looked at elsewhere, and may be null
+     *                there
+     * @param receive room for one part
+     * @param root    the rank that sends
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#scatter}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, Stream stream) {
+        Communicator communicator = (Communicator) this;
+        boolean atRoot = communicator.rank() == root;
+        Operand sent = atRoot ? OperandCall.required(Operation.SCATTER, "send", send) : null;
+        Operand received = OperandCall.required(Operation.SCATTER, "receive", receive);
+        return OperandCall.enqueue(communicator, Operation.SCATTER, sent, received, stream,
+                (from, to, count, type) -> communicator.scatter(from, to, count, type, root, stream));
+    }
+
+    /**
+     * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
+     *
+     * @param send    {@code size()} parts, ordered by the rank that gets them
+     * @param receive room for as many, ordered by the rank they come from; apart from {@code send}
+     * @param stream  where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#allToAll}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> allToAll(Operand send, Operand receive, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL, OperandCall.required(Operation.ALL_TO_ALL, "send", send), OperandCall.required(Operation.ALL_TO_ALL, "receive", receive), stream,
+                (from, to, count, type) -> ((Communicator) this).allToAll(from, to, count, type, stream));
+    }
+
+    /**
+     * Sends elements to one rank, which {@linkplain #receive receives} as many.
+     *
+     * @param values the elements
+     * @param peer   the rank that receives them
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#send}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> send(Operand values, int peer, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, OperandCall.required(Operation.SEND_RECEIVE, "values", values), null, stream,
+                (from, to, count, type) -> ((Communicator) this).send(from, count, type, peer, stream));
+    }
+
+    /**
+     * Receives elements from one rank, which {@linkplain #send sends} as many.
+     *
+     * @param values room for the elements
+     * @param peer   the rank that sends them
+     * @param stream where the operation is enqueued
+     * @return complete when the operation is, and the result is there; exceptionally if it failed
+     * @throws IllegalArgumentException if operands are not of one type, or not as large as they have to be, or as by
+     *                                  {@link Communicator#receive}
+     * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
+     */
+    default CompletionStage<Void> receive(Operand values, int peer, Stream stream) {
+        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null, OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
+                (from, to, count, type) -> ((Communicator) this).receive(to, count, type, peer, stream));
+    }
+}
