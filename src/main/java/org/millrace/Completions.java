@@ -42,7 +42,8 @@ public final class Completions implements Runnable {
     /**
      * {@return a stage that is complete when something is done}
      *
-     * @param done asked again and again, each time from the one thread; what it throws completes the stage exceptionally
+     * @param done asked again and again, each time from the one thread; what it throws completes the stage
+     *             exceptionally
      */
     public static CompletionStage<Void> of(BooleanSupplier done) {
         Awaited each = new Awaited(done, new CompletableFuture<>());

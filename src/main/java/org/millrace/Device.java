@@ -37,7 +37,8 @@ public interface Device {
     }
 
     /**
-     * {@return whether operations use some memory of the host where it lies, as no GPU does; what they do not is copied}
+     * {@return whether operations use some memory of the host where it lies, as no GPU does; what they do not is
+     * copied}
      *
      * @param host memory of the host, on the heap or not
      * @param type what its elements are

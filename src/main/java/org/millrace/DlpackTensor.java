@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A tensor of another library, which hands it over as DLPack's struct ({@code dlpack.h} 1.0 and 0.8): its elements are an
- * {@link Operand} where they lie.
+ * A tensor of another library, which hands it over as DLPack's struct ({@code dlpack.h} 1.0 and 0.8): its elements are
+ * an {@link Operand} where they lie.
  *
  * <pre>
  * DLTensor                     DLManagedTensor            DLManagedTensorVersioned
@@ -101,8 +101,8 @@ public final class DlpackTensor implements AutoCloseable {
         MemorySegment managed = struct(address, VERSIONED_TENSOR + TENSOR_BYTES);
         int major = managed.get(ValueLayout.JAVA_INT, 0);
         if (major != MAJOR) {
-            throw new IllegalArgumentException("the tensor is of DLPack " + major + "." + managed.get(
-                    ValueLayout.JAVA_INT, Integer.BYTES) + ", and this reads " + MAJOR
+            throw new IllegalArgumentException("the tensor is of DLPack " + major + "."
+                    + managed.get(ValueLayout.JAVA_INT, Integer.BYTES) + ", and this reads " + MAJOR
                     + ".x: ask its library for that version (max_version in __dlpack__)");
         }
         return new DlpackTensor(managed.asSlice(VERSIONED_TENSOR), managed,
@@ -154,10 +154,10 @@ public final class DlpackTensor implements AutoCloseable {
         int bits = Byte.toUnsignedInt(tensor.get(ValueLayout.JAVA_BYTE, BITS));
         DataType type = switch (code) {
             case INT -> bits == 8 ? DataType.INT8 : bits == 32 ? DataType.INT32 : bits == 64 ? DataType.INT64 : null;
-            case UINT -> bits == 8 ? DataType.UINT8 : bits == 32 ? DataType.UINT32
-                    : bits == 64 ? DataType.UINT64 : null;
-            case FLOAT -> bits == 16 ? DataType.FLOAT16 : bits == 32 ? DataType.FLOAT32
-                    : bits == 64 ? DataType.FLOAT64 : null;
+            case UINT ->
+                bits == 8 ? DataType.UINT8 : bits == 32 ? DataType.UINT32 : bits == 64 ? DataType.UINT64 : null;
+            case FLOAT ->
+                bits == 16 ? DataType.FLOAT16 : bits == 32 ? DataType.FLOAT32 : bits == 64 ? DataType.FLOAT64 : null;
             case BFLOAT -> bits == 16 ? DataType.BFLOAT16 : null;
             case FLOAT8_E4M3FN -> bits == 8 ? DataType.FLOAT8_E4M3 : null;
             case FLOAT8_E5M2 -> bits == 8 ? DataType.FLOAT8_E5M2 : null;

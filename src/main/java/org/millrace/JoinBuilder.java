@@ -8,13 +8,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * How a rank joins its group, said step by step: {@link Millrace#builder()}. What is not said comes from the launcher's
- * variables (rank, size and where the ranks meet), and from system properties and the environment (settings). Values are
- * checked when the rank joins, all of them at once.
+ * variables (rank, size and where the ranks meet), and from system properties and the environment (settings). Values
+ * are checked when the rank joins, all of them at once.
  *
  * {@snippet :
  * Communicator communicator = Millrace.builder()
- *         .rendezvous("tcp:node0:4711").rank(3).size(8)
- *         .network("socket").stallDeadline(Duration.ofMinutes(5))
+ *         .rendezvous("tcp:node0:4711")
+ *         .rank(3)
+ *         .size(8)
+ *         .network("socket")
+ *         .stallDeadline(Duration.ofMinutes(5))
  *         .join();
  * }
  *
@@ -230,8 +233,8 @@ public final class JoinBuilder {
      * Joins. Blocks until all ranks have come.
      *
      * @return this rank's end
-     * @throws IllegalArgumentException if rank, size and rendezvous were neither all said, nor all left to the launcher's
-     *                                  variables, or if a setting is not usable
+     * @throws IllegalArgumentException if rank, size and rendezvous were neither all said, nor all left to the
+     *                                  launcher's variables, or if a setting is not usable
      * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public Communicator join() {

@@ -26,9 +26,8 @@ public final class Operand {
     private Operand(MemorySegment memory, DataType type, boolean ofHost) {
         Objects.requireNonNull(type, "the type of an operand is null");
         if (memory.byteSize() % type.bytes() != 0) {
-            throw new IllegalArgumentException(
-                    memory.byteSize() + " bytes are not a whole number of " + type.label() + " elements of "
-                            + type.bytes() + " bytes");
+            throw new IllegalArgumentException(memory.byteSize() + " bytes are not a whole number of " + type.label()
+                    + " elements of " + type.bytes() + " bytes");
         }
         this.memory = memory;
         this.type = type;

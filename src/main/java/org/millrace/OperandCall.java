@@ -120,8 +120,8 @@ final class OperandCall {
                                 : "lies in a confined arena, which the device's thread may not touch: use"
                                         + " Arena.ofShared()";
         if (problem != null) {
-            throw new IllegalArgumentException(
-                    "rank " + communicator.rank() + ", " + operation.label() + ", " + role + ": " + operand + " " + problem);
+            throw new IllegalArgumentException("rank " + communicator.rank() + ", " + operation.label() + ", " + role
+                    + ": " + operand + " " + problem);
         }
     }
 

@@ -129,7 +129,8 @@ public final class OperationGroup {
     /** A part that fails does not keep the others from launching, which other ranks count on. */
     private void launch(List<Throwable> thrown) {
         Map<Object, Part> left = new LinkedHashMap<>(parts);
-        left.entrySet().removeIf(each -> !attempt(each.getKey(), () -> each.getValue().prepare(parts.size() == 1), thrown));
+        left.entrySet()
+                .removeIf(each -> !attempt(each.getKey(), () -> each.getValue().prepare(parts.size() == 1), thrown));
         while (true) {
             left.entrySet().removeIf(each -> {
                 boolean[] all = {false};

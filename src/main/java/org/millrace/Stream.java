@@ -55,8 +55,8 @@ public interface Stream extends AutoCloseable {
     /**
      * What was enqueued so far, as a stage: complete when all of it is, exceptionally if an operation of it failed, or
      * one before it. What depends on the stage runs on other threads than the device's. Enqueue operations, then ask:
-     * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. What a group that is still open holds is not
-     * enqueued yet; an operation by {@link Operand}s returns the stage of its own.
+     * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. What a group that is still open holds is
+     * not enqueued yet; an operation by {@link Operand}s returns the stage of its own.
      *
      * @return the stage; it has no value
      */

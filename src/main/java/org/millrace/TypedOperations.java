@@ -5,8 +5,8 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count, and by Java's arrays: a
- * part of it that has a page of its own. Each is a stage, so that a program can go on when it is complete, or wait:
+ * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count, and by Java's arrays:
+ * a part of it that has a page of its own. Each is a stage, so that a program can go on when it is complete, or wait:
  *
  * {@snippet :
  * communicator.allReduce(gradients, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * Arrays, and other operands of the host, are copied in the order of the stream: they are read when the stream gets
  * there, and hold the result when the stage is complete, or {@link Stream#synchronize} has returned. In a group that is
- * behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an argument
- * is thrown; what becomes of the operation is the stage's.
+ * behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an
+ * argument is thrown; what becomes of the operation is the stage's.
  */
 public sealed interface TypedOperations permits Communicator {
 
@@ -33,7 +33,9 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE, OperandCall.required(Operation.ALL_REDUCE, "send", send), OperandCall.required(Operation.ALL_REDUCE, "receive", receive), stream,
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE,
+                OperandCall.required(Operation.ALL_REDUCE, "send", send),
+                OperandCall.required(Operation.ALL_REDUCE, "receive", receive), stream,
                 (from, to, count, type) -> ((Communicator) this).allReduce(from, to, count, type, op, stream));
     }
 
@@ -137,7 +139,9 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> allGather(Operand send, Operand receive, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER, OperandCall.required(Operation.ALL_GATHER, "send", send), OperandCall.required(Operation.ALL_GATHER, "receive", receive), stream,
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER,
+                OperandCall.required(Operation.ALL_GATHER, "send", send),
+                OperandCall.required(Operation.ALL_GATHER, "receive", receive), stream,
                 (from, to, count, type) -> ((Communicator) this).allGather(from, to, count, type, stream));
     }
 
@@ -154,7 +158,9 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER, OperandCall.required(Operation.REDUCE_SCATTER, "send", send), OperandCall.required(Operation.REDUCE_SCATTER, "receive", receive), stream,
+        return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER,
+                OperandCall.required(Operation.REDUCE_SCATTER, "send", send),
+                OperandCall.required(Operation.REDUCE_SCATTER, "receive", receive), stream,
                 (from, to, count, type) -> ((Communicator) this).reduceScatter(from, to, count, type, op, stream));
     }
 
@@ -262,7 +268,8 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#reduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root, Stream stream) {
+    default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
+            Stream stream) {
         Communicator communicator = (Communicator) this;
         boolean atRoot = communicator.rank() == root;
         Operand sent = OperandCall.required(Operation.REDUCE, "send", send);
@@ -296,8 +303,7 @@ public sealed interface TypedOperations permits Communicator {
     /**
      * Gives every rank its part of one rank's elements.
      *
-     * @param send    at the root {@code size()} parts, ordered by rank; not looked at elsewhere, and may be null
-     *                there
+     * @param send    at the root {@code size()} parts, ordered by rank; not looked at elsewhere, and may be null there
      * @param receive room for one part
      * @param root    the rank that sends
      * @param stream  where the operation is enqueued
@@ -327,7 +333,9 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> allToAll(Operand send, Operand receive, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL, OperandCall.required(Operation.ALL_TO_ALL, "send", send), OperandCall.required(Operation.ALL_TO_ALL, "receive", receive), stream,
+        return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL,
+                OperandCall.required(Operation.ALL_TO_ALL, "send", send),
+                OperandCall.required(Operation.ALL_TO_ALL, "receive", receive), stream,
                 (from, to, count, type) -> ((Communicator) this).allToAll(from, to, count, type, stream));
     }
 
@@ -343,7 +351,8 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> send(Operand values, int peer, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, OperandCall.required(Operation.SEND_RECEIVE, "values", values), null, stream,
+        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE,
+                OperandCall.required(Operation.SEND_RECEIVE, "values", values), null, stream,
                 (from, to, count, type) -> ((Communicator) this).send(from, count, type, peer, stream));
     }
 
@@ -359,7 +368,8 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> receive(Operand values, int peer, Stream stream) {
-        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null, OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
+        return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null,
+                OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
                 (from, to, count, type) -> ((Communicator) this).receive(to, count, type, peer, stream));
     }
 }

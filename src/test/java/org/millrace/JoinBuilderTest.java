@@ -56,9 +56,9 @@ class JoinBuilderTest {
         assertEquals(Duration.ofMinutes(2), read.get(Settings.STALL_DEADLINE));
         assertEquals(Duration.ofHours(3), read.get(Settings.LATE_DEADLINE));
         assertEquals(Duration.ofSeconds(4), read.get(Settings.CLOSE_DEADLINE));
-        Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret", "tls",
-                "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline", "stallDeadline",
-                "lateDeadline", "closeDeadline", "set");
+        Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret",
+                "tls", "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline",
+                "stallDeadline", "lateDeadline", "closeDeadline", "set");
         assertEquals(new TreeSet<>(called),
                 Arrays.stream(JoinBuilder.class.getMethods())
                         .filter(method -> method.getReturnType() == JoinBuilder.class)
@@ -84,8 +84,14 @@ class JoinBuilderTest {
         said("rank is not said, size is 2", () -> Millrace.builder().rendezvous("file:x").size(2).join());
         said("rank 2 of 2: ranks are 0 to size - 1",
                 () -> Millrace.builder().rendezvous("file:x").rank(2).size(2).join());
-        said("unknown setting: override MILLRACE_NETS; did you mean MILLRACE_NET?", () -> Millrace.builder()
-                .device("host").rendezvous("file:x").rank(0).size(1).set("MILLRACE_NETS", "shm").join());
+        said("unknown setting: override MILLRACE_NETS; did you mean MILLRACE_NET?",
+                () -> Millrace.builder()
+                        .device("host")
+                        .rendezvous("file:x")
+                        .rank(0)
+                        .size(1)
+                        .set("MILLRACE_NETS", "shm")
+                        .join());
         assertTrue(assertThrows(NullPointerException.class, () -> Millrace.builder().stallDeadline(null)).getMessage()
                 .contains("MILLRACE_STALL_DEADLINE is null"));
         assertTrue(assertThrows(NullPointerException.class, () -> Millrace.builder().network(null)).getMessage()

@@ -19,8 +19,7 @@ public final class AllReduce {
                 values[i] = rank + i;
             }
             communicator.allReduce(values, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
-            System.out.println(
-                    "rank " + rank + " on " + communicator.device().name() + ": element 7 is " + values[7]);
+            System.out.println("rank " + rank + " on " + communicator.device().name() + ": element 7 is " + values[7]);
         }
     }
 }

@@ -16,8 +16,8 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
 /**
- * What operations take: arrays, buffers, and memory of the device; and what they give: a stage that is complete when the
- * operation is. Two ranks, threads of this process, whose settings are said to a builder.
+ * What operations take: arrays, buffers, and memory of the device; and what they give: a stage that is complete when
+ * the operation is. Two ranks, threads of this process, whose settings are said to a builder.
  */
 public final class Operands {
 
@@ -32,15 +32,14 @@ public final class Operands {
                 .size(size)
                 .device("host")
                 .stallDeadline(Duration.ofSeconds(20))
-                .join();
-                Stream stream = communicator.device().newStream();
-                Arena arena = Arena.ofShared()) {
+                .join(); Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
             ByteBuffer greeting = ByteBuffer.allocateDirect(5);
             if (rank == 0) {
                 greeting.put("hello".getBytes(StandardCharsets.UTF_8)).flip();
             }
             CompletionStage<Void> told = communicator.broadcast(greeting, 0, stream)
-                    .thenRun(() -> System.out.println("rank " + rank + " was told " + StandardCharsets.UTF_8.decode(greeting)));
+                    .thenRun(() -> System.out
+                            .println("rank " + rank + " was told " + StandardCharsets.UTF_8.decode(greeting)));
 
             int[] mine = {rank, 10 * rank};
             int[] all = new int[mine.length * size];
@@ -48,7 +47,8 @@ public final class Operands {
 
             // Memory of the device is used where it lies: on a GPU nothing is copied to the host and back.
             MemorySegment memory = communicator.device().allocate(3 * Double.BYTES, arena);
-            CompletionStage<Void> sum = communicator.allReduce(Operand.of(memory, DataType.FLOAT64), ReduceOp.SUM, stream);
+            CompletionStage<Void> sum =
+                    communicator.allReduce(Operand.of(memory, DataType.FLOAT64), ReduceOp.SUM, stream);
 
             gathered.thenCombine(sum, (_, _) -> "rank " + rank + " has " + Arrays.toString(all))
                     .thenAccept(System.out::println)

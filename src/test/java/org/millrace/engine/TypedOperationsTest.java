@@ -117,9 +117,10 @@ class TypedOperationsTest {
             ByteBuffer foreign = ByteBuffer.allocate(8);
             refused("call buffer.order(ByteOrder.nativeOrder())",
                     () -> communicator.allReduce(foreign, DataType.FLOAT32, ReduceOp.SUM, stream));
-            refused("is read-only", () -> communicator.allReduce(
-                    ByteBuffer.allocate(8).asReadOnlyBuffer().order(ByteOrder.nativeOrder()), DataType.INT64,
-                    ReduceOp.SUM, stream));
+            refused("is read-only",
+                    () -> communicator.allReduce(
+                            ByteBuffer.allocate(8).asReadOnlyBuffer().order(ByteOrder.nativeOrder()), DataType.INT64,
+                            ReduceOp.SUM, stream));
         });
     }
 
@@ -162,7 +163,8 @@ class TypedOperationsTest {
             assertArrayEquals(rank == 1 ? new int[] {30, 33} : new int[2], sum);
             assertArrayEquals(rank == 2 ? all : new int[6], gathered);
             assertArrayEquals(new int[] {2 * rank + 1, 2 * rank + 2}, scattered);
-            assertArrayEquals(new int[] {2 * rank, 2 * rank + 1, 2 * rank + 1, 2 * rank + 2, 2 * rank + 2, 2 * rank + 3},
+            assertArrayEquals(
+                    new int[] {2 * rank, 2 * rank + 1, 2 * rank + 1, 2 * rank + 2, 2 * rank + 2, 2 * rank + 3},
                     exchanged);
             assertArrayEquals(new int[] {10 * ((rank + 2) % 3), 10 * ((rank + 2) % 3) + 1}, next);
         });
@@ -223,8 +225,8 @@ class TypedOperationsTest {
                 await(communicator.allReduce(Operand.of(heap, DataType.FLOAT16), ReduceOp.SUM, stream));
                 assertEquals(3f, Float.float16ToFloat(heap.get(ValueLayout.JAVA_SHORT, 0)));
                 refused("not a whole number of int64 elements", () -> Operand.of(data, DataType.INT64));
-                refused("lies in a confined arena", () -> communicator.allReduce(
-                        Operand.ofHost(confined.allocate(8), DataType.INT64), ReduceOp.SUM, stream));
+                refused("lies in a confined arena", () -> communicator
+                        .allReduce(Operand.ofHost(confined.allocate(8), DataType.INT64), ReduceOp.SUM, stream));
                 Arena closed = Arena.ofShared();
                 Operand gone = Operand.ofHost(closed.allocate(8), DataType.INT64);
                 closed.close();
@@ -236,14 +238,15 @@ class TypedOperationsTest {
     @Test
     void operandsThatDoNotFitAreRefused() throws Exception {
         ranks(2, (communicator, stream) -> {
-            refused("send has elements of int32 and receive of float",
-                    () -> communicator.allReduce(Operand.of(new int[2]), Operand.of(new float[2]), ReduceOp.SUM, stream));
+            refused("send has elements of int32 and receive of float", () -> communicator
+                    .allReduce(Operand.of(new int[2]), Operand.of(new float[2]), ReduceOp.SUM, stream));
             refused("all_gather of 2 ranks: send has 2 elements, so receive must have 4, and has 3",
                     () -> communicator.allGather(Operand.of(new int[2]), Operand.of(new int[3]), stream));
-            refused("reduce_scatter: send has 3 elements, which are not 2 equal parts",
-                    () -> communicator.reduceScatter(Operand.of(new int[3]), Operand.of(new int[1]), ReduceOp.SUM, stream));
+            refused("reduce_scatter: send has 3 elements, which are not 2 equal parts", () -> communicator
+                    .reduceScatter(Operand.of(new int[3]), Operand.of(new int[1]), ReduceOp.SUM, stream));
             refused("there is no root 2", () -> communicator.broadcast(new int[2], 2, stream));
-            assertThrows(NullPointerException.class, () -> communicator.allReduce((Operand) null, ReduceOp.SUM, stream));
+            assertThrows(NullPointerException.class,
+                    () -> communicator.allReduce((Operand) null, ReduceOp.SUM, stream));
             assertThrows(NullPointerException.class, () -> communicator.allReduce(new int[1], ReduceOp.SUM, null));
             assertThrows(NullPointerException.class, () -> communicator.allReduce(new int[1], null, stream));
             await(communicator.allReduce(new int[0], ReduceOp.SUM, stream));
@@ -254,8 +257,8 @@ class TypedOperationsTest {
     void aFailureIsTheStages() throws Exception {
         ranks(2, (communicator, stream) -> {
             int[] values = {1};
-            Throwable thrown = failureOf(communicator.allReduce(values,
-                    communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream));
+            Throwable thrown = failureOf(
+                    communicator.allReduce(values, communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream));
             assertEquals(1 - communicator.rank(),
                     assertInstanceOf(MismatchException.class, thrown).peer().orElseThrow());
             assertArrayEquals(new int[] {1}, values);
@@ -322,7 +325,8 @@ class TypedOperationsTest {
     void memoryForArraysIsUsedAgain() throws Exception {
         long[] first = new long[1];
         ranks(1, (communicator, stream) -> {
-            CompletableFuture<Void> warm = communicator.allReduce(new int[100], ReduceOp.SUM, stream).toCompletableFuture();
+            CompletableFuture<Void> warm =
+                    communicator.allReduce(new int[100], ReduceOp.SUM, stream).toCompletableFuture();
             await(warm);
             try (var lease = communicator.device().staging().take(400)) {
                 first[0] = lease.memory().address();

@@ -171,8 +171,9 @@ class GpuCommunicatorTest {
     void thePlansOfAGpuTakeNoArrays() throws Exception {
         alone(communicator -> {
             try (Stream stream = communicator.device().newStream()) {
-                String message = assertThrows(IllegalStateException.class, () -> communicator
-                        .plan(stream, () -> communicator.allReduce(new int[4], ReduceOp.SUM, stream))).getMessage();
+                String message = assertThrows(IllegalStateException.class,
+                        () -> communicator.plan(stream, () -> communicator.allReduce(new int[4], ReduceOp.SUM, stream)))
+                        .getMessage();
                 assertTrue(message.contains("take memory from Device.allocate"), message);
             }
         });
