@@ -37,8 +37,8 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, launch, check, perf, doctor, gin.cuda, gin, matrix, inspect,
-                                plugin, .
+            6 cli:              console, launch, check, perf, run, doctor, gin.cuda, gin, matrix,
+                                inspect, plugin, .
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .

@@ -6,14 +6,17 @@ import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** Adds numbers of several processes. Start one for each rank: {@code AllReduce file:/tmp/group RANK SIZE}. */
+/**
+ * Adds numbers of several processes, one for each rank: {@code AllReduce file:/tmp/group RANK SIZE}, or without
+ * arguments where a launcher has said that in the environment.
+ */
 public final class AllReduce {
 
     public static void main(String[] args) throws Exception {
-        int rank = Integer.parseInt(args[1]);
-        int size = Integer.parseInt(args[2]);
-        try (Communicator communicator = Millrace.join(args[0], rank, size);
+        try (Communicator communicator = args.length == 0 ? Millrace.join()
+                : Millrace.join(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2]));
                 Stream stream = communicator.device().newStream()) {
+            int rank = communicator.rank();
             float[] values = new float[1024];
             for (int i = 0; i < values.length; i++) {
                 values[i] = rank + i;

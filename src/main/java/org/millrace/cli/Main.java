@@ -58,7 +58,10 @@ public final class Main {
      */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
         MillraceCommand command = new MillraceCommand();
-        return new CommandLine(command).setOut(out)
+        CommandLine line = new CommandLine(command);
+        line.getSubcommands().get("run").setStopAtPositional(true); // what follows is another command's
+        return line.setOut(out)
+                .setExpandAtFiles(false)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setParameterExceptionHandler(Main::usageError)

@@ -17,6 +17,7 @@ import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.CompareCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
+import org.millrace.cli.run.RunCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.LogLevel;
 import org.millrace.config.LogSubsystem;
@@ -34,9 +35,9 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {PerfCommand.class, CompareCommand.class, MatrixCommand.class, DoctorCommand.class,
-                GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class,
-                MetricsCommand.class, TraceCommand.class, PluginCommand.class},
+        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, MatrixCommand.class,
+                DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
+                DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable, GlobalOptions {

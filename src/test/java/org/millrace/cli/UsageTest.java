@@ -15,11 +15,17 @@ class UsageTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                    "| what to do? There are: perf, compare, matrix, doctor, gin, ps, top, why, dump, "
+                    "| what to do? There are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
-                    "perff | Did you mean",
-                    "bogus | there is no 'bogus'; there are: perf, compare, matrix, doctor, gin, ps, top, why, dump, "
+                    "perff | Did you mean", "run -n 2 | Missing required parameter: 'COMMAND'",
+                    "run -- x | how many ranks? Say -n RANKS", "run -n 0 -- x | a whole number from 1 to 256",
+                    "run -n 2 --hosts a,b,c -- x | 2 ranks (-n) leave 1 of 3 hosts without",
+                    "run -n 1 -x 1A=2 -- x | -x: '1A' is no name of a variable",
+                    "run -n 1 -x NOT_HERE -- x | -x NOT_HERE: there is no such variable here",
+                    "run -n 1 --master-port 70000 -- x | --master-port: a number from 1 to 65535",
+                    "run -n 1 -D MILLRACE_NET=pigeon -- x | MILLRACE_NET=pigeon is not usable",
+                    "bogus | there is no 'bogus'; there are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin",
                     "plugin instal | there is no 'instal'; there are: install",
                     "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.console.ExitStatus;
 import org.millrace.cli.console.JavaCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -71,8 +72,6 @@ enum Probe {
 
         /** A driver that brings up eight GPUs takes some seconds; one that takes longer is stuck. */
         private static final long PATIENCE_SECONDS = 60;
-        private static final int SIGNALED = 128;
-
         private final Probe probe;
         private final Process process;
 
@@ -122,9 +121,8 @@ enum Probe {
             if (status == 0) {
                 return Optional.empty();
             }
-            String how = status > SIGNALED ? "signal " + (status - SIGNALED) : "exit status " + status;
-            return Optional.of(CheckResult.unusable(
-                    "loading it ends the process (" + how + "): the file, or one that it loads, is damaged", remedy));
+            return Optional.of(CheckResult.unusable("loading it ends the process (" + ExitStatus.text(status)
+                    + "): the file, or one that it loads, is damaged", remedy));
         }
     }
 }

@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.millrace.MillraceException;
+import org.millrace.cli.console.ExitStatus;
 import org.millrace.cli.console.Host;
 
 /** Ranks as processes of their own. */
@@ -95,8 +96,6 @@ public final class ProcessRanks implements Ranks {
      */
     private static final class RankProcess {
 
-        private static final int SIGNALED = 128;
-
         private final int rank;
         private final Process process;
         private final Consumer<RankEvent> events;
@@ -144,7 +143,7 @@ public final class ProcessRanks implements Ranks {
             int status = waitFor();
             if (!last[0]) {
                 events.accept(new RankEvent.Failed(rank,
-                        "its process (pid " + process.pid() + ") died: " + describe(status), "", true));
+                        "its process (pid " + process.pid() + ") died: " + ExitStatus.text(status), "", true));
             }
         }
 
@@ -170,10 +169,6 @@ public final class ProcessRanks implements Ranks {
                     // nobody interrupts this thread, which belongs to this object
                 }
             }
-        }
-
-        private static String describe(int status) {
-            return status > SIGNALED ? "killed by signal " + (status - SIGNALED) : "exit status " + status;
         }
 
         /** Ends its standard input: then it aborts. */

@@ -1,0 +1,130 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.example.millrace.AllReduce;
+import java.io.BufferedReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** {@code millrace run}, as a user starts it. */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+@Tag("slow")
+class RunCommandTest {
+
+    @TempDir
+    private Path directory;
+
+    private static Process run(String... arguments) throws Exception {
+        List<String> all = new ArrayList<>(List.of("run"));
+        all.addAll(List.of(arguments));
+        return ChildMain.builder(Main.class, all.toArray(String[]::new)).redirectErrorStream(true).start();
+    }
+
+    private static Set<String> lines(Process run) throws Exception {
+        return new String(run.getInputStream().readAllBytes(), StandardCharsets.UTF_8).lines()
+                .collect(Collectors.toSet());
+    }
+
+    /** Two hosts: what stands in for ssh runs here what it is told, with nothing of this environment. */
+    @Test
+    void anExampleRunsOnTwoHosts() throws Exception {
+        Path ssh = Files.writeString(directory.resolve("ssh"), """
+                #!/bin/sh
+                for last; do :; done
+                exec env -i PATH="$PATH" sh -c "$last"
+                """);
+        assertTrue(ssh.toFile().setExecutable(true));
+        Process run = run("--hosts", "127.0.0.2,127.0.0.3", "-n", "2", "--ssh", ssh + " -p 22", "-D",
+                "MILLRACE_DEVICE=host", "-x", "GREETING=it's 2 \"o'clock\"", "--", "sh", "-c",
+                "echo \"$GREETING, $LOCAL_RANK of $LOCAL_WORLD_SIZE\"; exec \"$@\"", "sh",
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+                AllReduce.class.getName());
+        assertEquals(Set.of("[rank 0] it's 2 \"o'clock\", 0 of 1", "[rank 1] it's 2 \"o'clock\", 0 of 1",
+                "[rank 0] rank 0 on emulated device 0: element 7 is 15.0",
+                "[rank 1] rank 1 on emulated device 1: element 7 is 15.0"), lines(run));
+        assertEquals(0, run.waitFor());
+    }
+
+    /** One rank fails, one ends in peace when it is asked to, one does not, nor does what it has started. */
+    @Test
+    void oneThatFailsEndsAll() throws Exception {
+        Path left = directory.resolve("left");
+        Process run = run("-n", "3", "--grace", "1s", "--", "sh", "-c", """
+                case $RANK in
+                0) trap 'echo ends; exit 0' TERM; sleep 300 & wait;;
+                1) while [ ! -s %s ]; do sleep 0.05; done; echo fails; exit 7;;
+                2) trap '' TERM; sh -c 'echo $$ > %s; while :; do sleep 1; done' & wait;;
+                esac""".formatted(left, left));
+        Set<String> lines = lines(run);
+        assertEquals(7, run.waitFor(), lines.toString());
+        assertTrue(lines.containsAll(Set.of("[rank 1] fails", "[rank 0] ends")), lines.toString());
+        assertTrue(
+                lines.stream()
+                        .anyMatch(line -> line
+                                .matches("millrace: rank 1: its process \\(pid \\d+\\) ended: exit status 7")),
+                lines.toString());
+        assertGone(Long.parseLong(Files.readString(left).strip()));
+    }
+
+    @Test
+    void aSignalIsPassedOnAndEndsTheRun() throws Exception {
+        Process run = run("-n", "2", "--", "sh", "-c",
+                "trap 'echo saved; exit 143' TERM; echo runs; while :; do sleep 0.05; done");
+        try (BufferedReader out = run.inputReader()) {
+            assertNotNull(ChildMain.readUntil(out, "runs"));
+            assertNotNull(ChildMain.readUntil(out, "runs"));
+            run.toHandle().destroy(); // the process's own closes the stream
+            Set<String> lines = out.lines().collect(Collectors.toSet());
+            assertEquals(143, run.waitFor(), lines.toString());
+            assertTrue(lines.containsAll(Set.of("[rank 0] saved", "[rank 1] saved",
+                    "millrace: SIGTERM was passed on, and the ranks have ended")), lines.toString());
+        }
+    }
+
+    @Test
+    void nothingOutlivesALauncherThatIsKilled() throws Exception {
+        Process run = run("-n", "2", "--grace", "1s", "--", "sh", "-c", "sleep 300 & echo pid $!; wait");
+        List<Long> pids = new ArrayList<>();
+        try (BufferedReader out = run.inputReader()) {
+            for (int rank = 0; rank < 2; rank++) {
+                pids.add(Long.valueOf(ChildMain.readUntil(out, "pid").replaceFirst(".*pid ", "")));
+            }
+            run.toHandle().destroyForcibly();
+        }
+        for (long pid : pids) {
+            assertGone(pid);
+        }
+    }
+
+    @Test
+    void aCommandThatIsNotThereIsNamed() throws Exception {
+        Process run = run("-n", "1", "--", "no-such-command");
+        Set<String> lines = lines(run);
+        assertEquals(127, run.waitFor(), lines.toString());
+        assertTrue(lines.stream().anyMatch(line -> line.startsWith("[rank 0] there is no command 'no-such-command'")),
+                lines.toString());
+        assertFalse(lines.toString().contains("\tat "), lines.toString());
+    }
+
+    private static void assertGone(long pid) throws Exception {
+        var process = ProcessHandle.of(pid);
+        if (process.isPresent()) {
+            process.get().onExit().get(30, TimeUnit.SECONDS);
+        }
+    }
+}
