@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 4
+#define MILLRACE_PLUGIN_INTERFACE 5
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -66,6 +66,22 @@ struct millraceUpcalls {
   ncclResult_t (*profilerInit)(void **operations, int *mask, uint64_t communicator, int nodes, int ranks,
                                int rank);
   ncclResult_t (*profilerFinalize)(void *operations, int64_t started, int64_t stopped);
+  ncclResult_t (*collNetListen)(int dev, void *handle, void **listenComm);
+  ncclResult_t (*collNetConnect)(void **handles, int nranks, int rank, void *listenComm, void **collComm);
+  ncclResult_t (*collNetReduceSupport)(int dataType, int redOp, int *supported);
+  ncclResult_t (*collNetRegMr)(void *collComm, void *data, size_t size, int type, void **mhandle);
+  ncclResult_t (*collNetDeregMr)(void *collComm, void *mhandle);
+  ncclResult_t (*collNetAllReduce)(void *collComm, void *sendData, void *recvData, size_t count, int dataType,
+                                   int redOp, void *sendMhandle, void *recvMhandle, void **request);
+  ncclResult_t (*collNetAllGather)(void *collComm, void *sendData, void *recvData, size_t bytesPerRank,
+                                   size_t windowOffset, size_t windowBytes, void *sendMhandle,
+                                   void *recvMhandle, void **request);
+  ncclResult_t (*collNetReduceScatter)(void *collComm, void *sendData, void *recvData, size_t bytesPerRank,
+                                       size_t windowOffset, size_t windowBytes, int dataType, int redOp,
+                                       void *sendMhandle, void *recvMhandle, void **request);
+  ncclResult_t (*collNetTest)(void *request, int *done, int *size);
+  ncclResult_t (*collNetCloseColl)(void *collComm);
+  ncclResult_t (*collNetCloseListen)(void *listenComm);
 };
 
 /* All of them are called through one function of Java's, by number and with each argument as a word: to make

@@ -42,10 +42,12 @@ class ArchitectureTest {
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .
-            4 device:           arithmetic, channel, primitives, work, function, stream, gin, gin.expert
+            4 device:           channel, primitives, work, function, stream, gin, gin.expert
             4 transport:        ., net, shared, collnet
-            4 plugin:           log, shim, loss, net, unpack, fallback, gin, takeover, profile, .
+            4 plugin:           log, shim, loss, net, unpack, fallback, gin, collnet, takeover, profile,
+                                .
             3 proxy:            ., unpack
+            3 collnet:          .
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
             2 net:              ., tls, device, connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
@@ -53,6 +55,7 @@ class ArchitectureTest {
                                 ucx.library, ucx.worker, ucx.frames, ucx,
                                 plugin.table, plugin.frames, plugin.handshake, plugin, auto, fault
             2 cuda:             handle, ., copy
+            2 device.arithmetic: .
             1 abi:              .
             1 agent:            .
             1 config:           .

@@ -6,6 +6,7 @@ import static org.millrace.plugin.shim.Upcalls.Arguments.word;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
+import org.millrace.plugin.collnet.CollNetPlugin;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath;
@@ -17,8 +18,8 @@ import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TunerPlugin;
 
 /** What stands behind each of NCCL's tables, and which method behind each of their functions. */
-record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin,
-        ProfilerPlugin profiler) implements Upcalls.Target {
+record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
+        CollNetPlugin collNet) implements Upcalls.Target {
 
     /** Tables with nothing open behind them yet. */
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
@@ -26,7 +27,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin,
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net,
                 new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
-                new GinPlugin(NativeEnvironment::get, losses), new ProfilerPlugin(NativeEnvironment::get));
+                new GinPlugin(NativeEnvironment::get, losses), new ProfilerPlugin(NativeEnvironment::get),
+                new CollNetPlugin(net::endpoint, NativeEnvironment::get));
     }
 
     /** Calls as the shim does. */
@@ -86,6 +88,23 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin,
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
             case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1), word(a, 2));
+            case COLL_NET_LISTEN -> collNet.collNetListen(number(a, 0), word(a, 1), word(a, 2));
+            case COLL_NET_CONNECT ->
+                collNet.collNetConnect(word(a, 0), number(a, 1), number(a, 2), word(a, 3), word(a, 4));
+            case COLL_NET_REDUCE_SUPPORT -> collNet.collNetReduceSupport(number(a, 0), number(a, 1), word(a, 2));
+            case COLL_NET_REG_MR ->
+                collNet.collNetRegMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
+            case COLL_NET_DEREG_MR -> collNet.collNetDeregMr(word(a, 0), word(a, 1));
+            case COLL_NET_ALL_REDUCE -> collNet.collNetAllReduce(word(a, 0), word(a, 1), word(a, 2), word(a, 3),
+                    number(a, 4), number(a, 5), word(a, 6), word(a, 7), word(a, 8));
+            case COLL_NET_ALL_GATHER -> collNet.collNetAllGather(word(a, 0), word(a, 1), word(a, 2), word(a, 3),
+                    word(a, 4), word(a, 5), word(a, 6), word(a, 7), word(a, 8));
+            case COLL_NET_REDUCE_SCATTER -> collNet.collNetReduceScatter(word(a, 0), word(a, 1), word(a, 2),
+                    word(a, 3), word(a, 4), word(a, 5), number(a, 6), number(a, 7), word(a, 8), word(a, 9),
+                    word(a, 10));
+            case COLL_NET_TEST -> collNet.collNetTest(word(a, 0), word(a, 1), word(a, 2));
+            case COLL_NET_CLOSE_COLL -> collNet.collNetCloseColl(word(a, 0));
+            case COLL_NET_CLOSE_LISTEN -> collNet.collNetCloseListen(word(a, 0));
         }
     }
 }

@@ -157,6 +157,11 @@ public final class NetPlugin {
         }
     }
 
+    /** Where this process is in the network: there while a communicator is. */
+    public NetEndpoint endpoint() {
+        return session().endpoint;
+    }
+
     /** Whether Java moves the data of this process' connections; false before the first init. */
     public boolean takesOver() {
         Session now = session;

@@ -33,6 +33,19 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     private static final long KEY_LOW_OFFSET = 16;
     private static final long ADDRESS_OFFSET = 24;
 
+    /** Where a handle is free for what else a table has to say: see {@link #number}. */
+    private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
+
+    /** Adds a number to a handle that was written. */
+    public static void putNumber(long handle, int number) {
+        NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).set(INT, NUMBER_OFFSET, number);
+    }
+
+    /** {@return the number that was added to a handle; 0 if none was} */
+    public static int number(long handle) {
+        return NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).get(INT, NUMBER_OFFSET);
+    }
+
     public void write(long handle) {
         MemorySegment bytes = NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).fill((byte) 0);
         bytes.set(INT, 0, MAGIC);

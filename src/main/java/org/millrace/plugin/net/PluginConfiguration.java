@@ -68,7 +68,8 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                     "without it the receiving side's LL buffer is in the GPU's memory too, where no processor can store"
                             + " its lines"),
             new Requirement("NCCL_LOCAL_REGISTER", 0, 1, "NCCL then has the network read the program's own buffers"),
-            new Requirement("NCCL_GRAPH_REGISTER", 0, 1, "NCCL then has the network read the program's own buffers"));
+            new Requirement("NCCL_GRAPH_REGISTER", 0, 1, "NCCL then has the network read the program's own buffers"),
+            new Requirement("NCCL_COLLNET_ENABLE", 0, 0, "processors add what CollNet reduces, in the host's memory"));
 
     /**
      * What is set for slots in the memory of GPUs unless the user has set it. They lie there however far the card is,

@@ -60,7 +60,7 @@ class PluginConfigurationTest {
 
     @ParameterizedTest
     @CsvSource({"NCCL_ALLOC_P2P_NET_LL_BUFFERS, 0", "NCCL_LOCAL_REGISTER, 1", "NCCL_GRAPH_REGISTER, 1",
-            "NCCL_PROTO, LL128", "NCCL_PROTO, 'LL,LL128'", "MILLRACE_UNPACK, 1"})
+            "NCCL_PROTO, LL128", "NCCL_PROTO, 'LL,LL128'", "MILLRACE_UNPACK, 1", "NCCL_COLLNET_ENABLE, 1"})
     void aSettingThatForbidsThem(String name, String value) {
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> read(Map.of(name, value, "MILLRACE_DEVICE_SLOTS", "1")));

@@ -1,0 +1,260 @@
+package org.millrace.collnet;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.collnet.MeshRequest.Function;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+
+/**
+ * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order; a
+ * rank may be ahead by as many requests as there can be. One thread asks and tests; others move and add.
+ *
+ * <p>
+ * {@linkplain org.millrace.collnet The package} says who sends what to whom.
+ */
+public final class MeshNetwork implements AutoCloseable {
+
+    /** Requests under way at the same time. */
+    public static final int REQUESTS = 256;
+    /** What a request returns that cannot be begun now. */
+    public static final int NO_REQUEST = -1;
+    /** What {@link #test} returns for a request that is not done. */
+    public static final long PENDING = -1;
+
+    /** What a thread works on at once: three of them fit into a core's second level of cache. */
+    static final long LONGEST_PIECE = 256 << 10;
+
+    private final int rank;
+    private final int ranks;
+    private final Network frames;
+    private final List<MeshAggregator> aggregators = new ArrayList<>();
+    private final List<AgentRunner> runners = new ArrayList<>();
+    private final MeshRequest[] requests = new MeshRequest[REQUESTS];
+    /** How many there were, and how many have ended. The first's release behind a request's fields pairs with the aggregators' acquire before them. */
+    private final AtomicLong asked = new AtomicLong();
+    private final AtomicLong told = new AtomicLong();
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private boolean closed;
+
+    /**
+     * Connections of one aggregator of a rank with the same of each other rank.
+     *
+     * @param senders   to each rank; null for this one
+     * @param receivers from each rank; likewise
+     */
+    public record Mesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) {
+    }
+
+    /**
+     * A network whose connections are made, which it closes.
+     *
+     * @param frames what made the connections
+     * @param meshes one for each aggregator; the same number on every rank
+     * @param idle   what an aggregator's thread does without work; null for no threads: then {@link #test} makes the
+     *               progress
+     */
+    public MeshNetwork(int rank, Network frames, List<Mesh> meshes, @Nullable Supplier<IdleStrategy> idle) {
+        this.rank = rank;
+        this.ranks = meshes.getFirst().senders.length;
+        this.frames = frames;
+        for (int i = 0; i < REQUESTS; i++) {
+            requests[i] = new MeshRequest();
+        }
+        for (Mesh mesh : meshes) {
+            aggregators.add(new MeshAggregator(this, aggregators.size(), meshes.size(), rank, frames, mesh.senders,
+                    mesh.receivers));
+        }
+        if (idle != null) {
+            aggregators.forEach(each -> runners.add(AgentRunner.start(each, idle.get())));
+        }
+    }
+
+    /** {@return which rank this end is} */
+    public int rank() {
+        return rank;
+    }
+
+    /** {@return what makes memory ready for this network} */
+    public Network frames() {
+        return frames;
+    }
+
+    /** {@return whether a request may reduce such elements by such an operator} */
+    public static boolean reduceSupport(DataType type, ReduceOp op) {
+        return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;
+    }
+
+    /**
+     * Begins to reduce the elements of all ranks, into the memory of each. The two memories may be the same.
+     *
+     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
+     * @throws ConnectionException if the network is lost
+     */
+    public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
+            DataType type, ReduceOp.BuiltIn op) {
+        MeshRequest request = next();
+        if (request == null) {
+            return NO_REQUEST;
+        }
+        request.memory(send, sendOffset, receive, receiveOffset);
+        request.arithmetic(Function.ALL_REDUCE, type, op, ranks);
+        request.window(0, count * type.bytes(), 0);
+        return ask(request);
+    }
+
+    /**
+     * Begins to gather a window of what all ranks' parts are when they lie one behind the other.
+     *
+     * @param sendOffset    of that part of the window which is this rank's
+     * @param receiveOffset of the window
+     * @param bytesPerRank  length of each rank's part
+     * @param windowOffset  in all parts together
+     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
+     * @throws ConnectionException if the network is lost
+     */
+    public int iallgather(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
+            long bytesPerRank, long windowOffset, long windowBytes) {
+        MeshRequest request = next();
+        if (request == null) {
+            return NO_REQUEST;
+        }
+        request.memory(send, sendOffset, receive, receiveOffset);
+        request.arithmetic(Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM, ranks);
+        request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
+        return ask(request);
+    }
+
+    /**
+     * Begins to reduce a window of buffers that have a part for each rank, into the memory of the rank whose part it
+     * is.
+     *
+     * @param sendOffset    of the window
+     * @param receiveOffset of that part of the window which is this rank's
+     * @param bytesPerRank  length of each rank's part
+     * @param windowOffset  in all parts together
+     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
+     * @throws ConnectionException if the network is lost
+     */
+    public int ireducescatter(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
+            long bytesPerRank, long windowOffset, long windowBytes, DataType type, ReduceOp.BuiltIn op) {
+        MeshRequest request = next();
+        if (request == null) {
+            return NO_REQUEST;
+        }
+        request.memory(send, sendOffset, receive, receiveOffset);
+        request.arithmetic(Function.REDUCE_SCATTER, type, op, ranks);
+        request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
+        return ask(request);
+    }
+
+    private long checked(long windowOffset, long windowBytes, long bytesPerRank) {
+        if (bytesPerRank < 0 || windowOffset < 0 || windowBytes < 0
+                || windowOffset > ranks * bytesPerRank - windowBytes) {
+            throw new IllegalArgumentException("bytes " + windowOffset + " to " + (windowOffset + windowBytes)
+                    + " do not lie within " + ranks + " ranks' parts of " + bytesPerRank + " bytes");
+        }
+        return windowOffset;
+    }
+
+    private @Nullable MeshRequest next() {
+        failIfLost();
+        MeshRequest request = requests[(int) (asked.getPlain() % REQUESTS)];
+        return request.inUse ? null : request;
+    }
+
+    private int ask(MeshRequest request) {
+        request.cut(ranks, aggregators.size(), LONGEST_PIECE);
+        request.inUse = true;
+        int number = (int) (asked.getPlain() % REQUESTS);
+        asked.setRelease(asked.getPlain() + 1);
+        runners.forEach(AgentRunner::wake);
+        return number;
+    }
+
+    /**
+     * Looks whether a request is done: its results are there, and nobody reads this rank's memory any more. Its handle
+     * is then another request's.
+     *
+     * @return its length in bytes, or {@link #PENDING}
+     * @throws ConnectionException      if the network is lost
+     * @throws IllegalArgumentException if there is no such request
+     */
+    public long test(int request) {
+        MeshRequest asked = requests[Objects.checkIndex(request, REQUESTS)];
+        if (!asked.inUse) {
+            throw new IllegalArgumentException("request " + request + " is not under way");
+        }
+        if (runners.isEmpty()) {
+            aggregators.forEach(this::pass);
+        }
+        if (!asked.isDone()) {
+            failIfLost();
+            return PENDING;
+        }
+        asked.inUse = false;
+        told.setRelease(told.getPlain() + 1);
+        return asked.windowBytes;
+    }
+
+    private void pass(MeshAggregator aggregator) {
+        try {
+            aggregator.doWork();
+        } catch (RuntimeException | Error failed) {
+            aggregator.onFailure(failed);
+        }
+    }
+
+    private void failIfLost() {
+        Throwable why = failure.get();
+        if (why != null) {
+            throw new ConnectionException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
+                    why);
+        }
+    }
+
+    /** {@return whether requests were begun whose end nobody has been told of} Safe from any thread. */
+    public boolean isBusy() {
+        return told.getAcquire() != asked.getAcquire();
+    }
+
+    /** The first failure is the one that is told. */
+    void fail(Throwable why) {
+        failure.compareAndSet(null, why);
+    }
+
+    long asked() {
+        return asked.getAcquire();
+    }
+
+    MeshRequest request(long number) {
+        return requests[(int) (number % REQUESTS)];
+    }
+
+    /**
+     * Ends this rank's part: when this returns, no thread touches any memory of its requests, whatever was still under
+     * way. May be called twice.
+     */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            runners.forEach(AgentRunner::close);
+            boolean lost = failure.get() != null || isBusy();
+            fail(new ConnectionException("it was closed"));
+            aggregators.forEach(each -> each.close(lost));
+        }
+    }
+}
