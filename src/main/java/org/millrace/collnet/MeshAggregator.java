@@ -171,9 +171,9 @@ final class MeshAggregator implements Agent {
         if (number < done || kind != MeshPiece.CONTRIBUTION && kind != MeshPiece.RESULT
                 || known && (piece.accepted[kind][peer]
                         || !piece.hasBegun() && (kind == MeshPiece.RESULT || !piece.holds(said)))) {
-            throw new ConnectionException("collective network, rank " + rank + ", " + receiver
-                    + ": unexpected frame: piece " + number + " and not " + done + " or later, kind " + kind + ", "
-                    + said.payloadBytes() + " bytes");
+            throw new ConnectionException(
+                    "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
+                            + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");
         }
         if (!known) {
             return false;

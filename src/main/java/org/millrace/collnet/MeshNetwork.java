@@ -43,7 +43,10 @@ public final class MeshNetwork implements AutoCloseable {
     private final List<MeshAggregator> aggregators = new ArrayList<>();
     private final List<AgentRunner> runners = new ArrayList<>();
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
-    /** How many there were, and how many have ended. The first's release behind a request's fields pairs with the aggregators' acquire before them. */
+    /**
+     * How many there were, and how many have ended. The first's release behind a request's fields pairs with the
+     * aggregators' acquire before them.
+     */
     private final AtomicLong asked = new AtomicLong();
     private final AtomicLong told = new AtomicLong();
     private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();

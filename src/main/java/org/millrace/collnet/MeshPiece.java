@@ -171,8 +171,7 @@ final class MeshPiece {
 
     /** Where this rank's contribution to another lies in the request's memory. */
     long contributionOffset(int to) {
-        return gathers() ? request.sendOffset + ownPartOffset()
-                : request.sendOffset + base + rangeBegin(to);
+        return gathers() ? request.sendOffset + ownPartOffset() : request.sendOffset + base + rangeBegin(to);
     }
 
     /** Where a rank's result belongs in the request's memory; of a gather, a rank's contribution. */
@@ -252,9 +251,9 @@ final class MeshPiece {
     }
 
     private DisagreementException disagree(int from, long[] said) {
-        return new DisagreementException("the ranks disagree: rank " + rank + " asks for "
-                + MeshRequest.describe(request.function.ordinal(), request.type.code(), request.op.code(),
-                        request.windowOffset + base, bytes, request.bytesPerRank)
+        return new DisagreementException("the ranks disagree: rank "
+                + rank + " asks for " + MeshRequest.describe(request.function.ordinal(), request.type.code(),
+                        request.op.code(), request.windowOffset + base, bytes, request.bytesPerRank)
                 + ", and rank " + from + " for "
                 + MeshRequest.describe((said[WHAT] & BYTE) - 1, said[WHAT] >>> TYPE_SHIFT & BYTE,
                         said[WHAT] >>> OP_SHIFT & BYTE, said[WINDOW_OFFSET], said[BYTES], said[BYTES_PER_RANK])
@@ -334,8 +333,8 @@ final class MeshPiece {
             boolean end = next == ranks - 1;
             MemorySegment to = end ? result : waiting;
             long toAt = end ? resultOffset(rank) : place(rank == 0 ? 1 : 0);
-            request.kernel().reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count,
-                    false);
+            request.kernel()
+                    .reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
             before = to;
             beforeAt = toAt;
         }

@@ -20,9 +20,7 @@ final class MeshRequest {
 
     /** What is asked for. The ordinals travel. */
     enum Function {
-        ALL_REDUCE("all-reduce"),
-        ALL_GATHER("all-gather"),
-        REDUCE_SCATTER("reduce-scatter");
+        ALL_REDUCE("all-reduce"), ALL_GATHER("all-gather"), REDUCE_SCATTER("reduce-scatter");
 
         private final String label;
 

@@ -92,16 +92,14 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case COLL_NET_CONNECT ->
                 collNet.collNetConnect(word(a, 0), number(a, 1), number(a, 2), word(a, 3), word(a, 4));
             case COLL_NET_REDUCE_SUPPORT -> collNet.collNetReduceSupport(number(a, 0), number(a, 1), word(a, 2));
-            case COLL_NET_REG_MR ->
-                collNet.collNetRegMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
+            case COLL_NET_REG_MR -> collNet.collNetRegMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
             case COLL_NET_DEREG_MR -> collNet.collNetDeregMr(word(a, 0), word(a, 1));
             case COLL_NET_ALL_REDUCE -> collNet.collNetAllReduce(word(a, 0), word(a, 1), word(a, 2), word(a, 3),
                     number(a, 4), number(a, 5), word(a, 6), word(a, 7), word(a, 8));
             case COLL_NET_ALL_GATHER -> collNet.collNetAllGather(word(a, 0), word(a, 1), word(a, 2), word(a, 3),
                     word(a, 4), word(a, 5), word(a, 6), word(a, 7), word(a, 8));
-            case COLL_NET_REDUCE_SCATTER -> collNet.collNetReduceScatter(word(a, 0), word(a, 1), word(a, 2),
-                    word(a, 3), word(a, 4), word(a, 5), number(a, 6), number(a, 7), word(a, 8), word(a, 9),
-                    word(a, 10));
+            case COLL_NET_REDUCE_SCATTER -> collNet.collNetReduceScatter(word(a, 0), word(a, 1), word(a, 2), word(a, 3),
+                    word(a, 4), word(a, 5), number(a, 6), number(a, 7), word(a, 8), word(a, 9), word(a, 10));
             case COLL_NET_TEST -> collNet.collNetTest(word(a, 0), word(a, 1), word(a, 2));
             case COLL_NET_CLOSE_COLL -> collNet.collNetCloseColl(word(a, 0));
             case COLL_NET_CLOSE_LISTEN -> collNet.collNetCloseListen(word(a, 0));

@@ -170,8 +170,8 @@ class MeshNetworkTest {
                     set(rank, i - from, value(0, i));
                 }
                 gathered[rank] = meshes.get(rank)
-                        .iallgather(memory.get(rank), 0, memory.get(rank), (long) LONGS * Long.BYTES,
-                                part * Long.BYTES, window[0] * Long.BYTES, window[1] * Long.BYTES);
+                        .iallgather(memory.get(rank), 0, memory.get(rank), (long) LONGS * Long.BYTES, part * Long.BYTES,
+                                window[0] * Long.BYTES, window[1] * Long.BYTES);
             }
             await(gathered);
             for (int rank = 0; rank < ranks; rank++) {
@@ -251,9 +251,11 @@ class MeshNetworkTest {
                 meshes.getFirst().test(first);
             }
         }).getMessage();
-        assertTrue(said.contains("the ranks disagree: ")
-                && said.contains("rank 1 asks for all-reduce of 32 bytes at 0, int64, max, and rank 0 for")
-                || said.contains("rank 0 asks for all-reduce of 32 bytes at 0, int32, sum, and rank 1 for"), said);
+        assertTrue(
+                said.contains("the ranks disagree: ")
+                        && said.contains("rank 1 asks for all-reduce of 32 bytes at 0, int64, max, and rank 0 for")
+                        || said.contains("rank 0 asks for all-reduce of 32 bytes at 0, int32, sum, and rank 1 for"),
+                said);
     }
 
     /** It has all it asked for, and the others do not need it any more. */

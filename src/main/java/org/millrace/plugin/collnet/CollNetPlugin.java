@@ -171,8 +171,10 @@ public final class CollNetPlugin {
         MeshNetwork of = handles.get(group, MeshNetwork.class);
         Registered from = handles.get(sendMemory, Registered.class);
         Registered to = handles.get(receiveMemory, Registered.class);
-        begun(group, of.iallgather(from.region, from.offset(of, send, own(of, bytesPerRank, windowOffset, windowBytes)),
-                to.region, to.offset(of, receive, windowBytes), bytesPerRank, windowOffset, windowBytes), request);
+        begun(group,
+                of.iallgather(from.region, from.offset(of, send, own(of, bytesPerRank, windowOffset, windowBytes)),
+                        to.region, to.offset(of, receive, windowBytes), bytesPerRank, windowOffset, windowBytes),
+                request);
     }
 
     public void collNetReduceScatter(long group, long send, long receive, long bytesPerRank, long windowOffset,
@@ -202,8 +204,7 @@ public final class CollNetPlugin {
     }
 
     private static void begun(long group, int number, long request) {
-        NativeMemory.putLong(request,
-                number == MeshNetwork.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(group, number));
+        NativeMemory.putLong(request, number == MeshNetwork.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(group, number));
     }
 
     public void collNetTest(long request, long done, long size) {

@@ -57,7 +57,8 @@ class CollNetHostTest {
         assertTrue(outcome.warnings()
                 .stream()
                 .anyMatch(line -> line.matches(".*collNet(Test|AllReduce|AllGather|ReduceScatter): the collective"
-                        + " network of rank \\d has ended: .* connection lost .*")), outcome.output());
+                        + " network of rank \\d has ended: .* connection lost .*")),
+                outcome.output());
     }
 
     @Test
