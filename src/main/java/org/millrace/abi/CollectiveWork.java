@@ -30,6 +30,8 @@ public final class CollectiveWork {
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
     /** Flag: elements are passed on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
+    /** Flag: peers' devices read what this rank sends where it lies, as {@link #read} says. */
+    public static final int REGISTERED = device_h.MILLRACE_COLL_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_COLL_PROFILED();
 
@@ -39,6 +41,8 @@ public final class CollectiveWork {
     private static final long ROOT = offset(groupElement("root"));
     private static final long RECEIVE_BUFFER = offset(groupElement("recvbuff"));
     private static final long SEND_BUFFER = offset(groupElement("sendbuff"));
+    private static final long SEND_REMOTE = offset(groupElement("sendbuffRmtAddrs"));
+    private static final long RECEIVE_REMOTE = offset(groupElement("recvbuffRmtAddrs"));
     private static final long COUNT_LOW =
             offset(groupElement("schedule"), groupElement("cbd"), groupElement("countLo"));
     private static final long COUNT_MIDDLE =
@@ -96,7 +100,7 @@ public final class CollectiveWork {
      * @param receive  address of the output
      * @param root     the root rank; the rank itself where an operation has none
      * @param argument the reduction's argument, as raw bits
-     * @param flags    {@link #NETWORK_REGISTERED}, {@link #PROFILED}
+     * @param flags    {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
      */
     public void set(long send, long receive, int root, long argument, int flags) {
         Words.LONG.set(segment, SEND_BUFFER, send);
@@ -107,9 +111,32 @@ public final class CollectiveWork {
     }
 
     /**
+     * Says which buffers are registered, so that peers' devices may read there ({@code sendbuffRmtAddrs}, {@code
+     * recvbuffRmtAddrs}; where they read them is each connection's matter).
+     *
+     * @param input  whether the input is
+     * @param output whether the output is
+     */
+    public void read(boolean input, boolean output) {
+        Words.LONG.set(segment, SEND_REMOTE, input ? sendBuffer() : 0L);
+        Words.LONG.set(segment, RECEIVE_REMOTE, output ? receiveBuffer() : 0L);
+        flags(flags() | REGISTERED);
+    }
+
+    /** {@return whether peers' devices may read in the input} */
+    public boolean isInputRead() {
+        return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, SEND_REMOTE) != 0;
+    }
+
+    /** {@return whether peers' devices may read in the output} */
+    public boolean isOutputRead() {
+        return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, RECEIVE_REMOTE) != 0;
+    }
+
+    /**
      * Sets the flags alone.
      *
-     * @param flags {@link #NETWORK_REGISTERED}, {@link #PROFILED}
+     * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
      */
     public void flags(int flags) {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);

@@ -15,9 +15,11 @@ import org.jspecify.annotations.Nullable;
  * @param firstStep where the counters begin
  * @param shared    where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if
  *                  it has
+ * @param direct    how the sending device points to the user's memory, where no proxy lies between; null where it does
+ *                  not
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-        long firstStep, @Nullable SharedSlots shared) {
+        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct) {
 
     /**
      * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
@@ -96,7 +98,16 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         if (sends) {
             sendMem.headRelease(firstStep - ConnectionLayout.SLOTS);
         }
-        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots);
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct);
+    }
+
+    /**
+     * {@return the same connection, whose sending device may point to the user's memory}
+     *
+     * @param memory how
+     */
+    public ConnectionInfo withDirect(DirectMemory memory) {
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory);
     }
 
     /**
@@ -116,7 +127,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @param firstStep where the counters begin
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
-        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null);
+        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null, null);
     }
 
     /**

@@ -37,6 +37,8 @@ public final class PointToPointWork {
     public static final int SEND_REGISTERED = device_h.MILLRACE_P2P_SEND_NET_REGISTERED();
     /** Flag: what is received lies in memory that is registered with the network. */
     public static final int RECEIVE_REGISTERED = device_h.MILLRACE_P2P_RECV_NET_REGISTERED();
+    /** Flag: what is sent lies where the peer's device may read it. */
+    public static final int SEND_READ = device_h.MILLRACE_P2P_SEND_IPC_REGISTERED();
     /** Flag: a host reads the work counters of this operation. */
     public static final int PROFILED = device_h.MILLRACE_P2P_PROFILED();
 

@@ -26,9 +26,11 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.shm.file.SharedHeap;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.EndSettings;
+import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
@@ -56,6 +58,8 @@ final class CommunicatorParts {
     private final Connectors connectors;
     private final Attendance attendance;
     private final Registrations registrations;
+    /** What the device allocates from; null where no other process maps it. */
+    private @Nullable SharedHeap heap;
     /** Null where no network reduces. */
     private final @Nullable CollNet collNet;
 
@@ -84,7 +88,7 @@ final class CommunicatorParts {
             failure = new CommunicatorFailure(control, device);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
-            TransportConnections connections = control.size() > 1 ? resources.add(connections(network, here)) : null;
+            TransportConnections connections = control.size() > 1 ? resources.add(connections(network, here, shared)) : null;
             registrations = resources
                     .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
             collNet = control.size() > 1
@@ -92,6 +96,9 @@ final class CommunicatorParts {
                     : null;
             trace = resources.add(new EngineTrace(number, control, options.channels()));
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
+            if (shared == null && heap != null) {
+                threads.device().allocateFrom(heap);
+            }
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
                     threads.connectorService(), () -> here == null ? 0 : here.dropped());
             attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
@@ -103,12 +110,19 @@ final class CommunicatorParts {
         }
     }
 
-    private TransportConnections connections(Network network, Listener here) {
+    private TransportConnections connections(Network network, Listener here, @Nullable EngineThreads shared) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
-        return new TransportConnections(control.rank(),
-                PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather), transports,
-                new ControlMessages(control), new EndSettings(options.layout(), options.firstStep(), failure,
-                        failure::failOf, sharedSlots(), options.transfers().groups() ? options.channels() : 0, number));
+        List<PeerInfo> peers =
+                PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather);
+        heap = shared == null ? Transports.heap(control.rank(), peers)
+                : shared.device().heap() == null ? null : shared.device().heap().share();
+        if (heap != null) {
+            resources.add(heap);
+        }
+        return new TransportConnections(control.rank(), peers, transports, new ControlMessages(control),
+                new EndSettings(options.layout(), options.firstStep(), failure, failure::failOf, sharedSlots(),
+                        options.transfers().groups() ? options.channels() : 0,
+                        heap == null ? null : new Heap(heap.segment(), heap.name()), number));
     }
 
     /** Null if every connection has slots of its own. */

@@ -35,6 +35,7 @@ import org.millrace.engine.plan.LaunchQueue;
 import org.millrace.engine.plan.PlanLauncher;
 import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
 import org.millrace.engine.plan.TransferPlanner;
 
@@ -207,9 +208,10 @@ final class EngineCommunicator implements Communicator {
     }
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        routes.direct();
+        SendOrReceive transfer = transferPlanner.transfer(sends, buffer, count, type, peer);
+        routes.direct(transfer.read());
         parts.trace().transfer(sends, count, type, peer);
-        launches.add(transferPlanner.transfer(sends, buffer, count, type, peer), stream);
+        launches.add(transfer, stream);
     }
 
     @Override

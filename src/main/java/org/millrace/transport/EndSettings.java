@@ -1,5 +1,6 @@
 package org.millrace.transport;
 
+import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
@@ -16,11 +17,22 @@ import org.millrace.proxy.StopListener;
  * @param sharedSlots     how connections of sends and receives share slots, where a network lies between; null if each
  *                        has its own
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
+ * @param heap            memory of this rank's, of which other processes of the host have all mapped; null if there is
+ *                        none
  * @param communicator    a number that all ranks have in common, and other communicators have not
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
-        long communicator) {
+        @Nullable Heap heap, long communicator) {
+
+    /**
+     * Memory of a rank that other processes map.
+     *
+     * @param segment all of it
+     * @param name    what they open it by
+     */
+    public record Heap(MemorySegment segment, String name) {
+    }
 
     /**
      * How connections of sends and receives share slots ({@code NCCL_NET_SHARED_BUFFERS}): those of one channel and

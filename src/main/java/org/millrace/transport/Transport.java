@@ -65,6 +65,20 @@ public interface Transport {
     }
 
     /**
+     * Whether a peer's device, connected with this one by this transport, reads what this rank sends where it lies, in
+     * memory of the user's (mode PTR with no proxy between).
+     *
+     * @param memory   native memory
+     * @param here     this rank
+     * @param there    the peer
+     * @param settings what all connections have in common
+     * @return false if data always goes through slots
+     */
+    default boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
+        return false;
+    }
+
+    /**
      * {@return what operations on any memory of this process may be announced with; null if it has to be registered}
      */
     default @Nullable MemoryRegion allMemory() {

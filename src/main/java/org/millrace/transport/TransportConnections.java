@@ -142,6 +142,20 @@ public final class TransportConnections implements AutoCloseable {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
+    /**
+     * {@return whether some peer's device reads what this rank sends where it lies}
+     *
+     * @param memory native memory
+     */
+    public boolean isRead(MemorySegment memory) {
+        for (int peer = 0; peer < peers.size(); peer++) {
+            if (peer != rank && transport(peer).isRead(memory, peers.get(rank), peers.get(peer), settings)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     private synchronized Transport transport(int peer) {
         return choice(peer).transport();
     }

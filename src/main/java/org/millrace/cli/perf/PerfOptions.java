@@ -116,6 +116,16 @@ final class PerfOptions {
     private boolean checkEvery;
 
     @Option(
+            names = {"-R", "--local_register"},
+            paramLabel = "0|1",
+            arity = "1",
+            defaultValue = "0",
+            converter = Converters.Flag.class,
+            description = "Register the operands, so that they are used in place where that is possible (default: "
+                    + "${DEFAULT-VALUE}).")
+    private boolean register;
+
+    @Option(
             names = "--profile",
             description = "Say below each line for how long its kernels ran, rank by rank: on the emulated device.")
     private boolean profile;
@@ -200,7 +210,7 @@ final class PerfOptions {
                 PerfPlan.cases(types.values(), collective.reduces() ? reductions.values() : List.of(Reduction.SUM),
                         sizes, collective.parts(ranks), iterations == null ? 0 : iterations,
                         warmup == null ? -1 : warmup),
-                checking(faultPlanted), data, deadline, profile);
+                checking(faultPlanted), data, deadline, profile, register);
     }
 
     private PerfPlan.Checking checking(boolean faultPlanted) {

@@ -19,9 +19,10 @@ import org.millrace.cli.check.Reduction;
  * @param seed       what operands are made from
  * @param deadline   how long everything together may take
  * @param profile    whether ranks tell for how long their kernels ran
+ * @param register   whether the operands are registered
  */
 record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
-        boolean profile) {
+        boolean profile, boolean register) {
 
     /** Which operations' results are compared with a reference. */
     enum Checking {

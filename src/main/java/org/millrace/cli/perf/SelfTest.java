@@ -30,7 +30,7 @@ public final class SelfTest {
     public static List<String> run(Map<String, String> settings) {
         PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
                 List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
-                PerfPlan.Checking.AFTERWARDS, 1, DEADLINE, false);
+                PerfPlan.Checking.AFTERWARDS, 1, DEADLINE, false, false);
         PerfResults results = new PerfResults(plan);
         List<String> failures = new ArrayList<>();
         try {

@@ -1,8 +1,10 @@
 package org.millrace.device.channel;
 
+import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
@@ -14,6 +16,8 @@ public final class ReceivePort extends Port {
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
     private final @Nullable SliceGather gather;
+    /** Null where no peer points to memory of its own. */
+    private final @Nullable DirectMemory direct;
     private long tail;
 
     public ReceivePort(ConnectionName name, ConnectionInfo info) {
@@ -26,6 +30,7 @@ public final class ReceivePort extends Port {
     public ReceivePort(ConnectionName name, ConnectionInfo info, @Nullable SliceGather gather) {
         super(name, info);
         this.gather = gather;
+        this.direct = info.direct();
         this.flags = new LineFlags(layout, lines());
         this.tail = info.firstStep();
     }
@@ -66,11 +71,26 @@ public final class ReceivePort extends Port {
         }
     }
 
+    /** Where the data of the next step is: in its slot, or where the peer says. */
+    public MemorySegment data() {
+        int slot = ConnectionLayout.slot(step);
+        return direct != null && direct.isPointed(recvMem, slot) ? direct.memory(slot) : buffer();
+    }
+
+    /** Of the data of the next step in {@link #data()}. */
+    public long dataOffset() {
+        int slot = ConnectionLayout.slot(step);
+        return direct != null && direct.isPointed(recvMem, slot) ? recvMem.ptrPlain(slot) : slotOffset();
+    }
+
     /**
      * Gives the slots back ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot has been
      * read and may be overwritten.
      */
     public void release(int steps) {
+        if (direct != null) {
+            direct.read(ConnectionLayout.slot(step));
+        }
         step += steps;
         sendMem.headRelease(step);
     }

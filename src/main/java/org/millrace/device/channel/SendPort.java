@@ -1,7 +1,10 @@
 package org.millrace.device.channel;
 
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.proxy.ConnectionName;
@@ -13,10 +16,13 @@ import org.millrace.proxy.Steps;
  */
 public final class SendPort extends Port {
 
+    /** Null where the peer cannot read in this rank's memory. */
+    private final @Nullable DirectMemory direct;
     private long head;
 
     public SendPort(ConnectionName name, ConnectionInfo info) {
         super(name, info);
+        this.direct = info.direct();
         this.head = sendMem.headAcquire();
     }
 
@@ -48,6 +54,32 @@ public final class SendPort extends Port {
     /** Says where the data is that will be posted: in the user's memory, and not in a slot (mode PTR). */
     public void point(long address) {
         recvMem.ptrPlain(ConnectionLayout.slot(step), address);
+    }
+
+    /** Whether the peer's device can read in this rank's memory, with no proxy between. */
+    public boolean reaches(MemorySegment memory) {
+        return direct != null && direct.reaches(memory);
+    }
+
+    /** Lets the peer's device read the data of the next step where it lies, in memory that it reaches. */
+    public void pointDirectly(MemorySegment memory, long offset) {
+        direct.point(recvMem, ConnectionLayout.slot(step), memory, offset);
+    }
+
+    /** The data of the next step is in its slot, where that may have been otherwise before. */
+    public void keepInSlot() {
+        if (direct != null) {
+            recvMem.modePlain(ConnectionLayout.slot(step), RecvMem.MODE_NORMAL);
+        }
+    }
+
+    /**
+     * Whether the peer's device has taken everything that was posted. The acquire pairs with the release by which it
+     * gave the slots back.
+     */
+    public boolean allTaken() {
+        head = sendMem.headAcquire();
+        return Steps.reached(head, step);
     }
 
     /**

@@ -8,6 +8,7 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
 import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.BlockMemory.Read;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
@@ -63,9 +64,11 @@ public abstract class CollectiveFunction implements DeviceFunction {
         long count = work.count();
         MemorySegment input = lookup.at(work.sendBuffer(), operation.sendCount(count, ranks) * type.bytes());
         MemorySegment output = lookup.at(work.receiveBuffer(), operation.receiveCount(count, ranks) * type.bytes());
-        return operation.reduces()
+        BlockMemory memory = operation.reduces()
                 ? BlockMemory.reduced(input, output, type, FunctionNumber.op(number, work.reductionArgument()), ranks)
                 : BlockMemory.copied(input, output);
+        return (work.flags() & CollectiveWork.REGISTERED) == 0 ? memory
+                : memory.readBy(Read.of(work.isInputRead(), work.isOutputRead()));
     }
 
     /** The part of the elements that a channel carries. */

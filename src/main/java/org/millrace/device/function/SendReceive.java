@@ -9,6 +9,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
 import org.millrace.device.primitives.BlockMemory;
+import org.millrace.device.primitives.BlockMemory.Read;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
@@ -75,8 +76,12 @@ final class SendReceive implements DeviceFunction {
         if (work.sendRank() == communicator.rank()) {
             return LocalCopy.block(BlockMemory.copied(from, to), work.sendBytes());
         }
+        BlockMemory sent = BlockMemory.copied(from, from);
+        if ((work.flags() & PointToPointWork.SEND_READ) != 0) {
+            sent = sent.readBy(Read.INPUT);
+        }
         Block send = part < work.sendChannels()
-                ? send(work, part, communicator).block(BlockMemory.copied(from, from), channel)
+                ? send(work, part, communicator).block(sent, channel)
                 : null;
         Block receive = part < work.receiveChannels()
                 ? receive(work, part, communicator).block(BlockMemory.copied(to, to), channel)

@@ -22,10 +22,17 @@ final class SimplePrimitives extends Primitives {
      */
     private static final long PIECE_BYTES = 16 * 1024;
 
+    private static final boolean[] NOBODY = {};
+
     private final int elementBytes;
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
+    /** By peer, whether it reads in this rank's input; where none does, empty. */
+    private final boolean[] inputRead;
+    private final boolean[] outputRead;
+    /** Whether a peer was pointed to memory of this rank. */
+    private boolean pointed;
 
     private int kind;
     private int receives;
@@ -44,6 +51,16 @@ final class SimplePrimitives extends Primitives {
         this.sliceSteps = shape.sliceSteps();
         this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
         this.slice = slices.perChunk();
+        this.inputRead = memory.read().input ? reached(to, memory.input()) : NOBODY;
+        this.outputRead = memory.read().output ? reached(to, memory.output()) : NOBODY;
+    }
+
+    private static boolean[] reached(SendPort[] to, MemorySegment memory) {
+        boolean[] reached = new boolean[to.length];
+        for (int i = 0; i < to.length; i++) {
+            reached[i] = to[i].reaches(memory);
+        }
+        return reached;
     }
 
     @Override
@@ -97,41 +114,89 @@ final class SimplePrimitives extends Primitives {
     @Override
     @Nullable
     Port waitedFor() {
-        return notReady(receives, sends, sliceSteps);
+        Port waited = notReady(receives, sends, sliceSteps);
+        return waited == null && complete() ? reader() : waited;
+    }
+
+    /** The user gets the memory back when the kernel ends: nobody may read there any more. */
+    @Override
+    public boolean drained() {
+        return reader() == null;
+    }
+
+    /** The first peer that still reads in this rank's memory; null if there is none. */
+    private @Nullable Port reader() {
+        for (int i = 0; pointed && i < to.length; i++) {
+            if ((reads(inputRead, i) || reads(outputRead, i)) && !to[i].allTaken()) {
+                return to[i];
+            }
+        }
+        return null;
     }
 
     /** The data of one slice: from input and slots to output and slots, of those that the primitive has. */
     private void move(long bytes) {
         boolean writes = (kind & OUTPUT) != 0;
-        MemorySegment destination = writes ? memory.output() : to[0].buffer();
         long done = elementsDone * elementBytes;
-        long destinationAt = writes ? outputOffset + done : to[0].slotOffset();
-        int copied = writes ? 0 : 1;
-        long piece = sends > copied || receives > 1 ? PIECE_BYTES : bytes;
+        boolean passes = (kind & (INPUT | RECEIVE | OUTPUT)) == INPUT && !memory.own().hasPreOp();
+        boolean[] read = bytes == 0 ? NOBODY : writes ? outputRead : passes ? inputRead : NOBODY;
+        point(read, writes ? memory.output() : memory.input(), writes ? outputOffset + done : inputOffset + done);
+        int first = writes ? -1 : notIn(read, 0);
+        if (first == sends) {
+            return; // all read it where it lies
+        }
+        MemorySegment destination = writes ? memory.output() : to[first].buffer();
+        long destinationAt = writes ? outputOffset + done : to[first].slotOffset();
+        long piece = notIn(read, first + 1) < sends || receives > 1 ? PIECE_BYTES : bytes;
         for (long at = 0; at < bytes; at += piece) {
             long length = Math.min(piece, bytes - at);
             combine(destination, destinationAt + at, inputOffset + done + at, at, length);
-            for (int i = copied; i < sends; i++) {
+            for (int i = notIn(read, first + 1); i < sends; i = notIn(read, i + 1)) {
                 MemorySegment.copy(destination, destinationAt + at, to[i].buffer(), to[i].slotOffset() + at, length);
             }
         }
+    }
+
+    /** Tells each peer whether it reads the slice where it lies, or in its slot. */
+    private void point(boolean[] read, MemorySegment where, long offset) {
+        for (int i = 0; i < sends; i++) {
+            if (reads(read, i)) {
+                to[i].pointDirectly(where, offset);
+                pointed = true;
+            } else {
+                to[i].keepInSlot();
+            }
+        }
+    }
+
+    /** The first peer from one on that does not read the slice where it lies; their number if there is none. */
+    private int notIn(boolean[] read, int begin) {
+        int i = begin;
+        while (i < sends && reads(read, i)) {
+            i++;
+        }
+        return i;
+    }
+
+    private static boolean reads(boolean[] read, int peer) {
+        return peer < read.length && read[peer];
     }
 
     /** @param at of the piece in each slot */
     private void combine(MemorySegment destination, long destinationAt, long inputAt, long at, long bytes) {
         long count = bytes / elementBytes;
         if ((kind & INPUT) == 0) {
-            MemorySegment.copy(from[0].buffer(), from[0].slotOffset() + at, destination, destinationAt, bytes);
+            MemorySegment.copy(from[0].data(), from[0].dataOffset() + at, destination, destinationAt, bytes);
         } else if (receives == 0) {
             memory.own().copy(memory.input(), inputAt, destination, destinationAt, count);
         } else {
             boolean last = (kind & LAST) != 0;
             memory.own()
-                    .reduce(memory.input(), inputAt, from[0].buffer(), from[0].slotOffset() + at, destination,
+                    .reduce(memory.input(), inputAt, from[0].data(), from[0].dataOffset() + at, destination,
                             destinationAt, count, last && receives == 1);
             for (int i = 1; i < receives; i++) {
                 memory.among()
-                        .reduce(from[i].buffer(), from[i].slotOffset() + at, destination, destinationAt, destination,
+                        .reduce(from[i].data(), from[i].dataOffset() + at, destination, destinationAt, destination,
                                 destinationAt, count, last && i == receives - 1);
             }
         }

@@ -22,6 +22,7 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedStream.Work;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.WorkReader;
+import org.millrace.net.shm.file.SharedHeap;
 
 /**
  * The emulated device: its memory is the host's, and its streams are run by whoever runs this agent, one thread at a
@@ -43,6 +44,8 @@ public final class EmulatedDevice implements Device, Agent {
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private @Nullable Thread running;
     private volatile boolean stopped;
+    /** Null where no other process maps this one's memory. */
+    private volatile @Nullable SharedHeap heap;
     /** Where threads that wait run the streams meanwhile; null where they only wait. */
     private volatile @Nullable HelpedAgent helped;
 
@@ -60,6 +63,16 @@ public final class EmulatedDevice implements Device, Agent {
         this.rank = rank;
         this.roomDeadline = roomDeadline;
         this.closeDeadline = closeDeadline;
+    }
+
+    /** Allocates from memory that other processes map from now on, as long as that has room. */
+    public void allocateFrom(SharedHeap mapped) {
+        heap = mapped;
+    }
+
+    /** What is allocated from; null if no other process maps it. */
+    public @Nullable SharedHeap heap() {
+        return heap;
     }
 
     int rank() {
@@ -81,7 +94,9 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public MemorySegment allocate(long bytes, Arena arena) {
-        return arena.allocate(Math.max(bytes, 1), ALIGNMENT).asSlice(0, bytes);
+        SharedHeap mapped = heap;
+        MemorySegment part = mapped == null ? null : mapped.allocate(bytes, arena);
+        return part != null ? part : arena.allocate(Math.max(bytes, 1), ALIGNMENT).asSlice(0, bytes);
     }
 
     @Override

@@ -95,6 +95,11 @@ public final class Connector<P> {
                 : "NORMAL";
     }
 
+    /** Whether the two devices share memory with no proxy between them, so that one may read the other's. */
+    public synchronized boolean isDirect() {
+        return connection != null && connection.info().direct() != null;
+    }
+
     public synchronized void announce(ProxyOp op) {
         last = op;
         if (connection == null) {

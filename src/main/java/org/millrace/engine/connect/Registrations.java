@@ -20,7 +20,8 @@ public final class Registrations implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(Registrations.class);
 
-    private record Registered(long address, long bytes, RegisteredMemory memory) {
+    /** @param read whether some peer's device reads there, with no proxy between */
+    private record Registered(long address, long bytes, RegisteredMemory memory, boolean read) {
 
         boolean holds(MemorySegment operand, long length) {
             long offset = operand.address() - address;
@@ -51,7 +52,8 @@ public final class Registrations implements AutoCloseable {
         if (connections == null) {
             return () -> {};
         }
-        Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory));
+        Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory),
+                connections.isRead(memory));
         all.add(registered);
         return () -> {
             if (all.remove(registered)) {
@@ -59,6 +61,22 @@ public final class Registrations implements AutoCloseable {
                 registered.memory().close();
             }
         };
+    }
+
+    /**
+     * Whether peers' devices may read what this rank sends of an operand where it lies: it is registered, and some peer
+     * reaches it.
+     */
+    public boolean isRead(@Nullable MemorySegment operand, long bytes, Protocol protocol) {
+        if (operand == null || bytes == 0 || protocol != Protocol.SIMPLE) {
+            return false;
+        }
+        for (Registered each : all) {
+            if (each.read && each.holds(operand, bytes)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Whether an operation could use memory in place: if not, its regions are none. */
@@ -109,8 +127,12 @@ public final class Registrations implements AutoCloseable {
             return UserRegions.NONE;
         }
         if (from != NOBODY && received == null || to != NOBODY && sent == null) {
-            LOG.debug("rank {}: {} registered bytes go through slots: no network lies between it and rank {}", rank,
-                    bytes, from != NOBODY && received == null ? from : to);
+            if (!registered.read) {
+                LOG.debug(
+                        "rank {}: {} registered bytes go through slots: rank {} does not reach them; "
+                                + "allocate them with the communicator's device",
+                        rank, bytes, from != NOBODY && received == null ? from : to);
+            }
             return UserRegions.NONE;
         }
         return new UserRegions(received, sent);

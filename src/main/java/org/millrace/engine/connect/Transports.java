@@ -7,9 +7,14 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.shm.file.SharedHeap;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.net.NetTransport;
 import org.millrace.transport.shared.P2pTransport;
@@ -37,6 +42,32 @@ public final class Transports {
         all.add(new ShmTransport(configuration, sharedDirectory));
         all.add(new NetTransport(network, here));
         return all;
+    }
+
+    /**
+     * Memory that other processes map, to allocate a device's from, for a rank whose peers may read there with no proxy
+     * between: null where there are none, or no such memory.
+     */
+    public static @Nullable SharedHeap heap(int rank, List<PeerInfo> peers) {
+        PeerInfo here = peers.get(rank);
+        if (SharedMemory.sealedDomain() == 0 || peers.stream().noneMatch(there -> mayMap(here, there))) {
+            return null;
+        }
+        try {
+            return SharedHeap.create();
+        } catch (ShmUnavailableException e) {
+            LOG.debug("rank {}: registered memory goes through slots", rank, e);
+            return null;
+        }
+    }
+
+    /** Ranks of one process need no mapping where P2P connects them. */
+    private static boolean mayMap(PeerInfo here, PeerInfo there) {
+        if (here.rank() == there.rank() || !here.host().equals(there.host())) {
+            return false;
+        }
+        boolean bothP2p = here.offer("P2P").yes() && there.offer("P2P").yes();
+        return bothP2p ? here.pid() != there.pid() : here.offer("SHM").yes() && there.offer("SHM").yes();
     }
 
     /** One that cannot be loaded is left out: this rank then says to the others that it does not have it. */

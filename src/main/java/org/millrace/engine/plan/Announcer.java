@@ -54,7 +54,8 @@ public final class Announcer {
         int number = planned.function();
         DeviceFunction function = FunctionTable.STANDARD.of(number);
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
-            routes.collective(FunctionNumber.algorithm(number), id);
+            routes.collective(FunctionNumber.algorithm(number), id,
+                    (planned.work().flags() & CollectiveWork.REGISTERED) != 0);
         }
         CollectiveWork work = planned.work();
         for (int channel = 0; channel <= work.channelHigh(); channel++) {

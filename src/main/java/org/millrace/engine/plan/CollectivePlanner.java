@@ -74,6 +74,12 @@ public final class CollectivePlanner {
         }
         if (regions != UserRegions.NONE) {
             work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
+        } else if (algorithm != Algorithm.LOCAL && algorithm != Algorithm.COLLNET) {
+            boolean input = registrations.isRead(send, operation.sendCount(bytes, ranks), protocol);
+            boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), protocol);
+            if (input || output) {
+                work.read(input, output);
+            }
         }
         return new PlannedCollective(number, work,
                 OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), count, send, receive,

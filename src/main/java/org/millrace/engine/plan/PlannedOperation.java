@@ -51,9 +51,13 @@ public sealed interface PlannedOperation {
         }
     }
 
-    /** A send or a receive, as the program asked for it; with regions of its memory if that is used in place. */
+    /**
+     * A send or a receive, as the program asked for it; with regions of its memory if that is used in place.
+     *
+     * @param read whether the memory is registered so that a peer's device may read there
+     */
     record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
-            UserRegions regions) {
+            UserRegions regions, boolean read) {
 
         long bytes() {
             return count * type.bytes();

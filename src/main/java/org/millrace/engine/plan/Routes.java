@@ -26,22 +26,25 @@ public final class Routes {
     private final Connectors connectors;
     private Algorithm algorithm;
     private OperationId operation;
+    /** Whether its memory is registered so that peers' devices may read there. */
+    private boolean read;
 
     public Routes(Connectors connectors) {
         this.connectors = connectors;
     }
 
-    void collective(Algorithm algorithm, OperationId id) {
-        set(algorithm, id);
+    void collective(Algorithm algorithm, OperationId id, boolean read) {
+        set(algorithm, id, read);
     }
 
-    public void direct() {
-        set(Algorithm.DIRECT, null);
+    public void direct(boolean read) {
+        set(Algorithm.DIRECT, null, read);
     }
 
-    private synchronized void set(Algorithm taken, OperationId id) {
+    private synchronized void set(Algorithm taken, OperationId id, boolean readable) {
         algorithm = taken;
         operation = id;
+        read = readable;
     }
 
     /** Empty if nothing travelled yet. */
@@ -63,7 +66,8 @@ public final class Routes {
             return Optional.empty();
         }
         Connector<?> any = used.getFirst();
-        return Optional.of(new Route(algorithm.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), any.mode(),
+        String mode = read && used.stream().anyMatch(Connector::isDirect) ? "PTR" : any.mode();
+        return Optional.of(new Route(algorithm.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), mode,
                 List.copyOf(transports), refusals(transports, any.last().protocol())));
     }
 
@@ -89,16 +93,18 @@ public final class Routes {
     private List<String> refusals(Collection<String> transports, Protocol protocol) {
         List<String> refusals = new ArrayList<>(connectors.refusals());
         boolean overNet = !transports.isEmpty() && transports.stream().allMatch(each -> each.startsWith("NET"));
-        if (!overNet) {
-            refusals.add("PTR: over NET only");
-        } else if (protocol != Protocol.SIMPLE) {
+        if (protocol != Protocol.SIMPLE) {
             refusals.add("PTR: Simple only");
+        } else if (transports.stream().anyMatch(each -> each.endsWith(" by copy"))) {
+            refusals.add("PTR: a proxy that copies does so from slots");
+        } else if (!overNet) {
+            refusals.add("PTR: not registered, or not allocated by the communicator's device");
         } else if (operation != null && combinesInSlots(operation.operation())) {
             refusals.add("PTR: what is combined goes through slots");
         } else {
             refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
         }
-        if (algorithm == Algorithm.TREE) {
+        if (algorithm == Algorithm.TREE && overNet) {
             refusals.add("PTR: a tree combines in slots");
         }
         if (algorithm == Algorithm.DIRECT) {

@@ -44,7 +44,9 @@ public final class TransferPlanner {
         UserRegions regions = peer == rank ? UserRegions.NONE
                 : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer,
                         sends ? peer : Registrations.NOBODY);
-        return new SendOrReceive(sends, buffer, count, type, peer, regions);
+        boolean read = regions == UserRegions.NONE
+                && registrations.isRead(buffer, bytes, options.protocol(bytes));
+        return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
     }
 
     /** An item of either or both; null for none. */
@@ -72,6 +74,7 @@ public final class TransferPlanner {
             return 0;
         }
         return (transfer.regions() != UserRegions.NONE ? registered : 0)
+                | (transfer.sends() && transfer.read() ? PointToPointWork.SEND_READ : 0)
                 | (options.protocol(transfer.bytes()) == Protocol.LL ? ll : 0);
     }
 

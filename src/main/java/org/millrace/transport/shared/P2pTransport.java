@@ -1,24 +1,32 @@
 package org.millrace.transport.shared;
 
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.DirectMemory;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
 import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
 /**
- * P2P: between ranks of one process, whose devices reach each other's memory. The sending device writes into the
- * receiver's slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own,
- * and its proxy copies.
+ * P2P: between ranks whose devices reach each other's memory: in a process by its address, between processes of a host
+ * where they can map what the other made and nobody can make shorter. The sending device writes into the receiver's
+ * slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own, and its
+ * proxy copies.
  */
 public final class P2pTransport implements Transport {
 
     static final String NAME = "P2P";
 
-    private static final CommonMemory.Source MEMORY = new CommonMemory.Source() {
+    /** Behind it an offer says which processes can map each other's memory. */
+    private static final String MAPPED = "; mapped in ";
+
+    private static final CommonMemory.Source ONE_PROCESS = new CommonMemory.Source() {
         @Override
         public CommonMemory create(long bytes) {
             return ProcessMemory.create(bytes);
@@ -46,24 +54,58 @@ public final class P2pTransport implements Transport {
         if (configuration.get(Settings.P2P_DISABLE)) {
             return Availability.no("NCCL_P2P_DISABLE=1");
         }
-        return SharedMemoryEnd.refusal(configuration).orElse(Availability.yes(ProcessMemory.PROCESS));
+        return SharedMemoryEnd.refusal(configuration).orElseGet(() -> {
+            long domain = SharedMemory.sealedDomain();
+            return Availability.yes(ProcessMemory.PROCESS + (domain == 0 ? ""
+                    : MAPPED + Long.toHexString(SharedMemory.thisHost()) + ' ' + Long.toHexString(domain)));
+        });
     }
 
     @Override
     public Availability canConnect(PeerInfo here, PeerInfo there) {
-        if (here.offer(NAME).equals(there.offer(NAME))) {
+        if (inOneProcess(here, there)) {
             return Availability.yes("one process");
         }
-        return Availability.no(here.host().equals(there.host()) ? "other process " + there.pid() : "other host");
+        String mine = mapped(here);
+        if (!mine.isEmpty() && mine.equals(mapped(there))) {
+            return Availability.yes("one host");
+        }
+        return Availability
+                .no(here.host().equals(there.host()) ? "memory of process " + there.pid() + " cannot be mapped"
+                        : "other host");
+    }
+
+    private static String process(PeerInfo info) {
+        return info.offer(NAME).text().split(MAPPED, 2)[0];
+    }
+
+    /** Empty where no memory is mapped. */
+    private static String mapped(PeerInfo info) {
+        String offer = info.offer(NAME).text();
+        return offer.contains(MAPPED) ? offer.split(MAPPED, 2)[1] : "";
+    }
+
+    static boolean inOneProcess(PeerInfo here, PeerInfo there) {
+        return process(here).equals(process(there));
+    }
+
+    private static CommonMemory.Source memory(EndRequest request) {
+        return inOneProcess(request.here(), request.there()) ? ONE_PROCESS : MappedMemory.SEALED;
+    }
+
+    @Override
+    public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
+        return !configuration.get(Settings.P2P_MEMCPY) && (inOneProcess(here, there)
+                || settings.heap() != null && DirectMemory.contains(settings.heap().segment(), memory));
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new SharedMemoryEnd(request, MEMORY, false, configuration.get(Settings.P2P_MEMCPY));
+        return new SharedMemoryEnd(request, memory(request), false, configuration.get(Settings.P2P_MEMCPY));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new SharedMemoryEnd(request, MEMORY, true, false);
+        return new SharedMemoryEnd(request, memory(request), true, false);
     }
 }

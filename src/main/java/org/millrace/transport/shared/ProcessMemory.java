@@ -9,7 +9,9 @@ import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.ConnectionException;
 import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 
@@ -28,7 +30,8 @@ final class ProcessMemory implements CommonMemory {
     private static final AtomicInteger BLOCKS = new AtomicInteger();
     private static final long PAGE = 4096;
 
-    private record Block(long number, Arena arena, MemorySegment segment, AtomicInteger users) {
+    private record Block(long number, Arena arena, MemorySegment segment, AtomicInteger users,
+            @Nullable MemorySegment[] pointed) {
 
         void release() {
             if (users.decrementAndGet() == 0) {
@@ -49,7 +52,7 @@ final class ProcessMemory implements CommonMemory {
         Arena arena = Arena.ofShared();
         try {
             Block block = new Block(NUMBERS.incrementAndGet(), arena, unscoped(arena.allocate(bytes, PAGE)),
-                    new AtomicInteger(2));
+                    new AtomicInteger(2), new MemorySegment[ConnectionLayout.SLOTS]);
             OFFERED.put(block.number(), block);
             BLOCKS.incrementAndGet();
             return new ProcessMemory(block);
@@ -83,6 +86,11 @@ final class ProcessMemory implements CommonMemory {
     @Override
     public MemorySegment segment() {
         return block.segment();
+    }
+
+    @Override
+    public @Nullable MemorySegment[] pointed() {
+        return block.pointed();
     }
 
     @Override

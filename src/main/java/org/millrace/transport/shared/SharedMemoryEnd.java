@@ -2,13 +2,17 @@ package org.millrace.transport.shared;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.DirectMemory;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.ConnectionException;
 import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
@@ -16,6 +20,7 @@ import org.millrace.proxy.ProxyOp;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.TransportEnd;
 
 /**
@@ -25,6 +30,13 @@ import org.millrace.transport.TransportEnd;
  *   direct             sending device ─────────▶ common memory ─────────▶ receiving device
  *   the sender copies  sending device ▶ its own ▶ proxy ▶ common memory ▶ receiving device
  *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
+ * </pre>
+ *
+ * Where no proxy copies, the sending device may also point the receiving one to data in the user's memory
+ * ({@link DirectMemory}), if that reaches it: in a process, or in the sender's heap, which the receiver maps.
+ *
+ * <pre>
+ *   what an end tells the other:  whether it copies, 1 byte | length of the handle, 2 bytes | handle | heap of the sender
  * </pre>
  *
  * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
@@ -44,6 +56,8 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo own;
     private @Nullable CopyProxy proxy;
+    /** The sender's heap as this receiver has it mapped; null where it points nowhere, or is of this process. */
+    private @Nullable PeerHeap heap;
 
     /**
      * @param owns   whether this end makes the memory; the other one does not
@@ -75,19 +89,38 @@ final class SharedMemoryEnd implements TransportEnd {
 
     @Override
     public byte[] setup() {
-        if (!owns) {
-            return new byte[0];
+        byte[] handle = {};
+        if (owns) {
+            common = source.create(bytes());
+            shared = ConnectionInfo.at(common.segment(), layout(), firstStep());
+            handle = common.handle();
         }
-        common = source.create(layout().totalBytes() + OperationCheck.BYTES);
-        shared = ConnectionInfo.at(common.segment(), layout(), firstStep());
-        return common.handle();
+        Heap mine = heapToPointInto();
+        byte[] name = request.sends() && mine != null ? mine.name().getBytes(StandardCharsets.UTF_8) : new byte[0];
+        return ByteBuffer.allocate(1 + Short.BYTES + handle.length + name.length)
+                .put((byte) (copies ? 1 : 0))
+                .putShort((short) handle.length)
+                .put(handle)
+                .put(name)
+                .array();
     }
 
     @Override
     public boolean proxyConnect(byte[] peer) {
+        ByteBuffer said = ByteBuffer.wrap(peer);
+        if (peer.length < 1 + Short.BYTES || said.getShort(1) < 0
+                || said.getShort(1) > peer.length - 1 - Short.BYTES) {
+            throw new ConnectionException("the other end's " + peer.length + " bytes of set-up cannot be read");
+        }
+        boolean peerCopies = said.get() != 0;
+        byte[] handle = new byte[said.getShort()];
+        said.get(handle);
         if (!owns) {
-            common = source.open(peer, layout().totalBytes() + OperationCheck.BYTES);
+            common = source.open(handle, bytes());
             shared = ConnectionInfo.over(common.segment(), layout(), firstStep());
+        }
+        if (!copies && !peerCopies) {
+            shared = direct(StandardCharsets.UTF_8.decode(said).toString());
         }
         check = new OperationCheck(request.name(),
                 common.segment().asSlice(layout().totalBytes(), OperationCheck.BYTES), request.sends());
@@ -98,6 +131,32 @@ final class SharedMemoryEnd implements TransportEnd {
             proxy.tracedBy(request.trace(Direction.COPY, "shared memory"));
         }
         return true;
+    }
+
+    /** @param name of the sender's heap, if this is the receiver; empty if it has none */
+    private ConnectionInfo direct(String name) {
+        MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
+        if (common.pointed() != null) {
+            return shared.withDirect(DirectMemory.inProcess(line, common.pointed()));
+        }
+        if (request.sends()) {
+            Heap mine = heapToPointInto();
+            return mine == null ? shared : shared.withDirect(DirectMemory.ofHeap(line, mine.segment()));
+        }
+        if (name.isEmpty()) {
+            return shared;
+        }
+        heap = PeerHeap.open(name);
+        return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
+    }
+
+    /** Who can open the connection's memory can open the heap; null where files of a directory serve. */
+    private @Nullable Heap heapToPointInto() {
+        return source == MappedMemory.SEALED ? request.settings().heap() : null;
+    }
+
+    private long bytes() {
+        return layout().totalBytes() + OperationCheck.BYTES + DirectMemory.BYTES;
     }
 
     @Override
@@ -148,6 +207,10 @@ final class SharedMemoryEnd implements TransportEnd {
 
     @Override
     public void free() {
+        if (heap != null) {
+            heap.close();
+            heap = null;
+        }
         if (common != null) {
             common.close();
         }
@@ -171,6 +234,13 @@ final class SharedMemoryEnd implements TransportEnd {
 
         /** What the other end needs to reach it. */
         byte[] handle();
+
+        /**
+         * By slot, what the sender points to, where both ends are of one process; null where they are of two.
+         */
+        default @Nullable MemorySegment @Nullable [] pointed() {
+            return null;
+        }
 
         /** This end needs it no longer. May be called twice. */
         void close();

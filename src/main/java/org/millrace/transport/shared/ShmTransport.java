@@ -1,14 +1,15 @@
 package org.millrace.transport.shared;
 
 import java.lang.foreign.MemorySegment;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import org.millrace.abi.DirectMemory;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
@@ -73,11 +74,14 @@ public final class ShmTransport implements Transport {
         return offer.split(SEALED, 2)[0];
     }
 
+    private static boolean isSealed(PeerInfo here, PeerInfo there) {
+        String offer = here.offer(NAME).text();
+        return offer.contains(SEALED) && offer.equals(there.offer(NAME).text());
+    }
+
     /** Nobody can make the memory shorter where both processes can reach such; in a file of the directory else. */
     private CommonMemory.Source memory(EndRequest request) {
-        String offer = request.here().offer(NAME).text();
-        boolean sealed = offer.contains(SEALED) && offer.equals(request.there().offer(NAME).text());
-        return FileMemory.in(directory, sealed);
+        return isSealed(request.here(), request.there()) ? MappedMemory.SEALED : MappedMemory.in(directory);
     }
 
     @Override
@@ -92,43 +96,13 @@ public final class ShmTransport implements Transport {
                 copies(RECEIVER));
     }
 
-    private boolean copies(int side) {
-        return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
+    @Override
+    public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
+        return !configuration.get(Settings.SHM_MEMCPY) && settings.heap() != null && isSealed(here, there)
+                && DirectMemory.contains(settings.heap().segment(), memory);
     }
 
-    /** Memory that two processes of one host share. */
-    private record FileMemory(SharedMemory memory) implements CommonMemory {
-
-        /** Sealed memory, or memory in files of a directory. */
-        static Source in(Path directory, boolean sealed) {
-            return new Source() {
-                @Override
-                public CommonMemory create(long bytes) {
-                    return new FileMemory(
-                            sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
-                }
-
-                @Override
-                public CommonMemory open(byte[] handle, long bytes) {
-                    return new FileMemory(
-                            SharedMemory.open(directory, new String(handle, StandardCharsets.UTF_8), bytes));
-                }
-            };
-        }
-
-        @Override
-        public MemorySegment segment() {
-            return memory.segment();
-        }
-
-        @Override
-        public byte[] handle() {
-            return memory.name().getBytes(StandardCharsets.UTF_8);
-        }
-
-        @Override
-        public void close() {
-            memory.close();
-        }
+    private boolean copies(int side) {
+        return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
     }
 }

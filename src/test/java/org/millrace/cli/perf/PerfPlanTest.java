@@ -56,7 +56,7 @@ class PerfPlanTest {
         return new PerfPlan(Operation.ALL_REDUCE, 2,
                 PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM),
                         new PerfPlan.Sizes(bytes, bytes, 2, 0), 1, iterations, warmup),
-                checking, 1, Duration.ofSeconds(1), false);
+                checking, 1, Duration.ofSeconds(1), false, false);
     }
 
     @Test

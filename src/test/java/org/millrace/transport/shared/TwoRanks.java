@@ -70,7 +70,7 @@ public final class TwoRanks implements AutoCloseable {
             };
             ranks[rank] = new TransportConnections(rank,
                     PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told), transports.get(rank),
-                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, 0));
+                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, null, 0));
         }
     }
 

@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -42,6 +43,7 @@ final class SealedFile implements AutoCloseable {
     private static final long GET_SEALS = 1034;
     private static final long FROM_HERE = -100;
     private static final long READ_WRITE_CLOEXEC = 2 | 0x80000;
+    private static final long PUNCH_HOLE_KEEP_SIZE = 3;
     private static final int EINVAL = 22;
 
     private final int descriptor;
@@ -74,6 +76,36 @@ final class SealedFile implements AutoCloseable {
             file.close();
             throw e;
         }
+    }
+
+    /** Makes zeros that take no memory until they are touched, or until {@link #take} takes it. */
+    static SealedFile createSparse(long bytes) throws IOException {
+        long id = new SecureRandom().nextLong();
+        int descriptor = Call.open(id);
+        SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
+        try (FileChannel channel = file.channel()) {
+            channel.write(ByteBuffer.allocate(1), bytes - 1);
+            Call.check("fcntl(F_ADD_SEALS)", Call.of(Call.FCNTL, descriptor, ADD_SEALS, ALL));
+            return file;
+        } catch (IOException e) {
+            file.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Takes memory for a part of a sparse file: what is only promised would kill a process that touches it when none is
+     * left.
+     *
+     * @throws IOException if there is not so much
+     */
+    void take(long offset, long bytes) throws IOException {
+        Call.check("fallocate", Call.of(Call.FALLOCATE, descriptor, 0, offset, bytes));
+    }
+
+    /** Gives the memory of a part back: it is zeros again. */
+    void giveBack(long offset, long bytes) throws IOException {
+        Call.check("fallocate", Call.of(Call.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
     /**
@@ -152,16 +184,17 @@ final class SealedFile implements AutoCloseable {
     /** Calls of the kernel by their numbers: one link for all of them. */
     private static final class Call {
 
-        /** {@code memfd_create}, {@code openat}, {@code fcntl}, {@code close}; none elsewhere. */
+        /** {@code memfd_create}, {@code openat}, {@code fcntl}, {@code close}, {@code fallocate}; none elsewhere. */
         private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
-            case "amd64", "x86_64" -> new long[] {319, 257, 72, 3};
-            case "aarch64" -> new long[] {279, 56, 25, 57};
+            case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285};
+            case "aarch64" -> new long[] {279, 56, 25, 57, 47};
             default -> null;
         };
         static final int MEMFD_CREATE = 0;
         static final int OPENAT = 1;
         static final int FCNTL = 2;
         static final int CLOSE = 3;
+        static final int FALLOCATE = 4;
 
         private static final StructLayout ERROR = Linker.Option.captureStateLayout();
         private static final long ERRNO = ERROR.byteOffset(StructLayout.PathElement.groupElement("errno"));
@@ -173,7 +206,7 @@ final class SealedFile implements AutoCloseable {
                 return null;
             }
             FunctionDescriptor descriptor = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
+                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
             Linker linker = Linker.nativeLinker();
             return linker.defaultLookup()
                     .find("syscall")
@@ -188,9 +221,14 @@ final class SealedFile implements AutoCloseable {
 
         /** The result, or the error number, negated. */
         static long of(int call, long first, long second, long third) {
+            return of(call, first, second, third, 0);
+        }
+
+        static long of(int call, long first, long second, long third, long fourth) {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment error = arena.allocate(ERROR);
-                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third);
+                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third,
+                        fourth);
                 return result < 0 ? -error.get(ValueLayout.JAVA_INT, ERRNO) : result;
             } catch (Throwable e) {
                 throw new IllegalStateException("cannot make a system call", e);

@@ -1,0 +1,61 @@
+package org.millrace.transport.shared;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
+
+/** Memory that two processes of one host share: one makes it, the other maps it. */
+record MappedMemory(SharedMemory memory) implements CommonMemory {
+
+    /** A sealed file lies in no directory. */
+    private static final Path NOWHERE = Path.of("");
+
+    /** Memory that nobody can make shorter. */
+    static final CommonMemory.Source SEALED = new CommonMemory.Source() {
+        @Override
+        public CommonMemory create(long bytes) {
+            return new MappedMemory(SharedMemory.createSealed(bytes));
+        }
+
+        @Override
+        public CommonMemory open(byte[] handle, long bytes) {
+            return MappedMemory.open(NOWHERE, handle, bytes);
+        }
+    };
+
+    /** Memory in files of a directory. */
+    static CommonMemory.Source in(Path directory) {
+        return new CommonMemory.Source() {
+            @Override
+            public CommonMemory create(long bytes) {
+                return new MappedMemory(SharedMemory.create(directory, bytes));
+            }
+
+            @Override
+            public CommonMemory open(byte[] handle, long bytes) {
+                return MappedMemory.open(directory, handle, bytes);
+            }
+        };
+    }
+
+    private static CommonMemory open(Path directory, byte[] handle, long bytes) {
+        return new MappedMemory(SharedMemory.open(directory, new String(handle, StandardCharsets.UTF_8), bytes));
+    }
+
+    @Override
+    public MemorySegment segment() {
+        return memory.segment();
+    }
+
+    @Override
+    public byte[] handle() {
+        return memory.name().getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void close() {
+        memory.close();
+    }
+}
