@@ -233,7 +233,7 @@ class EngineBufferModesTest {
 
     /** The memory is freed right behind the registration, while the communicator, which has failed, is still open. */
     @ParameterizedTest
-    @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1"})
+    @CsvSource({"shm, 0", "socket, 1", "shm, 1", "ucx, 0", "ucx, 1", "auto, 0"})
     void afterAnAbortNothingTouchesRegisteredMemory(String network, int shares) throws Exception {
         Ucx.assumeUsable(network);
         // who is behind would hear of the abort when it registers or sends

@@ -1,0 +1,76 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+import org.millrace.net.shm.file.SharedMemory;
+
+/** Registered memory over P2P and SHM: peers read it where it lies, in every operation. */
+class ReadInPlaceTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final Set<Operation> ALL = Set.of(Operation.ALL_REDUCE, Operation.REDUCE, Operation.REDUCE_SCATTER,
+            Operation.ALL_GATHER, Operation.BROADCAST, Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER,
+            Operation.SCATTER);
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    /** @param registered a bit for each rank: what a rank registers is its own matter */
+    @ParameterizedTest
+    @CsvSource({"2, P2P, ring, 3", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7", "4, SHM, tree, 15",
+            "3, SHM, tree, 5", "3, copy, ring, 7"})
+    void everyOperationGivesItsResult(int ranks, String transport, String algorithm, int registered)
+            throws Exception {
+        assumeTrue(transport.equals("P2P") || SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
+        Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
+                "NCCL_ALGO", algorithm, "NCCL_PROTO", "Simple", "NCCL_P2P_LL_THRESHOLD", "0", "MILLRACE_FIRST_STEP",
+                "4294967290", "NCCL_P2P_DISABLE", transport.equals("P2P") ? "0" : "1", "NCCL_SHM_USE_CUDA_MEMCPY",
+                transport.equals("copy") ? "1" : "0");
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+            boolean registers = (registered >> communicator.rank() & 1) == 1;
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                for (int count : new int[] {1, 1023, 30_001}) {
+                    List<Call.Running> running = new ArrayList<>();
+                    for (Operation operation : ALL) {
+                        for (boolean inPlace : new boolean[] {false, true}) {
+                            ReduceOp op = count == 1 ? ReduceOp.AVG : inPlace ? ReduceOp.MAX : ReduceOp.SUM;
+                            running.add(new Call(operation, count, op, count % ranks, inPlace, count).new Running(
+                                    communicator, stream, arena, registers));
+                            assertEquals(registers && !transport.equals("copy") ? "PTR" : "NORMAL",
+                                    mode(communicator, stream), operation + " of " + count);
+                        }
+                    }
+                    running.forEach(call -> assertNull(call.wrong()));
+                    running.forEach(Call.Running::release);
+                }
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    private static String mode(org.millrace.Communicator communicator, Stream stream) {
+        stream.synchronize(PATIENCE);
+        return communicator.route().orElseThrow().mode();
+    }
+}
