@@ -88,7 +88,8 @@ final class CommunicatorParts {
             failure = new CommunicatorFailure(control, device);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
-            TransportConnections connections = control.size() > 1 ? resources.add(connections(network, here, shared)) : null;
+            TransportConnections connections =
+                    control.size() > 1 ? resources.add(connections(network, here, shared)) : null;
             registrations = resources
                     .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
             collNet = control.size() > 1
@@ -112,8 +113,7 @@ final class CommunicatorParts {
 
     private TransportConnections connections(Network network, Listener here, @Nullable EngineThreads shared) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
-        List<PeerInfo> peers =
-                PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather);
+        List<PeerInfo> peers = PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather);
         heap = shared == null ? Transports.heap(control.rank(), peers)
                 : shared.device().heap() == null ? null : shared.device().heap().share();
         if (heap != null) {

@@ -90,7 +90,8 @@ class MatrixCommandTest {
         }
         assertFalse(run.out().contains("not yet"), run.toString());
         String json = Files.readString(file);
-        assertTrue(json.contains("\"impossible\": \"LL: COLLNET runs Simple only\"") && json.contains("\"seed\": 3"), json);
+        assertTrue(json.contains("\"impossible\": \"LL: COLLNET runs Simple only\"") && json.contains("\"seed\": 3"),
+                json);
     }
 
     @Test

@@ -40,8 +40,7 @@ class ReadInPlaceTest {
     @ParameterizedTest
     @CsvSource({"2, P2P, ring, 3", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7", "4, SHM, tree, 15",
             "3, SHM, tree, 5", "3, copy, ring, 7"})
-    void everyOperationGivesItsResult(int ranks, String transport, String algorithm, int registered)
-            throws Exception {
+    void everyOperationGivesItsResult(int ranks, String transport, String algorithm, int registered) throws Exception {
         assumeTrue(transport.equals("P2P") || SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
                 "NCCL_ALGO", algorithm, "NCCL_PROTO", "Simple", "NCCL_P2P_LL_THRESHOLD", "0", "MILLRACE_FIRST_STEP",

@@ -85,8 +85,7 @@ final class PerfWorker implements RankWorker {
      */
     private void measure(Communicator communicator, Stream stream, Arena arena, Reporter reporter) {
         try (CheckedCollectives collectives =
-                new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline,
-                        plan.register())) {
+                new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);
         } catch (Throwable failure) {
             reporter.fail(failure); // before the abort makes the others fail, so that the cause is heard first

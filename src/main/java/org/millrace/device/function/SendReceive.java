@@ -80,9 +80,7 @@ final class SendReceive implements DeviceFunction {
         if ((work.flags() & PointToPointWork.SEND_READ) != 0) {
             sent = sent.readBy(Read.INPUT);
         }
-        Block send = part < work.sendChannels()
-                ? send(work, part, communicator).block(sent, channel)
-                : null;
+        Block send = part < work.sendChannels() ? send(work, part, communicator).block(sent, channel) : null;
         Block receive = part < work.receiveChannels()
                 ? receive(work, part, communicator).block(BlockMemory.copied(to, to), channel)
                 : null;

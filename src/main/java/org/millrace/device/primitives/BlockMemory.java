@@ -11,7 +11,8 @@ import org.millrace.device.arithmetic.ElementKernels;
  *
  * @param input  this rank's elements; not looked at by operations that only receive
  * @param output where the result goes; not looked at by operations that only send
- * @param read   whether the devices of peers may read there what this rank sends: the input, the output, both or neither
+ * @param read   whether the devices of peers may read there what this rank sends: the input, the output, both or
+ *               neither
  * @param among  combines with each other what came from several ranks: the same, but for what is done to every rank's
  *               elements once
  */
@@ -46,8 +47,7 @@ public record BlockMemory(MemorySegment input, MemorySegment output, int element
             int ranks) {
         ElementKernel own = ElementKernels.of(type, op, ranks);
         return new BlockMemory(input, output, type.bytes(), own,
-                own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own,
-                Read.NONE);
+                own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own, Read.NONE);
     }
 
     /** Memory whose elements are moved as they are: bytes. */

@@ -56,8 +56,8 @@ public sealed interface PlannedOperation {
      *
      * @param read whether the memory is registered so that a peer's device may read there
      */
-    record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer,
-            UserRegions regions, boolean read) {
+    record SendOrReceive(boolean sends, MemorySegment buffer, long count, DataType type, int peer, UserRegions regions,
+            boolean read) {
 
         long bytes() {
             return count * type.bytes();

@@ -108,8 +108,7 @@ final class SharedMemoryEnd implements TransportEnd {
     @Override
     public boolean proxyConnect(byte[] peer) {
         ByteBuffer said = ByteBuffer.wrap(peer);
-        if (peer.length < 1 + Short.BYTES || said.getShort(1) < 0
-                || said.getShort(1) > peer.length - 1 - Short.BYTES) {
+        if (peer.length < 1 + Short.BYTES || said.getShort(1) < 0 || said.getShort(1) > peer.length - 1 - Short.BYTES) {
             throw new ConnectionException("the other end's " + peer.length + " bytes of set-up cannot be read");
         }
         boolean peerCopies = said.get() != 0;

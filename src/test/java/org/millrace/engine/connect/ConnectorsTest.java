@@ -165,7 +165,8 @@ class ConnectorsTest {
             });
         }
         connections = new TransportConnections(0, PeerInfo.exchange(0, "host", transports, mine -> said), transports,
-                new Messages(), new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null, 0));
+                new Messages(),
+                new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null, 0));
         connectors = connectors(NEVER);
     }
 

@@ -227,8 +227,7 @@ final class SealedFile implements AutoCloseable {
         static long of(int call, long first, long second, long third, long fourth) {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment error = arena.allocate(ERROR);
-                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third,
-                        fourth);
+                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third, fourth);
                 return result < 0 ? -error.get(ValueLayout.JAVA_INT, ERRNO) : result;
             } catch (Throwable e) {
                 throw new IllegalStateException("cannot make a system call", e);

@@ -33,8 +33,7 @@ class SharedHeapTest {
             part.set(ValueLayout.JAVA_LONG, 8, 42);
             long offset = part.address() - heap.segment().address();
             assertEquals(42, theirs.segment().get(ValueLayout.JAVA_LONG, offset + 8));
-            assertThrows(IllegalArgumentException.class,
-                    () -> theirs.segment().set(ValueLayout.JAVA_LONG, offset, 1));
+            assertThrows(IllegalArgumentException.class, () -> theirs.segment().set(ValueLayout.JAVA_LONG, offset, 1));
         }
     }
 
