@@ -1,4 +1,4 @@
-/* NCCL's public functions, as of 2.28 (facts: nccl.h of that release).
+/* NCCL's public functions, as of 2.30.7 (facts: nccl.h of that release).
  * Each also exists as pnccl...(), NCCL's hook for profilers; Millrace calls the plain names. */
 #ifndef MILLRACE_NCCL_API_H
 #define MILLRACE_NCCL_API_H
@@ -12,7 +12,7 @@ ncclResult_t ncclGetVersion(int *version);
 const char *ncclGetErrorString(ncclResult_t result);
 /* The text of the last failure in this process; the communicator may be null. */
 const char *ncclGetLastError(ncclComm_t comm);
-/* Deprecated by NCCL; kept because 2.28 still exports it. */
+/* Deprecated by NCCL; kept because it still exports it. */
 void ncclResetDebugInit(void);
 
 /* --- a communicator's life --------------------------------------------------------------- */
@@ -30,7 +30,16 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *newc
                            ncclConfig_t *config);
 ncclResult_t ncclCommShrink(ncclComm_t comm, int *excludeRanksList, int excludeRanksCount,
                             ncclComm_t *newcomm, ncclConfig_t *config, int shrinkFlags);
+/* New in 2.29. An id for ranks that join a communicator; one that exists grows by them. New ranks give no communicator, and the id;
+ * of those that are in it the one that drew the id gives it, the others none, and all of them rank -1. */
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank,
+                          ncclComm_t *newcomm, ncclConfig_t *config);
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int revokeFlags);
+/* New in 2.29.7. Nothing may use the communicator between the two. */
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags);
+ncclResult_t ncclCommResume(ncclComm_t comm);
+ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);
 ncclResult_t ncclCommAbort(ncclComm_t comm);
@@ -49,6 +58,8 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle);
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *buff, size_t size, ncclWindow_t *win,
                                     int winFlags);
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t win);
+/* New in 2.29: where this rank's memory of a window lies. */
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr);
 
 /* --- what kernels are given, by value, to use NCCL's device functions --------------------- */
 
@@ -100,11 +111,41 @@ ncclResult_t ncclSend(const void *sendbuff, size_t count, ncclDataType_t datatyp
 ncclResult_t ncclRecv(void *recvbuff, size_t count, ncclDataType_t datatype, int peer,
                       ncclComm_t comm, cudaStream_t stream);
 
+/* --- puts and signals that the host enqueues, new in 2.29; flags must be 0 ------------------ */
+
+ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer,
+                           ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx,
+                           unsigned int flags, ncclComm_t comm, cudaStream_t stream);
+ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm,
+                        cudaStream_t stream);
+ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm,
+                            cudaStream_t stream);
+
 /* --- groups: calls between start and end are issued as one ------------------------------- */
 
 ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
 /* Ends the group without running it and estimates its time. */
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t *simInfo);
+
+/* --- what NCCL_* variables are set to, new in 2.30.4 ----------------------------------------- */
+
+/* A handle is NCCL's own and stays. The getters answer ncclInvalidArgument for a parameter of another type. */
+ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key);
+ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out);
+ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out);
+ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out);
+ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out);
+ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out);
+ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out);
+ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out);
+ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out);
+/* Texts and tables stay until the thread's next call of the same function. */
+ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out);
+ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len);
+ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen);
+ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen);
+/* Prints them to standard output. */
+void ncclParamDumpAll(void);
 
 #endif

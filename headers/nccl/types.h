@@ -1,4 +1,4 @@
-/* NCCL's public types and constants, as of 2.28 (facts: nccl.h of that release). */
+/* NCCL's public types and constants, as of 2.30.7 (facts: nccl.h of that release). */
 #ifndef MILLRACE_NCCL_TYPES_H
 #define MILLRACE_NCCL_TYPES_H
 
@@ -7,9 +7,9 @@
 
 /* The release these declarations describe. ncclGetVersion() tells which one was loaded. */
 #define NCCL_MAJOR 2
-#define NCCL_MINOR 28
-#define NCCL_PATCH 9
-#define NCCL_VERSION_CODE 22809
+#define NCCL_MINOR 30
+#define NCCL_PATCH 7
+#define NCCL_VERSION_CODE 23007
 
 typedef enum ncclResult_t {
   ncclSuccess = 0,
@@ -19,7 +19,9 @@ typedef enum ncclResult_t {
   ncclInvalidArgument = 4,
   ncclInvalidUsage = 5,
   ncclRemoteError = 6,
-  ncclInProgress = 7
+  ncclInProgress = 7,
+  ncclTimeout = 8,
+  ncclNumResults = 9
 } ncclResult_t;
 
 typedef enum ncclDataType_t {
@@ -64,6 +66,7 @@ typedef enum ncclScalarResidence_t {
 /* Opaque to callers. A stream is CUDA's; here it is only passed on. */
 typedef struct ncclComm *ncclComm_t;
 typedef struct ncclWindow_vidmem *ncclWindow_t;
+typedef struct ncclParamHandle *ncclParamHandle_t;
 typedef struct CUstream_st *cudaStream_t;
 
 /* Bytes that rank 0 draws and the other ranks must be given before they can join. */
@@ -82,6 +85,7 @@ typedef struct ncclUniqueId {
 /* Flags of ncclCommWindowRegister, and the alignment of a symmetric window's base. */
 #define NCCL_WIN_DEFAULT 0x00
 #define NCCL_WIN_COLL_SYMMETRIC 0x01
+#define NCCL_WIN_STRICT_ORDERING 0x02
 #define NCCL_WIN_REQUIRED_ALIGNMENT 4096
 
 /* ncclConfig_t.CTAPolicy: how many of the GPU's thread blocks NCCL may take. */
@@ -93,6 +97,17 @@ typedef struct ncclUniqueId {
 #define NCCL_SHRINK_DEFAULT 0x00
 #define NCCL_SHRINK_ABORT 0x01
 #define NCCL_REVOKE_DEFAULT 0x00
+
+/* Flag of ncclCommSuspend: gives device memory back that NCCL can take again. */
+#define NCCL_SUSPEND_MEM 0x01
+
+/* What ncclCommMemStats tells, in bytes, and of ncclStatGpuMemSuspended 0 or 1. */
+typedef enum ncclCommMemStat_t {
+  ncclStatGpuMemSuspend = 0,
+  ncclStatGpuMemSuspended = 1,
+  ncclStatGpuMemPersist = 2,
+  ncclStatGpuMemTotal = 3
+} ncclCommMemStat_t;
 
 /* The first three fields say how to read the rest: sizeof(ncclConfig_t), this magic number, and
  * NCCL_VERSION_CODE. Fields left at their UNDEF value (0 for the two strings) are NCCL's choice. */
@@ -115,7 +130,19 @@ typedef struct ncclConfig_t {
   int nvlsCTAs;
   int nChannelsPerNetPeer;
   int nvlinkCentricSched;
+  int graphUsageMode;
+  int numRmaCtx;
+  int maxP2pPeers;
+  int graphStreamOrdering;
 } ncclConfig_t;
+
+/* One of those that ncclWaitSignal waits for: so many signals of a peer. */
+typedef struct ncclWaitSignalDesc_t {
+  int opCnt;
+  int peer;
+  int sigIdx;
+  int ctx;
+} ncclWaitSignalDesc_t;
 
 /* What ncclGroupSimulateEnd fills in: the time in microseconds the group would take. */
 #define MILLRACE_NCCL_SIM_INFO_MAGIC 0x74685283

@@ -15,7 +15,7 @@ void stub_async(int code, int times) {
 }
 
 #ifndef STUB_OLD
-static int stub_version = NCCL_VERSION_CODE;
+static int stub_version = 22809;
 
 /* The release to be. */
 void stub_release(int version) { stub_version = version; }
@@ -34,10 +34,10 @@ static const char *config_text(const ncclConfig_t *c, char *text) {
   if (!c) {
     return strcpy(text, "null");
   }
-  sprintf(text, "{%zu %x %u blocking=%d cga=%d min=%d max=%d net=%s split=%d class=%d name=%s collnet=%d cta=%d shrink=%d nvls=%d channels=%d nvlink=%d}",
+  sprintf(text, "{%zu %x %u blocking=%d cga=%d min=%d max=%d net=%s split=%d class=%d name=%s collnet=%d cta=%d shrink=%d nvls=%d channels=%d nvlink=%d graphs=%d contexts=%d peers=%d ordering=%d}",
           c->size, c->magic, c->version, c->blocking, c->cgaClusterSize, c->minCTAs, c->maxCTAs, c->netName ? c->netName : "-", c->splitShare,
           c->trafficClass, c->commName ? c->commName : "-", c->collnetEnable, c->CTAPolicy, c->shrinkShare, c->nvlsCTAs, c->nChannelsPerNetPeer,
-          c->nvlinkCentricSched);
+          c->nvlinkCentricSched, c->graphUsageMode, c->numRmaCtx, c->maxP2pPeers, c->graphStreamOrdering);
   return text;
 }
 
@@ -216,6 +216,122 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int *excluded, int count, ncclComm_
   stub_record("ncclCommShrink", " %p %d %d %d %s %d", (void *)comm, excluded[0], excluded[count - 1], count, config_text(config, options), flags);
   return make_child("ncclCommShrink", out, 0);
 }
+
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *id) {
+  CALL("ncclCommGetUniqueId", " %p", (void *)comm);
+  memset(id, 0x5a, sizeof(*id));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, int rank, ncclComm_t *out, ncclConfig_t *config) {
+  char text[2 * NCCL_UNIQUE_ID_BYTES + 1], options[1024];
+  stub_record("ncclCommGrow", " %p %d %s %d %s", (void *)comm, nranks, id ? hex(id, sizeof(*id), text) : "null", rank, config_text(config, options));
+  return make_child("ncclCommGrow", out, 0);
+}
+
+ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
+  CALL("ncclCommSuspend", " %p %d", (void *)comm, flags);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommResume(ncclComm_t comm) {
+  CALL("ncclCommResume", " %p", (void *)comm);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value) {
+  CALL("ncclCommMemStats", " %p %d", (void *)comm, stat);
+  *value = stat == ncclStatGpuMemSuspended ? 1 : 0x500000000L + stat;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **out) {
+  CALL("ncclWinGetUserPtr", " %p %p", (void *)comm, (void *)window);
+  *out = (void *)0x710000001000L;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclPutSignal(const void *buffer, size_t count, ncclDataType_t type, int peer, ncclWindow_t window, size_t offset, int signal, int context,
+                           unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
+  CALL("ncclPutSignal", " %p %zu %d %d %p %zu %d %d %u %p %p", buffer, count, type, peer, (void *)window, offset, signal, context, flags, (void *)comm,
+       (void *)stream);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclSignal(int peer, int signal, int context, unsigned int flags, ncclComm_t comm, cudaStream_t stream) {
+  CALL("ncclSignal", " %d %d %d %u %p %p", peer, signal, context, flags, (void *)comm, (void *)stream);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclWaitSignal(int count, ncclWaitSignalDesc_t *all, ncclComm_t comm, cudaStream_t stream) {
+  ncclWaitSignalDesc_t *last = &all[count - 1];
+  CALL("ncclWaitSignal", " %d {%d %d %d %d} %p %p", count, last->opCnt, last->peer, last->sigIdx, last->ctx, (void *)comm, (void *)stream);
+  return ncclSuccess;
+}
+
+/* A parameter's handle is its type's name, and NCCL_TEXT is a text. */
+static const char *stub_keys[] = {"I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "NCCL_TEXT"};
+
+ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key) {
+  CALL("ncclParamBind", " %s", key);
+  for (int i = 0; i < 9; i++) {
+    if (strcmp(key, stub_keys[i]) == 0) {
+      *out = (ncclParamHandle_t)stub_keys[i];
+      return ncclSuccess;
+    }
+  }
+  return ncclInvalidArgument;
+}
+
+#define GETTER(suffix, type) \
+  ncclResult_t ncclParamGet##suffix(ncclParamHandle_t handle, type *out) { \
+    CALL("ncclParamGet" #suffix, " "); \
+    if (strcmp((const char *)handle, #suffix) != 0) { \
+      return ncclInvalidArgument; \
+    } \
+    *out = (type)-2; \
+    return ncclSuccess; \
+  }
+GETTER(I8, int8_t)
+GETTER(I16, int16_t)
+GETTER(I32, int32_t)
+GETTER(I64, int64_t)
+GETTER(U8, uint8_t)
+GETTER(U16, uint16_t)
+GETTER(U32, uint32_t)
+GETTER(U64, uint64_t)
+
+ncclResult_t ncclParamGetStr(ncclParamHandle_t handle, const char **out) {
+  CALL("ncclParamGetStr", " ");
+  *out = "some text";
+  return strcmp((const char *)handle, "NCCL_TEXT") == 0 ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t ncclParamGet(ncclParamHandle_t handle, void *out, int most, int *length) {
+  CALL("ncclParamGet", " %s %d", (const char *)handle, most);
+  memcpy(out, "abc", 3);
+  *length = 3;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *length) {
+  CALL("ncclParamGetParameter", " %s", key);
+  if (strncmp(key, "NCCL_", 5) != 0) {
+    return ncclInvalidArgument;
+  }
+  *value = "17";
+  *length = 2;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *length) {
+  CALL("ncclParamGetAllParameterKeys", " ");
+  *table = stub_keys;
+  *length = 9;
+  return ncclSuccess;
+}
+
+void ncclParamDumpAll(void) { stub_record("ncclParamDumpAll", " "); }
 
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
   CALL("ncclCommRevoke", " %p %d", (void *)comm, flags);

@@ -16,7 +16,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * How every call of a communicator is made: entered, so that it is not given back meanwhile, its result judged, and
  * left; and what its messages call it.
  */
-abstract sealed class CommunicatorCalls permits NcclTransfers {
+abstract sealed class CommunicatorCalls permits NcclSignals {
 
     final NcclLibrary library;
     final CudaDevice device;

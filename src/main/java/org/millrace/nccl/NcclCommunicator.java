@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
@@ -14,6 +15,7 @@ import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.handle.NativeHandle;
+import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
@@ -27,6 +29,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
 
     /** How long {@link #abort()} lets calls of other threads leave by themselves before it goes ahead. */
     private static final long ABORT_GRACE_NANOS = 200_000_000;
+    /** What a rank of a communicator that grows gives for its number. */
+    private static final int EXISTING_RANK = -1;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
     private final AtomicBoolean aborting;
@@ -147,11 +151,53 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         // NCCL may write the new communicator long after the call has returned, so its place is never freed.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena);
+            MemorySegment options = config == null ? MemorySegment.NULL : config.write(arena, library);
             enter(function, communicator -> call.call(communicator, slot, options));
         }
         return new NcclCommunicator(library, device, slot, this, -1, -1,
                 config == null ? nonBlocking : config.isNonBlocking(), new AtomicBoolean());
+    }
+
+    /**
+     * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it to
+     * the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     *
+     * @return the id, for one growth
+     */
+    public UniqueId newUniqueId() {
+        library.require(NcclFunction.COMM_GET_UNIQUE_ID);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment id = ncclUniqueId.allocate(arena);
+            enter(NcclFunction.COMM_GET_UNIQUE_ID, communicator -> nccl_h.ncclCommGetUniqueId(communicator, id));
+            return UniqueId.read(id);
+        }
+    }
+
+    /**
+     * Makes a new communicator of this one's ranks, which keep their numbers, and new ones. All ranks call it, while the
+     * new ones call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     *
+     * @param newSize number of ranks that it will have; more than {@link #size()}
+     * @param id      for the rank that drew it; null for all others
+     * @param config  options; null for this communicator's
+     * @return the new one; usable as after {@link #split}
+     */
+    public NcclCommunicator grow(int newSize, @Nullable UniqueId id, @Nullable NcclConfig config) {
+        library.require(NcclFunction.COMM_GROW);
+        if (newSize <= size()) {
+            throw new IllegalArgumentException(
+                    this + " has " + size() + " ranks and cannot grow to " + newSize + ": give the new number of all");
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment drawn = id == null ? MemorySegment.NULL : id.write(arena);
+            return child(config, NcclFunction.COMM_GROW, (communicator, out, options) -> nccl_h
+                    .ncclCommGrow(communicator, newSize, drawn, EXISTING_RANK, out, options));
+        }
+    }
+
+    /** {@return what NCCL itself takes of the GPU's memory for this communicator; NCCL 2.29.7} */
+    public NcclMemory memory() {
+        return new NcclMemory(this);
     }
 
     /** Stops the operations under way, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
@@ -204,7 +250,18 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @return the window
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
-        return NcclWindow.of(this, memory, symmetric);
+        return NcclWindow.of(this, memory, symmetric ? Set.of(NcclWindow.Flag.SYMMETRIC) : Set.of());
+    }
+
+    /**
+     * Registers device memory with all ranks together, each its own.
+     *
+     * @param memory memory from {@link NcclLibrary#allocate}
+     * @param flags  how; the same on all ranks
+     * @return the window
+     */
+    public NcclWindow registerWindow(MemorySegment memory, Set<NcclWindow.Flag> flags) {
+        return NcclWindow.of(this, memory, flags);
     }
 
     /**

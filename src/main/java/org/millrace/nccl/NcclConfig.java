@@ -6,6 +6,7 @@ import java.lang.foreign.SegmentAllocator;
 import java.util.EnumMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.ncclConfig_t;
 import org.millrace.ffi.nccl.nccl_h;
 
@@ -18,38 +19,55 @@ public final class NcclConfig {
     /** Nothing set. */
     public static final NcclConfig DEFAULT = new NcclConfig(Map.of(), null, null);
 
-    /** The options that are numbers. An NCCL that is older than an option ignores it. */
+    private static final int NET_NAME_SINCE = 21700;
+    private static final int COMMUNICATOR_NAME_SINCE = 22703;
+
+    /** The options that are numbers. One that the loaded NCCL does not know is refused when it is used. */
     public enum Option {
         /**
          * 1: calls return when they are done; 0: they return at once, and {@link NcclCommunicator#awaitReady} waits.
          * 2.14.
          */
-        BLOCKING,
+        BLOCKING(21400),
         /** Blocks per cluster, 0 to 8; 2.17. */
-        CGA_CLUSTER_SIZE,
+        CGA_CLUSTER_SIZE(21700),
         /** Fewest thread blocks a collective uses; 2.17. */
-        MIN_CTAS,
+        MIN_CTAS(21700),
         /** Most thread blocks a collective uses; 2.17. */
-        MAX_CTAS,
+        MAX_CTAS(21700),
         /** 1: communicators split from this one share its resources; 2.18. */
-        SPLIT_SHARE,
+        SPLIT_SHARE(21801),
         /** Class that a network may treat differently; 2.26. */
-        TRAFFIC_CLASS,
+        TRAFFIC_CLASS(22602),
         /** 1: reduce in the network where it can; 2.27. */
-        COLLNET_ENABLE,
+        COLLNET_ENABLE(22703),
         /**
          * How many thread blocks NCCL may take, {@code NCCL_CTA_POLICY_*}: 0 default, 1 efficiency, 2 as few as none;
          * 2.27.
          */
-        CTA_POLICY,
+        CTA_POLICY(22703),
         /** 1: communicators shrunk from this one share its resources; 2.27. */
-        SHRINK_SHARE,
+        SHRINK_SHARE(22703),
         /** Thread blocks for reductions in the NVLink switch; 2.27. */
-        NVLS_CTAS,
+        NVLS_CTAS(22703),
         /** Channels of one network connection to one peer; 2.28. */
-        CHANNELS_PER_NET_PEER,
+        CHANNELS_PER_NET_PEER(22803),
         /** 1: schedule for NVLink first; 2.28. */
-        NVLINK_CENTRIC_SCHEDULING
+        NVLINK_CENTRIC_SCHEDULING(22803),
+        /** 0: no CUDA graphs; 1: one graph; 2: several, or graphs and operations outside of them; 2.29. */
+        GRAPH_USAGE_MODE(22902),
+        /** Contexts for {@linkplain NcclSignals puts and signals}; 2.29. */
+        RMA_CONTEXTS(22902),
+        /** With how many peers a rank sends and receives at the most; 2.30. */
+        MAX_P2P_PEERS(23003),
+        /** 1: NCCL orders captured operations of different streams; 0: it leaves that to the program; 2.30.7. */
+        GRAPH_STREAM_ORDERING(23007);
+
+        private final int since;
+
+        Option(int since) {
+            this.since = since;
+        }
     }
 
     private final Map<Option, Integer> options;
@@ -116,8 +134,19 @@ public final class NcclConfig {
         return Integer.valueOf(0).equals(get(Option.BLOCKING));
     }
 
-    /** Writes the structure, which NCCL reads during the call. */
-    MemorySegment write(SegmentAllocator allocator) {
+    /**
+     * Writes the structure, which NCCL reads during the call.
+     *
+     * @throws MillraceException if something is set that the loaded NCCL would pass over
+     */
+    MemorySegment write(SegmentAllocator allocator, NcclLibrary library) {
+        options.keySet().forEach(option -> library.requireVersion("the option " + option, option.since));
+        if (netName != null) {
+            library.requireVersion("the choice of a network", NET_NAME_SINCE);
+        }
+        if (communicatorName != null) {
+            library.requireVersion("a communicator's name", COMMUNICATOR_NAME_SINCE);
+        }
         MemorySegment struct = ncclConfig_t.allocate(allocator);
         ncclConfig_t.size(struct, ncclConfig_t.layout().byteSize());
         ncclConfig_t.magic(struct, nccl_h.MILLRACE_NCCL_CONFIG_MAGIC());
@@ -150,6 +179,10 @@ public final class NcclConfig {
             case NVLS_CTAS -> ncclConfig_t.nvlsCTAs(struct, value);
             case CHANNELS_PER_NET_PEER -> ncclConfig_t.nChannelsPerNetPeer(struct, value);
             case NVLINK_CENTRIC_SCHEDULING -> ncclConfig_t.nvlinkCentricSched(struct, value);
+            case GRAPH_USAGE_MODE -> ncclConfig_t.graphUsageMode(struct, value);
+            case RMA_CONTEXTS -> ncclConfig_t.numRmaCtx(struct, value);
+            case MAX_P2P_PEERS -> ncclConfig_t.maxP2pPeers(struct, value);
+            case GRAPH_STREAM_ORDERING -> ncclConfig_t.graphStreamOrdering(struct, value);
         }
     }
 

@@ -150,7 +150,7 @@ public final class NcclLibrary {
         checkRank(size, rank);
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena));
+            int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena, this));
             return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG,
                     code);
         }
@@ -179,10 +179,37 @@ public final class NcclLibrary {
                 MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES,
                         UniqueId.BYTES);
             }
-            int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena));
+            int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena, this));
             return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE,
                     code);
         }
+    }
+
+    /**
+     * Joins a communicator that grows by this rank, and by others perhaps, while its ranks call
+     * {@link NcclCommunicator#grow}. NCCL 2.29.
+     *
+     * @param device this rank's GPU
+     * @param id     what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
+     * @param size   number of ranks that it will have
+     * @param rank   this rank: the ranks that it had keep their numbers, so at least as many as these were
+     * @param config options
+     * @return this rank's end
+     */
+    public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
+        require(NcclFunction.COMM_GROW);
+        checkRank(size, rank);
+        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
+            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+            int code = nccl_h.ncclCommGrow(MemorySegment.NULL, size, id.write(arena), rank, out,
+                    config.write(arena, this));
+            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_GROW, code);
+        }
+    }
+
+    /** {@return NCCL's own settings, as it has read them; NCCL 2.30.4} */
+    public NcclParameters parameters() {
+        return new NcclParameters(this);
     }
 
     /**
@@ -242,6 +269,15 @@ public final class NcclLibrary {
     void require(NcclFunction function) {
         if (!library.has(function)) {
             throw library.lacks(function, versionText());
+        }
+    }
+
+    /** Throws if the loaded NCCL is older than something that no function shows. */
+    void requireVersion(String what, int since) {
+        int version = version();
+        if (version < since) {
+            throw new MillraceException(what + " is not in the loaded NCCL " + versionText(version) + " ("
+                    + library.path() + "): NCCL " + versionText(since) + " and later have it");
         }
     }
 

@@ -32,7 +32,10 @@ public enum NcclResult {
             "Another rank failed or the network between was cut: look for the first error among the ranks, and abort"
                     + " this communicator"),
     /** Not done yet: no error. */
-    IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it");
+    IN_PROGRESS("ncclInProgress", "Wait for the communicator before the next call on it"),
+    /** Something did not come within the time that NCCL gives it; 2.30. */
+    TIMEOUT("ncclTimeout",
+            "NCCL waited in vain: look for the rank that did not come or stands still, and abort this communicator");
 
     private static final NcclResult[] BY_CODE = values();
 
@@ -60,7 +63,7 @@ public enum NcclResult {
     }
 
     /**
-     * {@return the result of a code; null for one that NCCL 2.28 does not have}
+     * {@return the result of a code; null for one that NCCL 2.30 does not have}
      *
      * @param code a value of {@code ncclResult_t}
      */

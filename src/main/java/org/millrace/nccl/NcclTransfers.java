@@ -18,7 +18,7 @@ import org.millrace.cuda.handle.NativeHandle;
  * All of them throw {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small,
  * closed or in the Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
  */
-public abstract sealed class NcclTransfers extends CommunicatorCalls permits NcclCollectives {
+public abstract sealed class NcclTransfers extends NcclSignals permits NcclCollectives {
 
     NcclTransfers(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
             boolean nonBlocking) {

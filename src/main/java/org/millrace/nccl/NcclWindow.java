@@ -3,12 +3,29 @@ package org.millrace.nccl;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.ffi.nccl.nccl_h;
 
 /** Device memory that all ranks of a communicator registered together, until this is closed. */
 public final class NcclWindow implements AutoCloseable {
+
+    /** How a window is registered. */
+    public enum Flag {
+        /** All ranks' parts are the same, so that kernels can reach them directly; they begin at a multiple of 4096. */
+        SYMMETRIC(nccl_h.NCCL_WIN_COLL_SYMMETRIC()),
+        /** What is put there becomes visible in the order of the puts; 2.29.7. */
+        STRICT_ORDERING(nccl_h.NCCL_WIN_STRICT_ORDERING());
+
+        private final int bit;
+
+        Flag(int bit) {
+            this.bit = bit;
+        }
+    }
+
+    private static final int STRICT_ORDERING_SINCE = 22907;
 
     private final NcclCommunicator communicator;
     private final MemorySegment slot;
@@ -19,14 +36,17 @@ public final class NcclWindow implements AutoCloseable {
         this.slot = slot;
     }
 
-    static NcclWindow of(NcclCommunicator communicator, MemorySegment memory, boolean symmetric) {
+    static NcclWindow of(NcclCommunicator communicator, MemorySegment memory, Set<Flag> wanted) {
         communicator.library.require(NcclFunction.COMM_WINDOW_REGISTER);
-        if (symmetric && memory.address() % nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() != 0) {
+        if (wanted.contains(Flag.STRICT_ORDERING)) {
+            communicator.library.requireVersion("NCCL_WIN_STRICT_ORDERING", STRICT_ORDERING_SINCE);
+        }
+        if (wanted.contains(Flag.SYMMETRIC) && memory.address() % nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() != 0) {
             throw new IllegalArgumentException("a symmetric window begins at a multiple of "
                     + nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() + ", not at 0x" + Long.toHexString(memory.address()));
         }
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
-        int flags = symmetric ? nccl_h.NCCL_WIN_COLL_SYMMETRIC() : nccl_h.NCCL_WIN_DEFAULT();
+        int flags = wanted.stream().mapToInt(flag -> flag.bit).reduce(nccl_h.NCCL_WIN_DEFAULT(), (a, b) -> a | b);
         // Like a child communicator, a window may be written after the call has returned.
         MemorySegment slot = Arena.global().allocate(ValueLayout.ADDRESS);
         communicator.enter(NcclFunction.COMM_WINDOW_REGISTER,
@@ -40,6 +60,29 @@ public final class NcclWindow implements AutoCloseable {
      */
     public long address() {
         return slot.get(ValueLayout.ADDRESS, 0).address();
+    }
+
+    /** {@return this rank's memory in it, as its GPU counts addresses; 2.29} */
+    public long memoryAddress() {
+        communicator.library.require(NcclFunction.WIN_GET_USER_PTR);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            communicator.enter(NcclFunction.WIN_GET_USER_PTR,
+                    handle -> nccl_h.ncclWinGetUserPtr(handle, slot.get(ValueLayout.ADDRESS, 0), out));
+            return out.get(ValueLayout.ADDRESS, 0).address();
+        }
+    }
+
+    /** What a call of its communicator is given. */
+    long addressFor(CommunicatorCalls caller) {
+        if (caller != communicator) {
+            throw new IllegalArgumentException(
+                    "the window was registered with " + communicator + " and cannot be used with " + caller);
+        }
+        if (closed.get()) {
+            throw new IllegalStateException("a window of " + communicator + " is closed");
+        }
+        return address();
     }
 
     /** Takes the window back; nothing to do if the communicator is closed already. Closing twice is allowed. */

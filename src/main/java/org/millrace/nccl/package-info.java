@@ -1,5 +1,6 @@
 /**
- * NCCL as a Java library: unique ids, communicators, groups, registrations and every collective over
+ * NCCL as a Java library, all that {@code nccl.h} of 2.30.7 declares: unique ids, communicators that are split, shrunk
+ * and grown, groups, registrations and windows, every collective, puts and signals, NCCL's own parameters, over
  * {@code org.millrace.ffi.nccl}.
  *
  * <p>

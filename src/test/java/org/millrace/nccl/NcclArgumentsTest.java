@@ -1,11 +1,15 @@
 package org.millrace.nccl;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
+import java.math.BigInteger;
 import java.util.List;
+import java.util.Optional;
+import java.util.Set;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
 import org.junit.jupiter.api.Order;
@@ -20,7 +24,6 @@ import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.OwnClassLoader;
-import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.library.NativeLibrary;
 import org.millrace.nccl.NcclConfig.Option;
 
@@ -30,7 +33,9 @@ import org.millrace.nccl.NcclConfig.Option;
 class NcclArgumentsTest {
 
     /** The start of a config that NCCL reads: size, magic, version. */
-    private static final String CONFIG = "{80 cafebeef 22809 ";
+    private static final String CONFIG = "{96 cafebeef 23007 ";
+    /** What the stand-in says that it is. */
+    private static final int RELEASE = 22809;
     private static final int UNDEFINED = Integer.MIN_VALUE;
     private static final MemorySegment SEND = DeviceSegments.of(0x700000000000L, 1 << 20);
     private static final MemorySegment RECEIVE = DeviceSegments.of(0x700000100000L, 1 << 20);
@@ -103,22 +108,39 @@ class NcclArgumentsTest {
             all = all.with(option, 100 + option.ordinal());
         }
         UniqueId id = id(1);
+        stubs.ncclStub.release(23007);
         nccl.join(stubs.device(), id, 2, 0, all);
         nccl.join(stubs.device(), id, 2, 0, NcclConfig.DEFAULT);
+        stubs.ncclStub.release(RELEASE);
         String join = "ncclCommInitRankConfig 2 " + id.toHex() + " 0 ";
         int u = UNDEFINED;
-        assertCalls(join + CONFIG
+        assertJoins(join + CONFIG
                 + "blocking=100 cga=101 min=102 max=103 net=Socket split=104 class=105 name=world collnet=106 cta=107 shrink=108 nvls=109"
-                + " channels=110 nvlink=111}",
+                + " channels=110 nvlink=111 graphs=112 contexts=113 peers=114 ordering=115}",
                 join + CONFIG + "blocking=" + u + " cga=" + u + " min=" + u + " max=" + u + " net=- split=" + u
                         + " class=" + u + " name=-" + " collnet=" + u + " cta=" + u + " shrink=" + u + " nvls=" + u
-                        + " channels=" + u + " nvlink=" + u + "}");
+                        + " channels=" + u + " nvlink=" + u + " graphs=" + u + " contexts=" + u + " peers=" + u
+                        + " ordering=" + u + "}");
+    }
+
+    /** Without the questions for the version. */
+    private void assertJoins(String... expected) {
+        assertEquals(List.of(expected),
+                stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList());
+    }
+
+    @Test
+    void anOptionThatTheLoadedNcclWouldPassOverIsRefused() {
+        String message = assertThrows(MillraceException.class, () -> nccl.join(stubs.device(), id(1), 2, 0,
+                NcclConfig.DEFAULT.with(Option.RMA_CONTEXTS, 2))).getMessage();
+        assertEquals("the option RMA_CONTEXTS is not in the loaded NCCL 2.28.9 (" + stubs.ncclStub.path()
+                + "): NCCL 2.29.2 and later have it", message);
     }
 
     @Test
     void severalIds() {
         nccl.join(stubs.device(), List.of(id(1), id(2), id(3)), 8, 5, NcclConfig.DEFAULT.with(Option.MAX_CTAS, 4));
-        String call = stubs.calls().getFirst();
+        String call = stubs.calls().getLast();
         assertTrue(
                 call.startsWith("ncclCommInitRankScalable 8 5 3 " + id(1).toHex() + " " + id(3).toHex() + " " + CONFIG)
                         && call.contains(" max=4 "),
@@ -231,7 +253,7 @@ class NcclArgumentsTest {
         String r = handle(rest);
         half.close();
         c.shrink(new int[] {0}, false, null);
-        List<String> calls = stubs.calls();
+        List<String> calls = stubs.calls().stream().filter(call -> !call.startsWith("ncclGetVersion")).toList();
         assertEquals(List.of("ncclCommSplit " + h + " 3 -7 null", "ncclCommSplit " + h + " -1 0 null"),
                 calls.subList(0, 2));
         assertTrue(calls.get(2).startsWith("ncclCommShrink " + h + " 4 6 3 " + CONFIG)
@@ -242,6 +264,107 @@ class NcclArgumentsTest {
         rest.abort();
         rest.close();
         assertCalls("ncclCommAbort " + r);
+    }
+
+    @Test
+    void growth() {
+        NcclCommunicator c = stubs.communicator();
+        String h = handle(c);
+        UniqueId drawn = c.newUniqueId();
+        assertEquals("5a".repeat(UniqueId.BYTES), drawn.toHex());
+        NcclCommunicator root = c.grow(6, drawn, null);
+        NcclCommunicator other = c.grow(6, null, NcclConfig.DEFAULT);
+        assertEquals(4, root.size()); // what the stand-in says, when it is asked
+        assertEquals(3, other.rank());
+        NcclCommunicator added = nccl.joinGrowing(stubs.device(), drawn, 6, 5, NcclConfig.DEFAULT);
+        assertEquals(List.of(5, 6), List.of(added.rank(), added.size()));
+        List<String> calls = stubs.calls();
+        assertEquals("ncclCommGetUniqueId " + h, calls.get(0));
+        assertEquals("ncclCommGrow " + h + " 6 " + drawn.toHex() + " -1 null", calls.get(1));
+        assertTrue(calls.get(2).startsWith("ncclCommGrow " + h + " 6 null -1 " + CONFIG), calls.get(2));
+        assertTrue(calls.getLast().startsWith("ncclCommGrow (nil) 6 " + drawn.toHex() + " 5 " + CONFIG),
+                calls.getLast());
+        assertThrows(IllegalArgumentException.class, () -> c.grow(2, drawn, null));
+        assertThrows(IllegalArgumentException.class,
+                () -> nccl.joinGrowing(stubs.device(), drawn, 6, 6, NcclConfig.DEFAULT));
+        stubs.ncclStub.fail("ncclCommGrow", 8, 1);
+        NcclException late = assertThrows(NcclException.class, () -> c.grow(6, drawn, null));
+        assertEquals(NcclResult.TIMEOUT, late.result());
+        assertTrue(late.getMessage().contains("ncclTimeout (8)"), late.getMessage());
+    }
+
+    @Test
+    void memoryOfNcclsOwn() {
+        NcclCommunicator c = stubs.communicator();
+        String h = handle(c);
+        NcclMemory own = c.memory();
+        assertEquals(0x500000000L, own.bytes(NcclMemory.Kind.SUSPENDABLE));
+        assertEquals(0x500000002L, own.bytes(NcclMemory.Kind.PERSISTENT));
+        assertEquals(0x500000003L, own.bytes(NcclMemory.Kind.TOTAL));
+        assertTrue(own.isSuspended());
+        own.suspend();
+        own.resume();
+        String stats = "ncclCommMemStats " + h + " ";
+        assertCalls(stats + 0, stats + 2, stats + 3, stats + 1, "ncclCommSuspend " + h + " 1", "ncclCommResume " + h);
+    }
+
+    @Test
+    void putsAndSignals() {
+        NcclCommunicator c = stubs.communicator();
+        NcclCommunicator other = stubs.communicator();
+        CudaStream stream = stubs.stream();
+        String end = " " + handle(c) + " " + handle(stream);
+        NcclWindow window = c.registerWindow(SEND, false);
+        stubs.calls();
+        c.putSignal(SEND, 10, DataType.FLOAT32, 1, window, 1L << 33, 3, 2, stream);
+        c.signal(0, 4, 1, stream);
+        c.waitSignals(List.of(new NcclSignals.Awaited(1, 2, 3, 4), new NcclSignals.Awaited(5, 6, 7, 8)), stream);
+        assertEquals(0x710000001000L, window.memoryAddress());
+        assertCalls("ncclPutSignal 0x700000000000 10 7 1 0x3170 8589934592 3 2 0" + end, "ncclSignal 0 4 1 0" + end,
+                "ncclWaitSignal 2 {5 6 7 8}" + end, "ncclWinGetUserPtr " + handle(c) + " 0x3170");
+        assertThrows(IllegalArgumentException.class,
+                () -> c.putSignal(SEND, 10, DataType.FLOAT32, 1, window, -1, 3, 2, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> other.putSignal(SEND, 10, DataType.FLOAT32, 1, window, 0, 3, 2, stream));
+        assertThrows(IllegalArgumentException.class,
+                () -> c.putSignal(SEND, 1L << 20, DataType.FLOAT32, 1, window, 0, 3, 2, stream));
+        String old = assertThrows(MillraceException.class,
+                () -> c.registerWindow(SEND, Set.of(NcclWindow.Flag.STRICT_ORDERING))).getMessage();
+        assertTrue(old.startsWith("NCCL_WIN_STRICT_ORDERING is not in the loaded NCCL 2.28.9"), old);
+        stubs.ncclStub.release(23007);
+        NcclWindow strict = c.registerWindow(SEND, Set.of(NcclWindow.Flag.SYMMETRIC, NcclWindow.Flag.STRICT_ORDERING));
+        stubs.ncclStub.release(RELEASE);
+        assertTrue(stubs.calls().contains("ncclCommWindowRegister " + handle(c) + " 0x700000000000 1048576 3"));
+        strict.close();
+        window.close();
+        assertThrows(IllegalStateException.class,
+                () -> c.putSignal(SEND, 10, DataType.FLOAT32, 1, window, 0, 3, 2, stream));
+    }
+
+    @Test
+    void parameters() {
+        NcclParameters parameters = nccl.parameters();
+        assertEquals(List.of("I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "NCCL_TEXT"), parameters.names());
+        assertEquals(Optional.of("17"), parameters.text("NCCL_P2P_LL_THRESHOLD"));
+        assertEquals(Optional.empty(), parameters.text("no such"));
+        assertEquals(Optional.empty(), parameters.bind("no such"));
+        for (String signed : List.of("I8", "I16", "I32", "I64")) {
+            assertEquals(BigInteger.valueOf(-2), parameters.bind(signed).orElseThrow().integer().orElseThrow());
+        }
+        List<String> unsigned = List.of("U8", "U16", "U32", "U64");
+        for (int i = 0; i < unsigned.size(); i++) {
+            assertEquals(BigInteger.ONE.shiftLeft(8 << i).subtract(BigInteger.TWO),
+                    parameters.bind(unsigned.get(i)).orElseThrow().integer().orElseThrow());
+        }
+        NcclParameters.Parameter text = parameters.bind("NCCL_TEXT").orElseThrow();
+        assertEquals(Optional.empty(), text.integer());
+        assertEquals(Optional.of("some text"), text.text());
+        assertEquals(Optional.empty(), parameters.bind("I8").orElseThrow().text());
+        assertArrayEquals(new byte[] {'a', 'b', 'c'}, text.bytes());
+        parameters.print();
+        assertEquals("ncclParamDumpAll", stubs.calls().getLast());
+        stubs.ncclStub.fail("ncclParamGetI64", 3, 1);
+        assertThrows(NcclException.class, () -> parameters.bind("I64").orElseThrow().integer());
     }
 
     @Test
@@ -310,7 +433,7 @@ class NcclArgumentsTest {
             List<String> calls = stubs.calls();
             assertTrue(calls.contains("ncclDevCommCreate " + handle(c) + " " + requirements), calls.toString());
         } finally {
-            stubs.ncclStub.release(nccl_h.NCCL_VERSION_CODE());
+            stubs.ncclStub.release(RELEASE);
         }
     }
 
@@ -331,7 +454,7 @@ class NcclArgumentsTest {
                     .getMessage();
             assertTrue(message.contains(why), message);
         } finally {
-            stubs.ncclStub.release(nccl_h.NCCL_VERSION_CODE());
+            stubs.ncclStub.release(RELEASE);
         }
     }
 
@@ -352,7 +475,7 @@ class NcclArgumentsTest {
         assertEquals(12.5f, simulated.simulate());
         assertThrows(IllegalStateException.class, simulated::simulate);
         simulated.close();
-        assertCalls("ncclGroupStart", "ncclGroupSimulateEnd 24 74685283 22809 -1.0");
+        assertCalls("ncclGroupStart", "ncclGroupSimulateEnd 24 74685283 23007 -1.0");
         c.finish();
         c.revoke();
         assertEquals(NcclResult.SUCCESS, c.asyncError());

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.DataType;
@@ -35,6 +36,23 @@ class OldNcclTest {
         assertThrows(MillraceException.class, () -> c.scatter(buffer, buffer, 1, DataType.FLOAT32, 0, stream));
         assertThrows(MillraceException.class, () -> c.shrink(new int[] {0}, false, null));
         assertThrows(MillraceException.class, c::revoke);
+        assertThrows(MillraceException.class, c::newUniqueId);
+        assertThrows(MillraceException.class, () -> c.grow(3, null, null));
+        assertThrows(MillraceException.class, () -> stubs.nccl.joinGrowing(stubs.device(), stubs.nccl.newUniqueId(), 3, 2,
+                NcclConfig.DEFAULT));
+        assertThrows(MillraceException.class, () -> c.memory().suspend());
+        assertThrows(MillraceException.class, () -> c.memory().resume());
+        assertThrows(MillraceException.class, () -> c.memory().isSuspended());
+        assertThrows(MillraceException.class, () -> c.signal(0, 0, 0, stream));
+        assertThrows(MillraceException.class, () -> c.waitSignals(List.of(), stream));
+        assertThrows(MillraceException.class, () -> c.putSignal(buffer, 1, DataType.INT8, 0, null, 0, 0, 0, stream));
+        assertThrows(MillraceException.class, () -> stubs.nccl.parameters().names());
+        assertThrows(MillraceException.class, () -> stubs.nccl.parameters().text("NCCL_ALGO"));
+        assertThrows(MillraceException.class, () -> stubs.nccl.parameters().print());
+        String parameters =
+                assertThrows(MillraceException.class, () -> stubs.nccl.parameters().bind("NCCL_ALGO")).getMessage();
+        assertTrue(parameters.startsWith("ncclParamBind is not in the loaded NCCL 2.7.8 (" + stubs.ncclStub.path()
+                + "): NCCL 2.30.4 and later have it."), parameters);
         assertThrows(MillraceException.class, c::finish);
         assertThrows(MillraceException.class, () -> c.register(buffer));
         assertThrows(MillraceException.class, () -> c.registerWindow(buffer, false));

@@ -32,6 +32,10 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     int nvlsCTAs;
  *     int nChannelsPerNetPeer;
  *     int nvlinkCentricSched;
+ *     int graphUsageMode;
+ *     int numRmaCtx;
+ *     int maxP2pPeers;
+ *     int graphStreamOrdering;
  * }
  * }
  */
@@ -58,7 +62,11 @@ public class ncclConfig_t {
         nccl_h.C_INT.withName("shrinkShare"),
         nccl_h.C_INT.withName("nvlsCTAs"),
         nccl_h.C_INT.withName("nChannelsPerNetPeer"),
-        nccl_h.C_INT.withName("nvlinkCentricSched")
+        nccl_h.C_INT.withName("nvlinkCentricSched"),
+        nccl_h.C_INT.withName("graphUsageMode"),
+        nccl_h.C_INT.withName("numRmaCtx"),
+        nccl_h.C_INT.withName("maxP2pPeers"),
+        nccl_h.C_INT.withName("graphStreamOrdering")
     ).withName("ncclConfig_t");
 
     /**
@@ -814,6 +822,182 @@ public class ncclConfig_t {
      */
     public static void nvlinkCentricSched(MemorySegment struct, int fieldValue) {
         struct.set(nvlinkCentricSched$LAYOUT, nvlinkCentricSched$OFFSET, fieldValue);
+    }
+
+    private static final OfInt graphUsageMode$LAYOUT = (OfInt)$LAYOUT.select(groupElement("graphUsageMode"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int graphUsageMode
+     * }
+     */
+    public static final OfInt graphUsageMode$layout() {
+        return graphUsageMode$LAYOUT;
+    }
+
+    private static final long graphUsageMode$OFFSET = $LAYOUT.byteOffset(groupElement("graphUsageMode"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int graphUsageMode
+     * }
+     */
+    public static final long graphUsageMode$offset() {
+        return graphUsageMode$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int graphUsageMode
+     * }
+     */
+    public static int graphUsageMode(MemorySegment struct) {
+        return struct.get(graphUsageMode$LAYOUT, graphUsageMode$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int graphUsageMode
+     * }
+     */
+    public static void graphUsageMode(MemorySegment struct, int fieldValue) {
+        struct.set(graphUsageMode$LAYOUT, graphUsageMode$OFFSET, fieldValue);
+    }
+
+    private static final OfInt numRmaCtx$LAYOUT = (OfInt)$LAYOUT.select(groupElement("numRmaCtx"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int numRmaCtx
+     * }
+     */
+    public static final OfInt numRmaCtx$layout() {
+        return numRmaCtx$LAYOUT;
+    }
+
+    private static final long numRmaCtx$OFFSET = $LAYOUT.byteOffset(groupElement("numRmaCtx"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int numRmaCtx
+     * }
+     */
+    public static final long numRmaCtx$offset() {
+        return numRmaCtx$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int numRmaCtx
+     * }
+     */
+    public static int numRmaCtx(MemorySegment struct) {
+        return struct.get(numRmaCtx$LAYOUT, numRmaCtx$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int numRmaCtx
+     * }
+     */
+    public static void numRmaCtx(MemorySegment struct, int fieldValue) {
+        struct.set(numRmaCtx$LAYOUT, numRmaCtx$OFFSET, fieldValue);
+    }
+
+    private static final OfInt maxP2pPeers$LAYOUT = (OfInt)$LAYOUT.select(groupElement("maxP2pPeers"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int maxP2pPeers
+     * }
+     */
+    public static final OfInt maxP2pPeers$layout() {
+        return maxP2pPeers$LAYOUT;
+    }
+
+    private static final long maxP2pPeers$OFFSET = $LAYOUT.byteOffset(groupElement("maxP2pPeers"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int maxP2pPeers
+     * }
+     */
+    public static final long maxP2pPeers$offset() {
+        return maxP2pPeers$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int maxP2pPeers
+     * }
+     */
+    public static int maxP2pPeers(MemorySegment struct) {
+        return struct.get(maxP2pPeers$LAYOUT, maxP2pPeers$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int maxP2pPeers
+     * }
+     */
+    public static void maxP2pPeers(MemorySegment struct, int fieldValue) {
+        struct.set(maxP2pPeers$LAYOUT, maxP2pPeers$OFFSET, fieldValue);
+    }
+
+    private static final OfInt graphStreamOrdering$LAYOUT = (OfInt)$LAYOUT.select(groupElement("graphStreamOrdering"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * int graphStreamOrdering
+     * }
+     */
+    public static final OfInt graphStreamOrdering$layout() {
+        return graphStreamOrdering$LAYOUT;
+    }
+
+    private static final long graphStreamOrdering$OFFSET = $LAYOUT.byteOffset(groupElement("graphStreamOrdering"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * int graphStreamOrdering
+     * }
+     */
+    public static final long graphStreamOrdering$offset() {
+        return graphStreamOrdering$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * int graphStreamOrdering
+     * }
+     */
+    public static int graphStreamOrdering(MemorySegment struct) {
+        return struct.get(graphStreamOrdering$LAYOUT, graphStreamOrdering$OFFSET);
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * int graphStreamOrdering
+     * }
+     */
+    public static void graphStreamOrdering(MemorySegment struct, int fieldValue) {
+        struct.set(graphStreamOrdering$LAYOUT, graphStreamOrdering$OFFSET, fieldValue);
     }
 
     /**

@@ -77,28 +77,28 @@ public class nccl_h extends nccl_h$shared {
     public static int NCCL_MAJOR() {
         return NCCL_MAJOR;
     }
-    private static final int NCCL_MINOR = (int)28L;
+    private static final int NCCL_MINOR = (int)30L;
     /**
      * {@snippet lang=c :
-     * #define NCCL_MINOR 28
+     * #define NCCL_MINOR 30
      * }
      */
     public static int NCCL_MINOR() {
         return NCCL_MINOR;
     }
-    private static final int NCCL_PATCH = (int)9L;
+    private static final int NCCL_PATCH = (int)7L;
     /**
      * {@snippet lang=c :
-     * #define NCCL_PATCH 9
+     * #define NCCL_PATCH 7
      * }
      */
     public static int NCCL_PATCH() {
         return NCCL_PATCH;
     }
-    private static final int NCCL_VERSION_CODE = (int)22809L;
+    private static final int NCCL_VERSION_CODE = (int)23007L;
     /**
      * {@snippet lang=c :
-     * #define NCCL_VERSION_CODE 22809
+     * #define NCCL_VERSION_CODE 23007
      * }
      */
     public static int NCCL_VERSION_CODE() {
@@ -130,6 +130,15 @@ public class nccl_h extends nccl_h$shared {
      */
     public static int NCCL_WIN_COLL_SYMMETRIC() {
         return NCCL_WIN_COLL_SYMMETRIC;
+    }
+    private static final int NCCL_WIN_STRICT_ORDERING = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_WIN_STRICT_ORDERING 2
+     * }
+     */
+    public static int NCCL_WIN_STRICT_ORDERING() {
+        return NCCL_WIN_STRICT_ORDERING;
     }
     private static final int NCCL_WIN_REQUIRED_ALIGNMENT = (int)4096L;
     /**
@@ -193,6 +202,15 @@ public class nccl_h extends nccl_h$shared {
      */
     public static int NCCL_REVOKE_DEFAULT() {
         return NCCL_REVOKE_DEFAULT;
+    }
+    private static final int NCCL_SUSPEND_MEM = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_SUSPEND_MEM 1
+     * }
+     */
+    public static int NCCL_SUSPEND_MEM() {
+        return NCCL_SUSPEND_MEM;
     }
     private static final int MILLRACE_NCCL_SIM_INFO_MAGIC = (int)1952993923L;
     /**
@@ -301,6 +319,24 @@ public class nccl_h extends nccl_h$shared {
      */
     public static int ncclInProgress() {
         return ncclInProgress;
+    }
+    private static final int ncclTimeout = (int)8L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclResult_t.ncclTimeout = 8
+     * }
+     */
+    public static int ncclTimeout() {
+        return ncclTimeout;
+    }
+    private static final int ncclNumResults = (int)9L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclResult_t.ncclNumResults = 9
+     * }
+     */
+    public static int ncclNumResults() {
+        return ncclNumResults;
     }
     private static final int ncclInt8 = (int)0L;
     /**
@@ -545,6 +581,42 @@ public class nccl_h extends nccl_h$shared {
     public static int ncclScalarHostImmediate() {
         return ncclScalarHostImmediate;
     }
+    private static final int ncclStatGpuMemSuspend = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclCommMemStat_t.ncclStatGpuMemSuspend = 0
+     * }
+     */
+    public static int ncclStatGpuMemSuspend() {
+        return ncclStatGpuMemSuspend;
+    }
+    private static final int ncclStatGpuMemSuspended = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclCommMemStat_t.ncclStatGpuMemSuspended = 1
+     * }
+     */
+    public static int ncclStatGpuMemSuspended() {
+        return ncclStatGpuMemSuspended;
+    }
+    private static final int ncclStatGpuMemPersist = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclCommMemStat_t.ncclStatGpuMemPersist = 2
+     * }
+     */
+    public static int ncclStatGpuMemPersist() {
+        return ncclStatGpuMemPersist;
+    }
+    private static final int ncclStatGpuMemTotal = (int)3L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclCommMemStat_t.ncclStatGpuMemTotal = 3
+     * }
+     */
+    public static int ncclStatGpuMemTotal() {
+        return ncclStatGpuMemTotal;
+    }
     /**
      * {@snippet lang=c :
      * typedef struct ncclComm *ncclComm_t
@@ -557,6 +629,12 @@ public class nccl_h extends nccl_h$shared {
      * }
      */
     public static final AddressLayout ncclWindow_t = nccl_h.C_POINTER;
+    /**
+     * {@snippet lang=c :
+     * typedef struct ncclParamHandle *ncclParamHandle_t
+     * }
+     */
+    public static final AddressLayout ncclParamHandle_t = nccl_h.C_POINTER;
     /**
      * {@snippet lang=c :
      * typedef struct CUstream_st *cudaStream_t
@@ -1255,6 +1333,134 @@ public class nccl_h extends nccl_h$shared {
         }
     }
 
+    private static class ncclCommGetUniqueId {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommGetUniqueId")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommGetUniqueId"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+     * }
+     */
+    public static FunctionDescriptor ncclCommGetUniqueId$descriptor() {
+        return ncclCommGetUniqueId.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+     * }
+     */
+    public static MethodHandle ncclCommGetUniqueId$handle() {
+        return ncclCommGetUniqueId.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+     * }
+     */
+    public static MemorySegment ncclCommGetUniqueId$address() {
+        return ncclCommGetUniqueId.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId *uniqueId)
+     * }
+     */
+    public static int ncclCommGetUniqueId(MemorySegment comm, MemorySegment uniqueId) {
+        var mh$ = ncclCommGetUniqueId.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommGetUniqueId", comm, uniqueId);
+            }
+            return (int)mh$.invokeExact(comm, uniqueId);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommGrow {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommGrow")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommGrow"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
+     * }
+     */
+    public static FunctionDescriptor ncclCommGrow$descriptor() {
+        return ncclCommGrow.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
+     * }
+     */
+    public static MethodHandle ncclCommGrow$handle() {
+        return ncclCommGrow.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
+     * }
+     */
+    public static MemorySegment ncclCommGrow$address() {
+        return ncclCommGrow.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommGrow(ncclComm_t comm, int nRanks, const ncclUniqueId *uniqueId, int rank, ncclComm_t *newcomm, ncclConfig_t *config)
+     * }
+     */
+    public static int ncclCommGrow(MemorySegment comm, int nRanks, MemorySegment uniqueId, int rank, MemorySegment newcomm, MemorySegment config) {
+        var mh$ = ncclCommGrow.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommGrow", comm, nRanks, uniqueId, rank, newcomm, config);
+            }
+            return (int)mh$.invokeExact(comm, nRanks, uniqueId, rank, newcomm, config);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ncclCommRevoke {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             nccl_h.C_INT,
@@ -1310,6 +1516,192 @@ public class nccl_h extends nccl_h$shared {
                 traceDowncall("ncclCommRevoke", comm, revokeFlags);
             }
             return (int)mh$.invokeExact(comm, revokeFlags);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommSuspend {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_INT
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommSuspend")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommSuspend"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
+     * }
+     */
+    public static FunctionDescriptor ncclCommSuspend$descriptor() {
+        return ncclCommSuspend.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
+     * }
+     */
+    public static MethodHandle ncclCommSuspend$handle() {
+        return ncclCommSuspend.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
+     * }
+     */
+    public static MemorySegment ncclCommSuspend$address() {
+        return ncclCommSuspend.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags)
+     * }
+     */
+    public static int ncclCommSuspend(MemorySegment comm, int flags) {
+        var mh$ = ncclCommSuspend.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommSuspend", comm, flags);
+            }
+            return (int)mh$.invokeExact(comm, flags);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommResume {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommResume")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommResume"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommResume(ncclComm_t comm)
+     * }
+     */
+    public static FunctionDescriptor ncclCommResume$descriptor() {
+        return ncclCommResume.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommResume(ncclComm_t comm)
+     * }
+     */
+    public static MethodHandle ncclCommResume$handle() {
+        return ncclCommResume.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommResume(ncclComm_t comm)
+     * }
+     */
+    public static MemorySegment ncclCommResume$address() {
+        return ncclCommResume.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommResume(ncclComm_t comm)
+     * }
+     */
+    public static int ncclCommResume(MemorySegment comm) {
+        var mh$ = ncclCommResume.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommResume", comm);
+            }
+            return (int)mh$.invokeExact(comm);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommMemStats {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommMemStats")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommMemStats"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
+     * }
+     */
+    public static FunctionDescriptor ncclCommMemStats$descriptor() {
+        return ncclCommMemStats.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
+     * }
+     */
+    public static MethodHandle ncclCommMemStats$handle() {
+        return ncclCommMemStats.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
+     * }
+     */
+    public static MemorySegment ncclCommMemStats$address() {
+        return ncclCommMemStats.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommMemStats(ncclComm_t comm, ncclCommMemStat_t stat, uint64_t *value)
+     * }
+     */
+    public static int ncclCommMemStats(MemorySegment comm, int stat, MemorySegment value) {
+        var mh$ = ncclCommMemStats.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommMemStats", comm, stat, value);
+            }
+            return (int)mh$.invokeExact(comm, stat, value);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -2117,6 +2509,69 @@ public class nccl_h extends nccl_h$shared {
                 traceDowncall("ncclCommWindowDeregister", comm, win);
             }
             return (int)mh$.invokeExact(comm, win);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclWinGetUserPtr {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclWinGetUserPtr")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclWinGetUserPtr"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
+     * }
+     */
+    public static FunctionDescriptor ncclWinGetUserPtr$descriptor() {
+        return ncclWinGetUserPtr.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
+     * }
+     */
+    public static MethodHandle ncclWinGetUserPtr$handle() {
+        return ncclWinGetUserPtr.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
+     * }
+     */
+    public static MemorySegment ncclWinGetUserPtr$address() {
+        return ncclWinGetUserPtr.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclWinGetUserPtr(ncclComm_t comm, ncclWindow_t win, void **outUserPtr)
+     * }
+     */
+    public static int ncclWinGetUserPtr(MemorySegment comm, MemorySegment win, MemorySegment outUserPtr) {
+        var mh$ = ncclWinGetUserPtr.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclWinGetUserPtr", comm, win, outUserPtr);
+            }
+            return (int)mh$.invokeExact(comm, win, outUserPtr);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
@@ -3109,6 +3564,207 @@ public class nccl_h extends nccl_h$shared {
         }
     }
 
+    private static class ncclPutSignal {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_LONG,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_LONG,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclPutSignal")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclPutSignal"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static FunctionDescriptor ncclPutSignal$descriptor() {
+        return ncclPutSignal.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MethodHandle ncclPutSignal$handle() {
+        return ncclPutSignal.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MemorySegment ncclPutSignal$address() {
+        return ncclPutSignal.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclPutSignal(const void *localbuff, size_t count, ncclDataType_t datatype, int peer, ncclWindow_t peerWin, size_t peerWinOffset, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static int ncclPutSignal(MemorySegment localbuff, long count, int datatype, int peer, MemorySegment peerWin, long peerWinOffset, int sigIdx, int ctx, int flags, MemorySegment comm, MemorySegment stream) {
+        var mh$ = ncclPutSignal.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclPutSignal", localbuff, count, datatype, peer, peerWin, peerWinOffset, sigIdx, ctx, flags, comm, stream);
+            }
+            return (int)mh$.invokeExact(localbuff, count, datatype, peer, peerWin, peerWinOffset, sigIdx, ctx, flags, comm, stream);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclSignal {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclSignal")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclSignal"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static FunctionDescriptor ncclSignal$descriptor() {
+        return ncclSignal.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MethodHandle ncclSignal$handle() {
+        return ncclSignal.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MemorySegment ncclSignal$address() {
+        return ncclSignal.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclSignal(int peer, int sigIdx, int ctx, unsigned int flags, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static int ncclSignal(int peer, int sigIdx, int ctx, int flags, MemorySegment comm, MemorySegment stream) {
+        var mh$ = ncclSignal.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclSignal", peer, sigIdx, ctx, flags, comm, stream);
+            }
+            return (int)mh$.invokeExact(peer, sigIdx, ctx, flags, comm, stream);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclWaitSignal {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclWaitSignal")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclWaitSignal"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static FunctionDescriptor ncclWaitSignal$descriptor() {
+        return ncclWaitSignal.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MethodHandle ncclWaitSignal$handle() {
+        return ncclWaitSignal.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static MemorySegment ncclWaitSignal$address() {
+        return ncclWaitSignal.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclWaitSignal(int nDesc, ncclWaitSignalDesc_t *signalDescs, ncclComm_t comm, cudaStream_t stream)
+     * }
+     */
+    public static int ncclWaitSignal(int nDesc, MemorySegment signalDescs, MemorySegment comm, MemorySegment stream) {
+        var mh$ = ncclWaitSignal.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclWaitSignal", nDesc, signalDescs, comm, stream);
+            }
+            return (int)mh$.invokeExact(nDesc, signalDescs, comm, stream);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
     private static class ncclGroupStart {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(
             nccl_h.C_INT    );
@@ -3281,6 +3937,873 @@ public class nccl_h extends nccl_h$shared {
                 traceDowncall("ncclGroupSimulateEnd", simInfo);
             }
             return (int)mh$.invokeExact(simInfo);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamBind {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamBind")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamBind"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
+     * }
+     */
+    public static FunctionDescriptor ncclParamBind$descriptor() {
+        return ncclParamBind.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
+     * }
+     */
+    public static MethodHandle ncclParamBind$handle() {
+        return ncclParamBind.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
+     * }
+     */
+    public static MemorySegment ncclParamBind$address() {
+        return ncclParamBind.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamBind(ncclParamHandle_t *out, const char *key)
+     * }
+     */
+    public static int ncclParamBind(MemorySegment out, MemorySegment key) {
+        var mh$ = ncclParamBind.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamBind", out, key);
+            }
+            return (int)mh$.invokeExact(out, key);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetI8 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetI8")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetI8"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetI8$descriptor() {
+        return ncclParamGetI8.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetI8$handle() {
+        return ncclParamGetI8.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetI8$address() {
+        return ncclParamGetI8.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI8(ncclParamHandle_t h, int8_t *out)
+     * }
+     */
+    public static int ncclParamGetI8(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetI8.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetI8", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetI16 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetI16")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetI16"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetI16$descriptor() {
+        return ncclParamGetI16.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetI16$handle() {
+        return ncclParamGetI16.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetI16$address() {
+        return ncclParamGetI16.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI16(ncclParamHandle_t h, int16_t *out)
+     * }
+     */
+    public static int ncclParamGetI16(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetI16.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetI16", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetI32 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetI32")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetI32"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetI32$descriptor() {
+        return ncclParamGetI32.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetI32$handle() {
+        return ncclParamGetI32.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetI32$address() {
+        return ncclParamGetI32.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI32(ncclParamHandle_t h, int32_t *out)
+     * }
+     */
+    public static int ncclParamGetI32(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetI32.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetI32", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetI64 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetI64")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetI64"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetI64$descriptor() {
+        return ncclParamGetI64.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetI64$handle() {
+        return ncclParamGetI64.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetI64$address() {
+        return ncclParamGetI64.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetI64(ncclParamHandle_t h, int64_t *out)
+     * }
+     */
+    public static int ncclParamGetI64(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetI64.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetI64", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetU8 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetU8")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetU8"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetU8$descriptor() {
+        return ncclParamGetU8.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetU8$handle() {
+        return ncclParamGetU8.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetU8$address() {
+        return ncclParamGetU8.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU8(ncclParamHandle_t h, uint8_t *out)
+     * }
+     */
+    public static int ncclParamGetU8(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetU8.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetU8", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetU16 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetU16")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetU16"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetU16$descriptor() {
+        return ncclParamGetU16.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetU16$handle() {
+        return ncclParamGetU16.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetU16$address() {
+        return ncclParamGetU16.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU16(ncclParamHandle_t h, uint16_t *out)
+     * }
+     */
+    public static int ncclParamGetU16(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetU16.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetU16", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetU32 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetU32")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetU32"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetU32$descriptor() {
+        return ncclParamGetU32.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetU32$handle() {
+        return ncclParamGetU32.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetU32$address() {
+        return ncclParamGetU32.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU32(ncclParamHandle_t h, uint32_t *out)
+     * }
+     */
+    public static int ncclParamGetU32(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetU32.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetU32", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetU64 {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetU64")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetU64"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetU64$descriptor() {
+        return ncclParamGetU64.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
+     * }
+     */
+    public static MethodHandle ncclParamGetU64$handle() {
+        return ncclParamGetU64.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
+     * }
+     */
+    public static MemorySegment ncclParamGetU64$address() {
+        return ncclParamGetU64.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetU64(ncclParamHandle_t h, uint64_t *out)
+     * }
+     */
+    public static int ncclParamGetU64(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetU64.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetU64", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetStr {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetStr")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetStr"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetStr$descriptor() {
+        return ncclParamGetStr.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
+     * }
+     */
+    public static MethodHandle ncclParamGetStr$handle() {
+        return ncclParamGetStr.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
+     * }
+     */
+    public static MemorySegment ncclParamGetStr$address() {
+        return ncclParamGetStr.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetStr(ncclParamHandle_t h, const char **out)
+     * }
+     */
+    public static int ncclParamGetStr(MemorySegment h, MemorySegment out) {
+        var mh$ = ncclParamGetStr.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetStr", h, out);
+            }
+            return (int)mh$.invokeExact(h, out);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGet {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER,
+            nccl_h.C_INT,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGet")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGet"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGet$descriptor() {
+        return ncclParamGet.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
+     * }
+     */
+    public static MethodHandle ncclParamGet$handle() {
+        return ncclParamGet.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
+     * }
+     */
+    public static MemorySegment ncclParamGet$address() {
+        return ncclParamGet.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGet(ncclParamHandle_t h, void *out, int maxLen, int *len)
+     * }
+     */
+    public static int ncclParamGet(MemorySegment h, MemorySegment out, int maxLen, MemorySegment len) {
+        var mh$ = ncclParamGet.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGet", h, out, maxLen, len);
+            }
+            return (int)mh$.invokeExact(h, out, maxLen, len);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetParameter {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetParameter")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetParameter"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetParameter$descriptor() {
+        return ncclParamGetParameter.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
+     * }
+     */
+    public static MethodHandle ncclParamGetParameter$handle() {
+        return ncclParamGetParameter.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
+     * }
+     */
+    public static MemorySegment ncclParamGetParameter$address() {
+        return ncclParamGetParameter.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetParameter(const char *key, const char **value, int *valueLen)
+     * }
+     */
+    public static int ncclParamGetParameter(MemorySegment key, MemorySegment value, MemorySegment valueLen) {
+        var mh$ = ncclParamGetParameter.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetParameter", key, value, valueLen);
+            }
+            return (int)mh$.invokeExact(key, value, valueLen);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamGetAllParameterKeys {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamGetAllParameterKeys")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamGetAllParameterKeys"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
+     * }
+     */
+    public static FunctionDescriptor ncclParamGetAllParameterKeys$descriptor() {
+        return ncclParamGetAllParameterKeys.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
+     * }
+     */
+    public static MethodHandle ncclParamGetAllParameterKeys$handle() {
+        return ncclParamGetAllParameterKeys.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
+     * }
+     */
+    public static MemorySegment ncclParamGetAllParameterKeys$address() {
+        return ncclParamGetAllParameterKeys.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclParamGetAllParameterKeys(const char ***table, int *tableLen)
+     * }
+     */
+    public static int ncclParamGetAllParameterKeys(MemorySegment table, MemorySegment tableLen) {
+        var mh$ = ncclParamGetAllParameterKeys.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamGetAllParameterKeys", table, tableLen);
+            }
+            return (int)mh$.invokeExact(table, tableLen);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclParamDumpAll {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.ofVoid(    );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclParamDumpAll")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclParamDumpAll"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * void ncclParamDumpAll()
+     * }
+     */
+    public static FunctionDescriptor ncclParamDumpAll$descriptor() {
+        return ncclParamDumpAll.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * void ncclParamDumpAll()
+     * }
+     */
+    public static MethodHandle ncclParamDumpAll$handle() {
+        return ncclParamDumpAll.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * void ncclParamDumpAll()
+     * }
+     */
+    public static MemorySegment ncclParamDumpAll$address() {
+        return ncclParamDumpAll.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * void ncclParamDumpAll()
+     * }
+     */
+    public static void ncclParamDumpAll() {
+        var mh$ = ncclParamDumpAll.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclParamDumpAll");
+            }
+            mh$.invokeExact();
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {

@@ -1,0 +1,192 @@
+package org.millrace.nccl;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.library.NativeLibrary;
+
+/**
+ * NCCL's own settings, {@code NCCL_*}, as it has read them: {@link NcclLibrary#parameters()}. NCCL 2.30.4; few of its
+ * settings are among them yet.
+ */
+public final class NcclParameters {
+
+    private final NcclLibrary library;
+
+    NcclParameters(NcclLibrary library) {
+        this.library = library;
+    }
+
+    /** {@return the names of all that NCCL documents; with {@code NCCL_PARAM_DUMP_ALL=true} of the others too} */
+    @SuppressWarnings("restricted") // NCCL's table, as long as it says
+    public List<String> names() {
+        library.require(NcclFunction.PARAM_GET_ALL_PARAMETER_KEYS);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment table = arena.allocate(ValueLayout.ADDRESS);
+            MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
+            library.check(NcclFunction.PARAM_GET_ALL_PARAMETER_KEYS, nccl_h.ncclParamGetAllParameterKeys(table, count));
+            int names = count.get(ValueLayout.JAVA_INT, 0);
+            MemorySegment texts =
+                    table.get(ValueLayout.ADDRESS, 0).reinterpret((long) names * ValueLayout.ADDRESS.byteSize());
+            List<String> all = new ArrayList<>();
+            for (int i = 0; i < names; i++) {
+                all.add(NativeLibrary.text(texts.getAtIndex(ValueLayout.ADDRESS, i)));
+            }
+            return all;
+        }
+    }
+
+    /**
+     * {@return a setting's value as text; empty if NCCL has no such setting here}
+     *
+     * @param name for instance {@code "NCCL_P2P_LL_THRESHOLD"}
+     */
+    public Optional<String> text(String name) {
+        library.require(NcclFunction.PARAM_GET_PARAMETER);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment value = arena.allocate(ValueLayout.ADDRESS);
+            MemorySegment length = arena.allocate(ValueLayout.JAVA_INT);
+            int code = nccl_h.ncclParamGetParameter(arena.allocateFrom(name), value, length);
+            if (code == nccl_h.ncclInvalidArgument()) {
+                return Optional.empty();
+            }
+            library.check(NcclFunction.PARAM_GET_PARAMETER, code);
+            return Optional.ofNullable(NativeLibrary.text(value.get(ValueLayout.ADDRESS, 0)));
+        }
+    }
+
+    /**
+     * {@return a setting, to be read as often as it is wanted; empty if NCCL has no such setting here}
+     *
+     * @param name for instance {@code "NCCL_P2P_LL_THRESHOLD"}
+     */
+    public Optional<Parameter> bind(String name) {
+        library.require(NcclFunction.PARAM_BIND);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            int code = nccl_h.ncclParamBind(out, arena.allocateFrom(name));
+            if (code == nccl_h.ncclInvalidArgument()) {
+                return Optional.empty();
+            }
+            library.check(NcclFunction.PARAM_BIND, code);
+            return Optional.of(new Parameter(library, name, out.get(ValueLayout.ADDRESS, 0)));
+        }
+    }
+
+    /** Has NCCL print all of them to standard output. */
+    public void print() {
+        library.require(NcclFunction.PARAM_DUMP_ALL);
+        nccl_h.ncclParamDumpAll();
+    }
+
+    /** One of NCCL's settings. */
+    public static final class Parameter {
+
+        /** An integer type, and NCCL's function for it. */
+        private enum Integers {
+            INT64(NcclFunction.PARAM_GET_I64, 64, true, nccl_h::ncclParamGetI64),
+            INT32(NcclFunction.PARAM_GET_I32, 32, true, nccl_h::ncclParamGetI32),
+            INT16(NcclFunction.PARAM_GET_I16, 16, true, nccl_h::ncclParamGetI16),
+            INT8(NcclFunction.PARAM_GET_I8, 8, true, nccl_h::ncclParamGetI8),
+            UINT64(NcclFunction.PARAM_GET_U64, 64, false, nccl_h::ncclParamGetU64),
+            UINT32(NcclFunction.PARAM_GET_U32, 32, false, nccl_h::ncclParamGetU32),
+            UINT16(NcclFunction.PARAM_GET_U16, 16, false, nccl_h::ncclParamGetU16),
+            UINT8(NcclFunction.PARAM_GET_U8, 8, false, nccl_h::ncclParamGetU8);
+
+            private interface Getter {
+                int get(MemorySegment parameter, MemorySegment out);
+            }
+
+            private final NcclFunction function;
+            private final int unusedBits;
+            private final boolean signed;
+            private final Getter getter;
+
+            Integers(NcclFunction function, int bits, boolean signed, Getter getter) {
+                this.function = function;
+                this.unusedBits = Long.SIZE - bits;
+                this.signed = signed;
+                this.getter = getter;
+            }
+
+            BigInteger value(MemorySegment eight) {
+                long bits = eight.get(ValueLayout.JAVA_LONG, 0) << unusedBits;
+                return signed ? BigInteger.valueOf(bits >> unusedBits)
+                        : new BigInteger(Long.toUnsignedString(bits >>> unusedBits));
+            }
+        }
+
+        private static final int MOST_BYTES = 4096;
+
+        private final NcclLibrary library;
+        private final String name;
+        private final MemorySegment handle;
+
+        Parameter(NcclLibrary library, String name, MemorySegment handle) {
+            this.library = library;
+            this.name = name;
+            this.handle = handle;
+        }
+
+        /** {@return its name} */
+        public String name() {
+            return name;
+        }
+
+        /** {@return its value, if it is an integer of whatever size and sign; empty if it is none} */
+        public Optional<BigInteger> integer() {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
+                for (Integers type : Integers.values()) {
+                    library.require(type.function);
+                    int code = type.getter.get(handle, out);
+                    if (code != nccl_h.ncclInvalidArgument()) { // which says: of another type
+                        library.check(type.function, code);
+                        return Optional.of(type.value(out));
+                    }
+                }
+                return Optional.empty();
+            }
+        }
+
+        /** {@return its value, if it is a text; empty if it is none} */
+        public Optional<String> text() {
+            library.require(NcclFunction.PARAM_GET_STR);
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+                int code = nccl_h.ncclParamGetStr(handle, out);
+                if (code == nccl_h.ncclInvalidArgument()) {
+                    return Optional.empty();
+                }
+                library.check(NcclFunction.PARAM_GET_STR, code);
+                return Optional.ofNullable(NativeLibrary.text(out.get(ValueLayout.ADDRESS, 0)));
+            }
+        }
+
+        /**
+         * {@return its value as NCCL keeps it, 4096 bytes at most}
+         *
+         * @throws NcclException if NCCL does not tell
+         */
+        public byte[] bytes() {
+            library.require(NcclFunction.PARAM_GET);
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment out = arena.allocate(MOST_BYTES);
+                MemorySegment length = arena.allocate(ValueLayout.JAVA_INT);
+                library.check(NcclFunction.PARAM_GET, nccl_h.ncclParamGet(handle, out, MOST_BYTES, length));
+                return out.asSlice(0, Math.clamp(length.get(ValueLayout.JAVA_INT, 0), 0, MOST_BYTES))
+                        .toArray(ValueLayout.JAVA_BYTE);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return name;
+        }
+    }
+}
