@@ -159,8 +159,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it to
-     * the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it
+     * to the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
      *
      * @return the id, for one growth
      */
@@ -174,8 +174,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     }
 
     /**
-     * Makes a new communicator of this one's ranks, which keep their numbers, and new ones. All ranks call it, while the
-     * new ones call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
+     * Makes a new communicator of this one's ranks, which keep their numbers, and new ones. All ranks call it, while
+     * the new ones call {@link NcclLibrary#joinGrowing}. NCCL 2.29.
      *
      * @param newSize number of ranks that it will have; more than {@link #size()}
      * @param id      for the rank that drew it; null for all others

@@ -51,8 +51,8 @@ public final class NcclMemory {
     }
 
     /**
-     * Gives back what can be taken again. All ranks do so, when their operations are complete; the communicator cannot be
-     * used until {@link #resume}.
+     * Gives back what can be taken again. All ranks do so, when their operations are complete; the communicator cannot
+     * be used until {@link #resume}.
      *
      * @throws NcclException if NCCL refuses
      */

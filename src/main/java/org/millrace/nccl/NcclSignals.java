@@ -36,8 +36,7 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
     public record Awaited(int count, int peer, int signal, int context) {
     }
 
-    NcclSignals(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank,
-            boolean nonBlocking) {
+    NcclSignals(NcclLibrary library, CudaDevice device, NativeHandle handle, int size, int rank, boolean nonBlocking) {
         super(library, device, handle, size, rank, nonBlocking);
     }
 
@@ -78,8 +77,8 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
      */
     public final void signal(int peer, int signal, int context, CudaStream stream) {
         library.require(NcclFunction.SIGNAL);
-        enqueue(NcclFunction.SIGNAL, stream, (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS,
-                communicator, queue));
+        enqueue(NcclFunction.SIGNAL, stream,
+                (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS, communicator, queue));
     }
 
     /**
@@ -105,8 +104,7 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
         }
     }
 
-    private void enqueue(NcclFunction function, CudaStream stream,
-            ToIntBiFunction<MemorySegment, MemorySegment> call) {
+    private void enqueue(NcclFunction function, CudaStream stream, ToIntBiFunction<MemorySegment, MemorySegment> call) {
         MemorySegment communicator = enter(stream);
         try {
             settle(function, communicator, call.applyAsInt(communicator, stream.handle().address()));

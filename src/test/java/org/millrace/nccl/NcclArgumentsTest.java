@@ -131,8 +131,9 @@ class NcclArgumentsTest {
 
     @Test
     void anOptionThatTheLoadedNcclWouldPassOverIsRefused() {
-        String message = assertThrows(MillraceException.class, () -> nccl.join(stubs.device(), id(1), 2, 0,
-                NcclConfig.DEFAULT.with(Option.RMA_CONTEXTS, 2))).getMessage();
+        String message = assertThrows(MillraceException.class,
+                () -> nccl.join(stubs.device(), id(1), 2, 0, NcclConfig.DEFAULT.with(Option.RMA_CONTEXTS, 2)))
+                .getMessage();
         assertEquals("the option RMA_CONTEXTS is not in the loaded NCCL 2.28.9 (" + stubs.ncclStub.path()
                 + "): NCCL 2.29.2 and later have it", message);
     }

@@ -38,8 +38,8 @@ class OldNcclTest {
         assertThrows(MillraceException.class, c::revoke);
         assertThrows(MillraceException.class, c::newUniqueId);
         assertThrows(MillraceException.class, () -> c.grow(3, null, null));
-        assertThrows(MillraceException.class, () -> stubs.nccl.joinGrowing(stubs.device(), stubs.nccl.newUniqueId(), 3, 2,
-                NcclConfig.DEFAULT));
+        assertThrows(MillraceException.class,
+                () -> stubs.nccl.joinGrowing(stubs.device(), stubs.nccl.newUniqueId(), 3, 2, NcclConfig.DEFAULT));
         assertThrows(MillraceException.class, () -> c.memory().suspend());
         assertThrows(MillraceException.class, () -> c.memory().resume());
         assertThrows(MillraceException.class, () -> c.memory().isSuspended());
