@@ -39,7 +39,7 @@ public final class NcclWindow implements AutoCloseable {
     static NcclWindow of(NcclCommunicator communicator, MemorySegment memory, Set<Flag> wanted) {
         communicator.library.require(NcclFunction.COMM_WINDOW_REGISTER);
         if (wanted.contains(Flag.STRICT_ORDERING)) {
-            communicator.library.requireVersion("NCCL_WIN_STRICT_ORDERING", STRICT_ORDERING_SINCE);
+            communicator.library.requireVersion("the window flag " + Flag.STRICT_ORDERING, STRICT_ORDERING_SINCE);
         }
         if (wanted.contains(Flag.SYMMETRIC) && memory.address() % nccl_h.NCCL_WIN_REQUIRED_ALIGNMENT() != 0) {
             throw new IllegalArgumentException("a symmetric window begins at a multiple of "

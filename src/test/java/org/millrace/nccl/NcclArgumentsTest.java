@@ -331,7 +331,7 @@ class NcclArgumentsTest {
                 () -> c.putSignal(SEND, 1L << 20, DataType.FLOAT32, 1, window, 0, 3, 2, stream));
         String old = assertThrows(MillraceException.class,
                 () -> c.registerWindow(SEND, Set.of(NcclWindow.Flag.STRICT_ORDERING))).getMessage();
-        assertTrue(old.startsWith("NCCL_WIN_STRICT_ORDERING is not in the loaded NCCL 2.28.9"), old);
+        assertTrue(old.startsWith("the window flag STRICT_ORDERING is not in the loaded NCCL 2.28.9"), old);
         stubs.ncclStub.release(23007);
         NcclWindow strict = c.registerWindow(SEND, Set.of(NcclWindow.Flag.SYMMETRIC, NcclWindow.Flag.STRICT_ORDERING));
         stubs.ncclStub.release(RELEASE);
