@@ -86,9 +86,14 @@ public final class Millrace {
         return provider(settings).join(rendezvous, rank, size, settings);
     }
 
-    /** Said here, where it can be explained: deep below it would be an error in a class's initialization. */
+    /**
+     * Asks whether this JVM lets Millrace reach native memory and libraries. {@link #join} does so by itself, as deep
+     * below the answer would be an error in a class's initialization; a program may ask earlier.
+     *
+     * @throws MillraceException if it does not; the message says what to add to the command line
+     */
     @SuppressWarnings("restricted") // that is the question
-    private static void requireNativeAccess() {
+    public static void requireNativeAccess() {
         try {
             MemorySegment.NULL.reinterpret(0);
         } catch (IllegalCallerException denied) {

@@ -7,15 +7,16 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.millrace.Millrace;
+import org.millrace.MillraceException;
 import org.millrace.cli.console.FailureText;
+import org.millrace.cli.console.StatusLine;
 import org.millrace.config.ConfigurationException;
 import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Help;
 import picocli.CommandLine.RunLast;
-import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage.
@@ -57,14 +58,21 @@ public final class Main {
      * @return the exit status
      */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        try {
+            Millrace.requireNativeAccess(); // before commands and their options look at the layouts of native memory
+        } catch (MillraceException denied) {
+            err.println(prefix() + denied.getMessage());
+            return ExitCode.SOFTWARE;
+        }
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
         line.getSubcommands().get("run").setStopAtPositional(true); // what follows is another command's
         return line.setOut(out)
                 .setExpandAtFiles(false)
+                .setUsageHelpAutoWidth(true)
                 .setErr(err)
                 .setCaseInsensitiveEnumValuesAllowed(true)
-                .setParameterExceptionHandler(Main::usageError)
+                .setParameterExceptionHandler(UsageErrors::report)
                 .setExecutionExceptionHandler(
                         (failure, commandLine, parsed) -> failure(failure, commandLine, command.stackTraces))
                 .setExecutionStrategy(parsed -> {
@@ -74,28 +82,15 @@ public final class Main {
                 .execute(arguments);
     }
 
-    private static int usageError(ParameterException failure, String[] arguments) {
-        CommandLine commandLine = failure.getCommandLine();
-        PrintWriter err = commandLine.getErr();
-        err.println("millrace: " + text(failure));
-        UnmatchedArgumentException.printSuggestions(failure, err);
-        err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
-        return ExitCode.USAGE;
-    }
-
-    private static String text(ParameterException failure) {
-        Set<String> commands = failure.getCommandLine().getSubcommands().keySet();
-        if (failure instanceof UnmatchedArgumentException unmatched && !unmatched.isUnknownOption()
-                && !commands.isEmpty()) {
-            return "there is no '" + unmatched.getUnmatched().getFirst() + "'; there are: "
-                    + String.join(", ", commands);
-        }
-        return failure.getMessage();
+    /** Who speaks: red on a terminal, unless {@code NO_COLOR} is set. */
+    static String prefix() {
+        Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
+        return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";
     }
 
     private static int failure(Exception failure, CommandLine commandLine, boolean stackTraces) {
         PrintWriter err = commandLine.getErr();
-        err.println("millrace: " + FailureText.of(failure));
+        err.println(prefix() + FailureText.of(failure));
         if (stackTraces) {
             failure.printStackTrace(err);
         } else if (FailureText.isUnexpected(failure)) {

@@ -2,9 +2,7 @@ package org.millrace.config;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
@@ -13,6 +11,8 @@ import org.millrace.config.Configuration.Origin.Source;
 
 /** Finds and parses values, and collects what is wrong with them so that everything can be reported at once. */
 final class ConfigurationReader {
+
+    private static final String UNKNOWN = "unknown setting: ";
 
     private final Map<String, String> environment;
     private final Properties properties;
@@ -45,7 +45,7 @@ final class ConfigurationReader {
         List<String> variables = new ArrayList<>(names);
         PluginSettings.all().forEach(setting -> variables.add(setting.name()));
         refuseUnknown(environment.keySet(), "MILLRACE_", variables, Source.ENVIRONMENT);
-        if (!refusals.isEmpty()) {
+        if (refusals.stream().anyMatch(refusal -> refusal.startsWith(UNKNOWN) && !refusal.endsWith("?"))) {
             refuse("the settings there are: " + String.join(", ", names));
         }
     }
@@ -53,8 +53,8 @@ final class ConfigurationReader {
     private void refuseUnknown(Collection<String> given, String prefix, List<String> known, Source source) {
         for (String name : new TreeSet<>(given)) {
             if (name.startsWith(prefix) && !known.contains(name)) {
-                String meant = nearest(name, known).map(near -> "; did you mean " + near + "?").orElse("");
-                refuse("unknown setting: " + new Configuration.Origin(source, name) + meant);
+                String meant = NearestName.of(name, known).map(near -> "; did you mean " + near + "?").orElse("");
+                refuse(UNKNOWN + new Configuration.Origin(source, name) + meant);
             }
         }
     }
@@ -96,36 +96,5 @@ final class ConfigurationReader {
             refuse(unusable.getMessage());
             return Optional.empty();
         }
-    }
-
-    /** The known name nearest to one that does not exist; empty if none is near enough to be a slip of the fingers. */
-    private static Optional<String> nearest(String unknown, List<String> known) {
-        String written = normal(unknown);
-        int near = Math.max(2, written.length() / 4);
-        return known.stream()
-                .min(Comparator.comparingInt(name -> distance(written, normal(name))))
-                .filter(name -> distance(written, normal(name)) <= near);
-    }
-
-    private static String normal(String name) {
-        return name.toUpperCase(Locale.ROOT).replace('.', '_').replace('-', '_');
-    }
-
-    /** Levenshtein's: how many characters must be inserted, removed or replaced to make one word of the other. */
-    private static int distance(String a, String b) {
-        int[] previous = new int[b.length() + 1];
-        for (int j = 0; j <= b.length(); j++) {
-            previous[j] = j;
-        }
-        for (int i = 1; i <= a.length(); i++) {
-            int[] current = new int[b.length() + 1];
-            current[0] = i;
-            for (int j = 1; j <= b.length(); j++) {
-                int replaced = previous[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-                current[j] = Math.min(replaced, 1 + Math.min(previous[j], current[j - 1]));
-            }
-            previous = current;
-        }
-        return previous[b.length()];
     }
 }

@@ -4,7 +4,15 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledForJreRange;
+import org.junit.jupiter.api.condition.JRE;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -16,25 +24,33 @@ class UsageTest {
             delimiter = '|',
             value = {
                     "| what to do? There are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, plugin",
+                            + "metrics, trace, plugin, completion, man, help",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
-                    "perff | Did you mean", "run -n 2 | Missing required parameter: 'COMMAND'",
-                    "run -- x | how many ranks? Say -n RANKS", "run -n 0 -- x | a whole number from 1 to 256",
+                    "perff | there is no 'perff'; did you mean perf?",
+                    "run -n 2 | Missing required parameter: 'COMMAND'", "run -- x | how many ranks? Say -n RANKS",
+                    "run -n 0 -- x | a whole number from 1 to 256",
                     "run -n 2 --hosts a,b,c -- x | 2 ranks (-n) leave 1 of 3 hosts without",
                     "run -n 1 -x 1A=2 -- x | -x: '1A' is no name of a variable",
                     "run -n 1 -x NOT_HERE -- x | -x NOT_HERE: there is no such variable here",
                     "run -n 1 --master-port 70000 -- x | --master-port: a number from 1 to 65535",
                     "run -n 1 -D MILLRACE_NET=pigeon -- x | MILLRACE_NET=pigeon is not usable",
                     "bogus | there is no 'bogus'; there are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, plugin",
-                    "plugin instal | there is no 'instal'; there are: install",
+                            + "metrics, trace, plugin, completion, man, help",
+                    "plugin instal | there is no 'instal'; did you mean install?",
+                    "help perff | there is no 'perff'; did you mean perf?",
+                    "help plugin remove | there is no 'remove'; there are: install",
+                    "perf all_reduce --jsn x | there is no option --jsn; did you mean --json?",
+                    "perf --sizs 3 | there is no option --sizs",
+                    "perf all_reduce x | nothing more is expected behind 'millrace perf' and what it needs: 'x'",
                     "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",
                     "metrics --listen 9400 | --listen=9400 is not usable; allowed: an address of this host and a port",
                     "trace | Missing required option: '--out=FILE'", "perf | Missing required parameter: 'COLLECTIVE'",
-                    "perf allreduce | there is no 'allreduce'; allowed: all_reduce, all_gather, reduce_scatter, "
+                    "perf allreduce | COLLECTIVE: there is no 'allreduce'; did you mean all_reduce?",
+                    "perf everything | there is no 'everything'; allowed: all_reduce, all_gather, reduce_scatter, "
                             + "broadcast, reduce, alltoall, gather, scatter, sendrecv",
-                    "perf all_reduce -t float31 | there is no 'float31'; allowed: all, or one or more of int8",
-                    "perf all_reduce -o sub | there is no 'sub'; allowed: all, or one or more of sum, prod, max, "
+                    "perf all_reduce -t doubl | --datatype: there is no 'doubl'; did you mean double?",
+                    "perf all_reduce -t string | there is no 'string'; allowed: all, or one or more of int8",
+                    "perf all_reduce -o minus | there is no 'minus'; allowed: all, or one or more of sum, prod, max, "
                             + "min, avg, mulsum",
                     "perf all_reduce -b 3X | '3X' is not usable; allowed: a number of bytes",
                     "perf all_reduce -b 16 -e 8 | the smallest size (-b 16) is larger than the largest (-e 8)",
@@ -69,8 +85,7 @@ class UsageTest {
                     "gin put -D MILLRACE_FAULT=burn | MILLRACE_FAULT: fault 'burn': there is no fault 'burn'",
                     "matrix -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
                     "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
-                    "matrix --collective allreduce | --collective: there is no 'allreduce'; allowed: all_reduce, "
-                            + "all_gather",
+                    "matrix --collective allreduce | --collective: there is no 'allreduce'; did you mean all_reduce?",
                     "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
                     "matrix --algorithm tree --transport COLLNET | no cell is all of that",
                     "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
@@ -84,6 +99,56 @@ class UsageTest {
         assertTrue(run.err().contains(expected), run.toString());
         assertFalse(run.err().contains("\tat "), run.toString());
         assertEquals("", run.out(), run.toString());
+    }
+
+    @Test
+    void helpIsACommandToo() {
+        assertEquals(Run.of("perf", "--help"), Run.of("help", "perf"));
+        assertEquals(Run.of("--help"), Run.of("help"));
+        assertEquals(Run.of("plugin", "install", "--help"), Run.of("help", "plugin", "install"));
+    }
+
+    @Test
+    void whatIsHiddenIsNeitherCompletedNorInTheManual() {
+        Run completion = Run.of("completion");
+        assertTrue(completion.out().contains("complete -F _complete_millrace -o default millrace "),
+                completion.toString());
+        Run manual = Run.of("man");
+        assertTrue(manual.out().startsWith(".TH MILLRACE 1"), manual.toString());
+        assertTrue(manual.out().contains("\n.SS \"millrace plugin install\"\n"), manual.toString());
+        for (Run run : List.of(completion, manual)) {
+            assertEquals(0, run.status(), run.toString());
+            assertTrue(run.out().replace("\\-", "-").contains("--ranks-per-host"), run.toString());
+            assertFalse(run.out().contains("worker"), run.toString());
+        }
+    }
+
+    /** Two lines of input to a shell complete what its user began. */
+    @Test
+    void bashCompletes(@TempDir Path directory) throws Exception {
+        Path script = Files.writeString(directory.resolve("millrace"), Run.of("completion").out());
+        Process bash = new ProcessBuilder("bash", "-c",
+                "compopt() { :; }; source " + script
+                        + "; COMP_WORDS=(millrace gin di); COMP_CWORD=2; _complete_millrace; echo ${COMPREPLY[@]}")
+                .redirectErrorStream(true)
+                .start();
+        assertEquals("dispatch\n", new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+    }
+
+    @Test
+    @EnabledForJreRange(min = JRE.JAVA_24)
+    void whereNativeAccessIsDeniedOneIsToldWhatToAdd() throws Exception {
+        for (String command : List.of("doctor", "perf all_reduce")) {
+            List<String> line = new ArrayList<>(ChildMain.builder(Main.class, command.split(" ")).command());
+            line.remove("--enable-native-access=ALL-UNNAMED");
+            line.add(1, "--illegal-native-access=deny");
+            Process process = new ProcessBuilder(line).redirectErrorStream(true).start();
+            String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertEquals(1, process.waitFor(), printed);
+            assertEquals(1, printed.lines().count(), printed);
+            assertTrue(printed.startsWith("millrace: native memory and libraries are closed to Millrace")
+                    && printed.contains("--enable-native-access=ALL-UNNAMED"), printed);
+        }
     }
 
     @Test

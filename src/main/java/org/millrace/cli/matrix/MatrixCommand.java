@@ -21,6 +21,7 @@ import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.RankMain;
 import org.millrace.config.Configuration;
+import org.millrace.config.NearestName;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
 import picocli.CommandLine.Command;
@@ -176,8 +177,9 @@ public final class MatrixCommand implements Callable<Integer> {
         List<T> selected = new ArrayList<>();
         for (String name : names) {
             List<T> found = all.stream().filter(each -> label.apply(each).equalsIgnoreCase(name.strip())).toList();
-            require(!found.isEmpty(), option + ": there is no '" + name.strip() + "'; allowed: "
-                    + String.join(", ", all.stream().map(label).toList()));
+            List<String> known = all.stream().map(label).toList();
+            require(!found.isEmpty(), option + ": there is no '" + name.strip() + "'; "
+                    + NearestName.hint(name.strip(), known, "allowed: " + String.join(", ", known)));
             selected.addAll(found);
         }
         return names.isEmpty() ? all : selected;

@@ -8,6 +8,7 @@ import java.util.function.Predicate;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
+import org.millrace.config.NearestName;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
@@ -48,8 +49,17 @@ final class Selection {
     static final class Collectives implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {
-            return Arrays.stream(Operation.values()).map(Operation::label).iterator();
+            return labels().iterator();
         }
+    }
+
+    private static List<String> labels() {
+        return Arrays.stream(Operation.values()).map(Operation::label).toList();
+    }
+
+    private static String unknown(String name, List<String> known, String choice) {
+        return "there is no '" + name + "'; "
+                + NearestName.hint(name, known, "allowed: " + choice + String.join(", ", known));
     }
 
     /** One collective. */
@@ -59,8 +69,7 @@ final class Selection {
             return Arrays.stream(Operation.values())
                     .filter(operation -> operation.label().equalsIgnoreCase(text))
                     .findFirst()
-                    .orElseThrow(() -> new TypeConversionException(
-                            "there is no '" + text + "'; allowed: " + String.join(", ", new Collectives())));
+                    .orElseThrow(() -> new TypeConversionException(unknown(text, labels(), "")));
         }
     }
 
@@ -77,8 +86,8 @@ final class Selection {
             selected.add(all.stream()
                     .filter(match.of(name.strip()))
                     .findFirst()
-                    .orElseThrow(() -> new TypeConversionException("there is no '" + name.strip()
-                            + "'; allowed: all, or one or more of " + String.join(", ", labels))));
+                    .orElseThrow(() -> new TypeConversionException(
+                            unknown(name.strip(), labels, "all, or one or more of "))));
         }
         return selected;
     }

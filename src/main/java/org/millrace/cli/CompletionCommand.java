@@ -1,0 +1,27 @@
+package org.millrace.cli;
+
+import picocli.AutoComplete;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace completion}. */
+@Command(
+        name = "completion",
+        description = {"Write what bash and zsh need to complete this command line.",
+                "For this shell: source <(millrace completion). For every one: millrace completion > "
+                        + "~/.local/share/bash-completion/completions/millrace."})
+public final class CompletionCommand implements Runnable {
+
+    @Spec
+    private CommandSpec spec;
+
+    /** For picocli. */
+    public CompletionCommand() {}
+
+    @Override
+    public void run() {
+        spec.commandLine().getOut().print(AutoComplete.bash(spec.root().name(), spec.root().commandLine()));
+        spec.commandLine().getOut().flush();
+    }
+}

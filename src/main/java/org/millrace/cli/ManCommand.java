@@ -1,0 +1,93 @@
+package org.millrace.cli;
+
+import java.io.PrintWriter;
+import java.util.Arrays;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.millrace.cli.console.Version;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Help;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Model.PositionalParamSpec;
+import picocli.CommandLine.Model.UsageMessageSpec;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace man}: all commands and options as one page, in the macros of man(7). */
+@Command(
+        name = "man",
+        description = {"Write this command line's page for man.",
+                "To look at it: millrace man | man -l -. For everyone: millrace man > "
+                        + "/usr/local/share/man/man1/millrace.1."})
+public final class ManCommand implements Runnable {
+
+    @Spec
+    private CommandSpec spec;
+
+    /** For picocli. */
+    public ManCommand() {}
+
+    @Override
+    public void run() {
+        PrintWriter out = spec.commandLine().getOut();
+        CommandSpec root = spec.root();
+        out.println(".TH MILLRACE 1 \"\" \"millrace " + escape(Version.millrace()) + "\" \"Millrace\"");
+        out.println(".SH NAME\nmillrace \\- " + description(root.usageMessage()).getFirst());
+        out.println(".SH SYNOPSIS\n" + synopsis(root));
+        out.println(".SH OPTIONS\nBefore and behind every command:");
+        root.options().forEach(option -> option(out, option));
+        out.println(".SH COMMANDS");
+        root.subcommands().values().forEach(each -> command(out, each.getCommandSpec(), root));
+        out.println(".SH \"EXIT STATUS\"");
+        root.usageMessage()
+                .exitCodeList()
+                .forEach((status, text) -> out.println(".TP\n" + status.strip() + "\n" + escape(text)));
+        out.flush();
+    }
+
+    private void command(PrintWriter out, CommandSpec command, CommandSpec root) {
+        if (command.usageMessage().hidden()) {
+            return;
+        }
+        out.println(".SS \"" + escape(command.qualifiedName()) + "\"\n" + synopsis(command));
+        description(command.usageMessage()).forEach(paragraph -> out.println(".PP\n" + paragraph));
+        for (PositionalParamSpec parameter : command.positionalParameters()) {
+            item(out, "\\fI" + escape(parameter.paramLabel()) + "\\fR", parameter.description());
+        }
+        command.options()
+                .stream()
+                .filter(option -> Arrays.stream(option.names()).noneMatch(root.optionsMap()::containsKey))
+                .forEach(option -> option(out, option));
+        command.subcommands().values().forEach(each -> command(out, each.getCommandSpec(), root));
+    }
+
+    private static void option(PrintWriter out, OptionSpec option) {
+        if (!option.hidden()) {
+            String names = Arrays.stream(option.names())
+                    .map(name -> "\\fB" + escape(name) + "\\fR")
+                    .collect(Collectors.joining(", "));
+            item(out, names + (option.arity().max() == 0 ? "" : " \\fI" + escape(option.paramLabel()) + "\\fR"),
+                    option.description());
+        }
+    }
+
+    private static void item(PrintWriter out, String name, String[] description) {
+        out.println(".TP\n" + name);
+        Arrays.stream(description).forEach(line -> out.println(escape(String.format(line))));
+    }
+
+    private static String synopsis(CommandSpec command) {
+        return escape(
+                new Help(command, Help.defaultColorScheme(Help.Ansi.OFF)).synopsis(0).replaceAll("\\s+", " ").strip());
+    }
+
+    private static List<String> description(UsageMessageSpec usage) {
+        return Arrays.stream(usage.description()).map(line -> escape(String.format(line))).toList();
+    }
+
+    /** For roff: no escapes, hyphens that are minus signs, and no line that begins like a request. */
+    private static String escape(String text) {
+        String plain = text.replace("\\", "\\e").replace("-", "\\-").replace("\"", "\\(dq");
+        return plain.startsWith(".") || plain.startsWith("'") ? "\\&" + plain : plain;
+    }
+}
