@@ -11,6 +11,8 @@
  */
 #include "net_events.h"
 
+#include <string.h>
+
 #define PLACE_BITS 12
 #define REQUESTS (1 << PLACE_BITS)
 #define TAG (1ULL << 63)
@@ -22,7 +24,8 @@ static struct place {
   int used;
   uint64_t taken;
   void *request;
-  void *event;
+  /* Null where there is none. */
+  void *events[MILLRACE_MAX_RECVS];
 } requests[REQUESTS];
 static unsigned next;
 
@@ -48,23 +51,35 @@ static struct place *take(void) {
   return NULL;
 }
 
-void netEventStart(void *parent, int receives, size_t bytes, void **request) {
+static void stop(void **events) {
+  for (int i = 0; i < MILLRACE_MAX_RECVS; i++)
+    if (events[i])
+      callback(&events[i], ncclProfilerNetEventStop, NULL, 0, NULL);
+}
+
+void netEventStart(int count, void **parents, int receives, const size_t *bytes, void **request) {
   ncclProfilerCallback_t tell = __atomic_load_n(&callback, __ATOMIC_ACQUIRE);
-  if (!tell || !parent || !*request)
+  void *events[MILLRACE_MAX_RECVS] = {NULL};
+  int taken = 0;
+  if (!tell || !parents || !*request)
     return;
-  void *event = NULL;
-  ncclProfilerNetSockDescr_v1_t message = {ncclProfileSocket, {-1, receives, bytes}};
-  tell(&event, ncclProfilerNetEventStart, parent, NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER, &message);
-  if (!event)
+  for (int i = 0; i < count; i++) {
+    ncclProfilerNetSockDescr_v1_t message = {ncclProfileSocket, {-1, receives, bytes[i]}};
+    if (parents[i])
+      tell(&events[i], ncclProfilerNetEventStart, parents[i],
+           NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER, &message);
+    taken += events[i] != NULL;
+  }
+  if (!taken)
     return;
   struct place *place = take();
   if (!place) {
-    tell(&event, ncclProfilerNetEventStop, NULL, 0, NULL);
+    stop(events);
     return;
   }
   place->taken = (place->taken + 1) & ~TAG >> PLACE_BITS;
   place->request = *request;
-  place->event = event;
+  memcpy(place->events, events, sizeof events);
   *request = (void *)(TAG | place->taken << PLACE_BITS | (uint64_t)(place - requests));
 }
 
@@ -77,6 +92,6 @@ void netEventStop(void *request) {
   struct place *place = place_of(request);
   if (!place)
     return;
-  callback(&place->event, ncclProfilerNetEventStop, NULL, 0, NULL);
+  stop(place->events);
   __atomic_store_n(&place->used, 0, __ATOMIC_RELEASE);
 }

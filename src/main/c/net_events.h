@@ -4,11 +4,14 @@
 
 #include "shim.h"
 
+/* Buffers of one receive at the most: what NCCL's own networks allow. */
+#define MILLRACE_MAX_RECVS 8
+
 /* What NCCL hands to init: it passes an event on to the profiler, if there is one. */
 void netEventsUse(ncclProfilerCallback_t function);
 
-/* A message was posted. If a profiler wants it the request becomes one of ours. */
-void netEventStart(void *parent, int receives, size_t bytes, void **request);
+/* Messages were posted as one request. If a profiler wants any of them the request becomes one of ours. */
+void netEventStart(int count, void **parents, int receives, const size_t *bytes, void **request);
 
 /* Java's request. */
 void *netEventRequest(void *request);

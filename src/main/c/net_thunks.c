@@ -1,5 +1,5 @@
-/* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: tags (a
- * connection is never shared, as maxRecvs is 1), traffic classes. */
+/* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: traffic
+ * classes. */
 #include "net_events.h"
 #include "net_thunks.h"
 
@@ -58,37 +58,35 @@ ncclResult_t netIsend8(void *sendComm, void *data, int size, int tag, void *mhan
 }
 
 ncclResult_t netIsend9(void *sendComm, void *data, size_t size, int tag, void *mhandle, void **request) {
-  (void)tag;
-  MILLRACE_FORWARD(isend, sendComm, data, size, mhandle, request);
+  MILLRACE_FORWARD(isend, sendComm, data, size, tag, mhandle, request);
 }
 
 ncclResult_t netIsend10(void *sendComm, void *data, size_t size, int tag, void *mhandle, void *phandle,
                         void **request) {
   ncclResult_t result = netIsend9(sendComm, data, size, tag, mhandle, request);
   if (result == ncclSuccess)
-    netEventStart(phandle, 0, size, request);
+    netEventStart(1, &phandle, 0, &size, request);
   return result;
 }
 
 ncclResult_t netIrecv8(void *recvComm, int n, void **data, int *sizes, int *tags, void **mhandles,
                        void **request) {
-  size_t size = (size_t)sizes[0];
-  return netIrecv9(recvComm, n, data, &size, tags, mhandles, request);
+  size_t wide[MILLRACE_MAX_RECVS];
+  for (int i = 0; i < n && i < MILLRACE_MAX_RECVS; i++)
+    wide[i] = (size_t)sizes[i];
+  return netIrecv9(recvComm, n, data, wide, tags, mhandles, request);
 }
 
 ncclResult_t netIrecv9(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
                        void **request) {
-  (void)tags;
-  if (n != 1)
-    return ncclInternalError;
-  MILLRACE_FORWARD(irecv, recvComm, data[0], sizes[0], mhandles[0], request);
+  MILLRACE_FORWARD(irecv, recvComm, n, data, sizes, tags, mhandles, request);
 }
 
 ncclResult_t netIrecv10(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
                         void **phandles, void **request) {
   ncclResult_t result = netIrecv9(recvComm, n, data, sizes, tags, mhandles, request);
-  if (result == ncclSuccess && phandles)
-    netEventStart(phandles[0], 1, sizes[0], request);
+  if (result == ncclSuccess)
+    netEventStart(n, phandles, 1, sizes, request);
   return result;
 }
 

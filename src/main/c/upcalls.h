@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 5
+#define MILLRACE_PLUGIN_INTERFACE 6
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -24,8 +24,9 @@ struct millraceUpcalls {
   ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
   ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
   ncclResult_t (*deregMr)(void *comm, void *mhandle);
-  ncclResult_t (*isend)(void *sendComm, void *data, size_t size, void *mhandle, void **request);
-  ncclResult_t (*irecv)(void *recvComm, void *data, size_t size, void *mhandle, void **request);
+  ncclResult_t (*isend)(void *sendComm, void *data, size_t size, int tag, void *mhandle, void **request);
+  ncclResult_t (*irecv)(void *recvComm, int n, void **data, size_t *sizes, int *tags, void **mhandles,
+                        void **request);
   ncclResult_t (*test)(void *request, int *done, int *size);
   ncclResult_t (*closeSend)(void *sendComm);
   ncclResult_t (*closeRecv)(void *recvComm);

@@ -12,6 +12,8 @@ import org.millrace.ReduceOp;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.collnet.MeshRequest.Function;
+import org.millrace.device.arithmetic.ElementKernel;
+import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -42,6 +44,8 @@ public final class MeshNetwork implements AutoCloseable {
     private final Network frames;
     private final List<MeshAggregator> aggregators = new ArrayList<>();
     private final List<AgentRunner> runners = new ArrayList<>();
+    private final @Nullable ElementKernel[][] kernels =
+            new ElementKernel[DataType.values().length][ReduceOp.BuiltIn.values().length];
     private final MeshRequest[] requests = new MeshRequest[REQUESTS];
     /**
      * How many there were, and how many have ended. The first's release behind a request's fields pairs with the
@@ -113,7 +117,7 @@ public final class MeshNetwork implements AutoCloseable {
             return NO_REQUEST;
         }
         request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.ALL_REDUCE, type, op, ranks);
+        request.arithmetic(Function.ALL_REDUCE, type, op, kernel(type, op));
         request.window(0, count * type.bytes(), 0);
         return ask(request);
     }
@@ -135,7 +139,8 @@ public final class MeshNetwork implements AutoCloseable {
             return NO_REQUEST;
         }
         request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM, ranks);
+        request.arithmetic(Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM,
+                kernel(DataType.INT8, ReduceOp.BuiltIn.SUM));
         request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
         return ask(request);
     }
@@ -158,9 +163,19 @@ public final class MeshNetwork implements AutoCloseable {
             return NO_REQUEST;
         }
         request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.REDUCE_SCATTER, type, op, ranks);
+        request.arithmetic(Function.REDUCE_SCATTER, type, op, kernel(type, op));
         request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
         return ask(request);
+    }
+
+    /** Made once: a request allocates nothing. */
+    private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
+        ElementKernel made = kernels[type.code()][op.code()];
+        if (made == null) {
+            made = ElementKernels.of(type, op, ranks);
+            kernels[type.code()][op.code()] = made;
+        }
+        return made;
     }
 
     private long checked(long windowOffset, long windowBytes, long bytesPerRank) {

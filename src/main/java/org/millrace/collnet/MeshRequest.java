@@ -5,7 +5,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.device.arithmetic.ElementKernel;
-import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.MemoryRegion;
 
 /**
@@ -60,11 +59,11 @@ final class MeshRequest {
     }
 
     /** Says what is done. */
-    void arithmetic(Function what, DataType elements, ReduceOp.BuiltIn operator, int ranks) {
+    void arithmetic(Function what, DataType elements, ReduceOp.BuiltIn operator, ElementKernel reducing) {
         function = what;
         type = elements;
         op = operator;
-        kernel = ElementKernels.of(elements, operator, ranks);
+        kernel = reducing;
     }
 
     /** Says which part of a buffer is meant. */

@@ -186,7 +186,7 @@ public final class Settings {
     /** How many buffers a network plugin beneath is asked to receive at once. */
     public static final Setting<Integer> NET_MAX_RECVS = new Setting<>("NCCL_NET_MAX_RECVS", integers(1, 8), 8,
             "with MILLRACE_NET=plugin:PATH: the most buffers that one receive of the plugin has, of those that it"
-                    + " allows");
+                    + " allows; with MILLRACE_TAKEOVER=0 also the most that one of NCCL's has, 1 unless set");
     /** Whether kernels gather what they receive; MILLRACE_UNPACK by another name. */
     public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK =
             new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED", optional(ValueTypes.booleans()), Optional.empty(),

@@ -49,6 +49,6 @@ public final class PluginEntry {
         return settings.takeover()
                 ? new TakeoverPath(settings.threads(), unpack,
                         settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
-                : new FallbackPath(unpack);
+                : new FallbackPath(unpack, settings.maxRecvs());
     }
 }

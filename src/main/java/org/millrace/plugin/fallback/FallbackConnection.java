@@ -23,11 +23,28 @@ import org.millrace.plugin.unpack.UnpackDevice;
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
+    /** The word of a frame that tells its message's tag, where messages have tags. */
+    static final int TAG = 0;
+
     final RegionTable regions;
+    private final boolean ownsRegions;
     final RequestRing requests = new RequestRing();
 
-    private FallbackConnection(Network network) {
-        regions = new RegionTable(network);
+    /** An end with regions of its own, or of a connection of several streams, which gives them back itself. */
+    private FallbackConnection(RegionTable regions, boolean ownsRegions) {
+        this.regions = regions;
+        this.ownsRegions = ownsRegions;
+    }
+
+    /** Gives back the memory that NCCL did not. */
+    final void closeRegions() {
+        if (ownsRegions) {
+            regions.close();
+        }
+    }
+
+    boolean isIdle() {
+        return requests.isIdle();
     }
 
     /** Requests whose frames are complete. */
@@ -76,8 +93,20 @@ abstract class FallbackConnection implements DataPath.Connection {
         private final FrameHeader header = new FrameHeader();
 
         Sender(FrameSender sender, Network network) {
-            super(network);
+            super(new RegionTable(network), true);
             this.sender = sender;
+        }
+
+        /** One of several streams, whose messages tell their tags. */
+        Sender(FrameSender sender, RegionTable regions) {
+            super(regions, false);
+            this.sender = sender;
+        }
+
+        @Override
+        public int post(long address, long bytes, int region, int tag) {
+            header.word(TAG, tag);
+            return post(address, bytes, region);
         }
 
         @Override
@@ -112,7 +141,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         @Override
         public void close() {
             sender.close();
-            regions.close();
+            closeRegions();
         }
 
         @Override
@@ -137,9 +166,16 @@ abstract class FallbackConnection implements DataPath.Connection {
          * @param unpack what kernels that unpack need; null for those that do not
          */
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
-            super(network);
+            super(new RegionTable(network), true);
             this.receiver = receiver;
             this.unpack = unpack == null ? null : new UnpackRequests(unpack, receiver.scatters());
+        }
+
+        /** One of several streams, whose messages have one tag. */
+        Receiver(FrameReceiver receiver, RegionTable regions) {
+            super(regions, false);
+            this.receiver = receiver;
+            this.unpack = null;
         }
 
         @Override
@@ -220,7 +256,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         @Override
         public void close() {
             receiver.close();
-            regions.close();
+            closeRegions();
             if (unpack != null) {
                 unpack.close();
             }
@@ -233,7 +269,7 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     /** The memory that was registered with one connection. */
-    private static final class RegionTable {
+    static final class RegionTable {
 
         private static final int USUAL = 4;
 

@@ -1,9 +1,12 @@
 package org.millrace.plugin.fallback;
 
+import java.util.List;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.unpack.UnpackDevice;
 
@@ -12,15 +15,32 @@ public final class FallbackPath implements DataPath {
 
     private static final byte ID = 1;
 
+    /** As many ranks of one host at the most send over one connection. */
+    private static final int STREAMS = 32;
+
     private final @Nullable UnpackDevice unpack;
+    private final int maxRecvs;
 
     /**
      * A path without threads.
      *
-     * @param unpack what kernels that unpack need, closed with the path; null for those that do not
+     * @param unpack   what kernels that unpack need, closed with the path; null for those that do not
+     * @param maxRecvs the most buffers of one receive; 1 for kernels that unpack, which count the slices of a
+     *                 connection in their order
      */
-    public FallbackPath(@Nullable UnpackDevice unpack) {
+    public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
         this.unpack = unpack;
+        this.maxRecvs = maxRecvs;
+    }
+
+    @Override
+    public int maxRecvs() {
+        return maxRecvs;
+    }
+
+    @Override
+    public int streams() {
+        return maxRecvs == 1 ? 1 : STREAMS;
     }
 
     @Override
@@ -30,14 +50,16 @@ public final class FallbackPath implements DataPath {
 
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
-            DataPath.ConnectionNumber number) {
-        return new FallbackConnection.Sender(sender, network);
+            DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
+        return more == null ? new FallbackConnection.Sender(sender, network)
+                : new TaggedSender(sender, network, STREAMS, more);
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
-            DataPath.ConnectionNumber number) {
-        return new FallbackConnection.Receiver(receiver, network,
+            DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
+        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, more)
+                : new FallbackConnection.Receiver(receiver, network,
                 unpack == null ? null : unpack.connection(network, true));
     }
 
@@ -55,6 +77,7 @@ public final class FallbackPath implements DataPath {
 
     @Override
     public String toString() {
-        return "NCCL's proxy moves the data (isend, irecv, test)" + (unpack == null ? "" : "; " + unpack);
+        return "NCCL's proxy moves the data (isend, irecv, test)"
+                + (maxRecvs == 1 ? "" : ", up to " + maxRecvs + " buffers at once") + (unpack == null ? "" : "; " + unpack);
     }
 }

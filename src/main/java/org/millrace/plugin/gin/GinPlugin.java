@@ -20,6 +20,7 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.CommunicatorLosses;
 import org.millrace.plugin.loss.LossPolicy;
 import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.net.NetDevice.Abilities;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
@@ -108,7 +109,7 @@ public final class GinPlugin {
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
-        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, false, false, properties);
+        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, Abilities.NONE, properties);
         MemorySegment written = NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof());
         ncclNetProperties_v9_t.netDeviceType(written, NetDeviceHandle.GIN_GDAKI);
         if (version >= SEGMENTS_SINCE) {

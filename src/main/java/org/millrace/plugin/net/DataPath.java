@@ -1,11 +1,16 @@
 package org.millrace.plugin.net;
 
 import java.time.Duration;
+import java.util.List;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.plugin.loss.CommunicatorLosses;
+import org.millrace.plugin.shim.NativeMemory;
 
 /**
  * Decides who moves the data of connections. The two ends of a connection have the same path, as its frames are its
@@ -31,6 +36,16 @@ public interface DataPath extends AutoCloseable {
         return false;
     }
 
+    /** The most buffers of one receive. With more than one, messages have tags that tell them apart. */
+    default int maxRecvs() {
+        return 1;
+    }
+
+    /** How many streams a connection may have: one, and for messages with tags some more. */
+    default int streams() {
+        return 1;
+    }
+
     /** Connections will be made by this endpoint, which is closed after the path. */
     default void opened(NetEndpoint endpoint) {
         // most need nothing
@@ -50,16 +65,21 @@ public interface DataPath extends AutoCloseable {
      *
      * @param sender the path's to use and to close
      * @param number which of the communicator's it is
+     * @param more   connects a further stream, 1 or more, if the receiving side takes messages by their tags; null if
+     *               it takes them as they come
      */
-    Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number);
+    Connection sending(FrameSender sender, Network network, Owner owner, ConnectionNumber number,
+            @Nullable IntFunction<Pending<FrameSender>> more);
 
     /**
      * Takes over the receiving end of a connection that was just made.
      *
      * @param receiver the path's to use and to close
      * @param number   which of the communicator's it is
+     * @param more     further streams, which the sending side connects when it needs them: likewise
      */
-    Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number);
+    Connection receiving(FrameReceiver receiver, Network network, Owner owner, ConnectionNumber number,
+            List<Pending<FrameReceiver>> more);
 
     /**
      * Which of a communicator's connections one is: NCCL does not tell a plugin the channel.
@@ -173,6 +193,37 @@ public interface DataPath extends AutoCloseable {
          * The number of a request that is done is free again.
          */
         int test(int request);
+
+        /**
+         * Begins to send a message, or to receive one, of some tag: as {@link #post(long, long, int)} where tags make
+         * no difference.
+         */
+        default int post(long address, long bytes, int region, int tag) {
+            return post(address, bytes, region);
+        }
+
+        /** What {@link #postAll} receives into, where there may be several buffers; filled in before it is called. */
+        default ReceiveBuffers buffers() {
+            throw new UnsupportedOperationException(this + " receives one message at a time");
+        }
+
+        /** Begins to receive a message into each of the {@link #buffers()}: one request for all. */
+        default int postAll() {
+            throw new UnsupportedOperationException(this + " receives one message at a time");
+        }
+
+        /**
+         * As {@link #test(int)} for a request of any number of messages.
+         *
+         * @param sizes where their lengths go, as 32-bit numbers, if the request is done; 0 for nowhere
+         */
+        default boolean test(int request, long sizes) {
+            int bytes = test(request);
+            if (bytes != PENDING && sizes != 0) {
+                NativeMemory.putInt(sizes, bytes);
+            }
+            return bytes != PENDING;
+        }
 
         @Override
         void close();

@@ -38,8 +38,25 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     private static final Path INTERFACES = Path.of("/sys/class/net");
 
     private static final int MAX_COMMS = 1 << 16;
-    private static final int MAX_RECVS = 1;
     private static final short UNDEFINED = -1;
+
+    /**
+     * What depends on who moves the data.
+     *
+     * @param unpacks      whether kernels gather what they receive from pages
+     * @param deviceMemory whether it takes the memory of GPUs
+     * @param maxRecvs     the most buffers of one receive
+     */
+    public record Abilities(boolean unpacks, boolean deviceMemory, int maxRecvs) {
+
+        /** A device's that does none of this. */
+        public static final Abilities NONE = new Abilities(false, false, 1);
+
+        /** Kinds of memory that it takes. */
+        private int memory() {
+            return plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);
+        }
+    }
 
     /** The device of addresses of this machine, at least one. */
     public static NetDevice of(List<InetAddress> addresses) {
@@ -104,37 +121,35 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
      * and v9 stand at the same places in all.
      *
-     * @param unpacks      whether kernels gather what they receive from pages
-     * @param deviceMemory whether it takes the memory of GPUs
+     * @param abilities what a table's user can ask of it
      */
-    public void writeProperties(int version, int index, boolean unpacks, boolean deviceMemory, long address) {
-        int memory = plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);
+    public void writeProperties(int version, int index, Abilities abilities, long address) {
         switch (version) {
-            case 8 -> writeV8(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
-            case 9, 10 -> writeV9(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
-            case 11 -> writeV11(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
-            case 12 -> writeV12(index, unpacks, memory, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
+            case 8 -> writeV8(index, abilities, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
+            case 9, 10 -> writeV9(index, abilities, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
+            case 11 -> writeV11(index, abilities, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
+            case 12 -> writeV12(index, abilities, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
             default -> throw new IllegalArgumentException("network tables have versions 8 to 12, not " + version);
         }
     }
 
-    private void writeV8(int index, boolean unpacks, int memory, MemorySegment to) {
+    private void writeV8(int index, Abilities abilities, MemorySegment to) {
         ncclNetProperties_v8_t.name(to, name);
         ncclNetProperties_v8_t.pciPath(to, pciPath);
         ncclNetProperties_v8_t.guid(to, index);
-        ncclNetProperties_v8_t.ptrSupport(to, memory);
+        ncclNetProperties_v8_t.ptrSupport(to, abilities.memory());
         ncclNetProperties_v8_t.regIsGlobal(to, 0);
         ncclNetProperties_v8_t.speed(to, speedMbps);
         ncclNetProperties_v8_t.port(to, 0);
         ncclNetProperties_v8_t.latency(to, 0);
         ncclNetProperties_v8_t.maxComms(to, MAX_COMMS);
-        ncclNetProperties_v8_t.maxRecvs(to, MAX_RECVS);
-        ncclNetProperties_v8_t.netDeviceType(to, deviceType(unpacks));
-        ncclNetProperties_v8_t.netDeviceVersion(to, unpacks ? UnpackDevice.Connection.VERSION : 0);
+        ncclNetProperties_v8_t.maxRecvs(to, abilities.maxRecvs);
+        ncclNetProperties_v8_t.netDeviceType(to, deviceType(abilities.unpacks));
+        ncclNetProperties_v8_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 
-    private void writeV9(int index, boolean unpacks, int memory, MemorySegment to) {
-        writeHead(index, unpacks, memory, to);
+    private void writeV9(int index, Abilities abilities, MemorySegment to) {
+        writeHead(index, abilities, to);
         MemorySegment virtual = ncclNetProperties_v9_t.vProps(to);
         ncclNetVDeviceProps_v9_t.ndevs(virtual, 1);
         ncclNetVDeviceProps_v9_t.devs(virtual, 0, index);
@@ -142,13 +157,13 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v9_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
     }
 
-    private void writeV11(int index, boolean unpacks, int memory, MemorySegment to) {
-        writeV9(index, unpacks, memory, to);
+    private void writeV11(int index, Abilities abilities, MemorySegment to) {
+        writeV9(index, abilities, to);
         ncclNetProperties_v11_t.maxMultiRequestSize(to, 1);
     }
 
-    private void writeV12(int index, boolean unpacks, int memory, MemorySegment to) {
-        writeHead(index, unpacks, memory, to);
+    private void writeV12(int index, Abilities abilities, MemorySegment to) {
+        writeHead(index, abilities, to);
         MemorySegment virtual = ncclNetProperties_v12_t.vProps(to);
         ncclNetVDeviceProps_v12_t.ndevs(virtual, 1);
         ncclNetVDeviceProps_v12_t.devs(virtual, 0, index);
@@ -165,20 +180,20 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     }
 
     /** Everything before the virtual devices, which v9 to v12 have alike. */
-    private void writeHead(int index, boolean unpacks, int memory, MemorySegment to) {
+    private void writeHead(int index, Abilities abilities, MemorySegment to) {
         ncclNetProperties_v9_t.name(to, name);
         ncclNetProperties_v9_t.pciPath(to, pciPath);
         ncclNetProperties_v9_t.guid(to, index);
-        ncclNetProperties_v9_t.ptrSupport(to, memory);
+        ncclNetProperties_v9_t.ptrSupport(to, abilities.memory());
         ncclNetProperties_v9_t.regIsGlobal(to, 0);
         ncclNetProperties_v9_t.forceFlush(to, 0);
         ncclNetProperties_v9_t.speed(to, speedMbps);
         ncclNetProperties_v9_t.port(to, 0);
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
-        ncclNetProperties_v9_t.maxRecvs(to, MAX_RECVS);
-        ncclNetProperties_v9_t.netDeviceType(to, deviceType(unpacks));
-        ncclNetProperties_v9_t.netDeviceVersion(to, unpacks ? UnpackDevice.Connection.VERSION : 0);
+        ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
+        ncclNetProperties_v9_t.netDeviceType(to, deviceType(abilities.unpacks));
+        ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 
     @Override

@@ -1,11 +1,14 @@
 package org.millrace.plugin.net;
 
 import java.security.SecureRandom;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
@@ -64,7 +67,7 @@ public final class NetPlugin {
         }
 
         /** Goes on with a connection, or begins it; returns null while it is not made. */
-        DataPath.@Nullable Connection connect(PeerHandle peer, Session in) {
+        DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs, Session in) {
             Connecting begun = connecting.computeIfAbsent(peer.key(),
                     key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
                             new ConnectionNumber(key, connects.getAndIncrement())));
@@ -78,7 +81,9 @@ public final class NetPlugin {
                     connecting.remove(peer.key());
                 }
             }
-            return sender == null ? null : in.path.sending(sender, in.endpoint.network(), owner, begun.number);
+            return sender == null ? null
+                    : in.path.sending(sender, in.endpoint.network(), owner, begun.number, maxRecvs == 1 ? null
+                            : stream -> in.endpoint.network().connect(peer.address(), stream(peer.key(), stream)));
         }
 
         @Override
@@ -96,8 +101,14 @@ public final class NetPlugin {
     private record Connecting(Pending<FrameSender> pending, ConnectionNumber number) {
     }
 
-    /** What NCCL calls a listener: it is good for one connection, of one communicator. */
-    private record Listening(Pending<FrameReceiver> connection, DataPath.Owner owner, ConnectionNumber number) {
+    /** What NCCL calls a listener: it is good for one connection, of one communicator, and for its further streams. */
+    private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams,
+            DataPath.Owner owner, ConnectionNumber number, AtomicBoolean accepted) {
+    }
+
+    /** The key of a further stream of a connection, 1 or more. */
+    private static ConnectionKey stream(ConnectionKey of, int stream) {
+        return new ConnectionKey(of.high(), of.low() + stream);
     }
 
     /**
@@ -192,9 +203,10 @@ public final class NetPlugin {
 
     public void getProperties(int version, int device, long properties) {
         checkDevice(device);
+        DataPath path = session().path;
         session().endpoint.device()
-                .writeProperties(version, device, session().path.unpacks(), session().path.takesDeviceMemory(),
-                        properties);
+                .writeProperties(version, device,
+                        new NetDevice.Abilities(path.unpacks(), path.takesDeviceMemory(), path.maxRecvs()), properties);
     }
 
     private static void checkDevice(int device) {
@@ -209,9 +221,13 @@ public final class NetPlugin {
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
         Context of = context(context);
         of.owner.restart();
-        Listening listening = new Listening(now.endpoint.listener().expect(key), of.owner,
-                new ConnectionNumber(key, of.listens.getAndIncrement()));
+        List<Pending<FrameReceiver>> streams = IntStream.range(1, now.path.streams())
+                .mapToObj(stream -> now.endpoint.listener().expect(stream(key, stream)))
+                .toList();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), streams, of.owner,
+                new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
+        PeerHandle.putNumber(handle, now.path.maxRecvs());
         NativeMemory.putLong(listener, handles.add(listening));
     }
 
@@ -219,11 +235,12 @@ public final class NetPlugin {
         checkDevice(device);
         Session now = session();
         PeerHandle peer = PeerHandle.read(handle);
+        int maxRecvs = PeerHandle.number(handle);
         if (peer.path() != now.path.id()) {
             throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        finish(context(context).connect(peer, now), connection, deviceHandle);
+        finish(context(context).connect(peer, maxRecvs, now), connection, deviceHandle);
     }
 
     private Context context(long context) {
@@ -234,9 +251,11 @@ public final class NetPlugin {
         Session now = session();
         Listening listening = handles.get(listener, Listening.class);
         FrameReceiver receiver = listening.connection.poll();
+        listening.accepted.compareAndSet(false, receiver != null);
         finish(receiver == null ? null
-                : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number), connection,
-                deviceHandle);
+                : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number,
+                        listening.streams),
+                connection, deviceHandle);
     }
 
     /** Hands a connection to NCCL, or null for "call again". */
@@ -266,28 +285,52 @@ public final class NetPlugin {
         handles.get(connection, DataPath.Connection.class).deregister(ConnectionHandle.region(connection, memory));
     }
 
-    public void isend(long connection, long address, long bytes, long memory, long request) {
-        post(handles.get(connection, DataPath.Connection.class), connection, address, bytes, memory, request);
+    public void isend(long connection, long address, long bytes, int tag, long memory, long request) {
+        DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
+        begun(connection, on.post(address, bytes, region(connection, bytes, memory), tag), request);
     }
 
-    public void irecv(long connection, long address, long bytes, long memory, long request) {
-        post(handles.get(connection, DataPath.Connection.class), connection, address, bytes, memory, request);
-    }
-
-    private static void post(DataPath.Connection on, long connection, long address, long bytes, long memory,
+    /** The arguments are arrays of C's, of so many elements each. */
+    public void irecv(long connection, int count, long addresses, long lengths, long tags, long memories,
             long request) {
-        int region = bytes == 0 ? 0 : ConnectionHandle.region(connection, memory);
-        int number = on.post(address, bytes, region);
+        DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
+        int most = session().path.maxRecvs();
+        if (count < 1 || count > most) {
+            throw new IllegalArgumentException("a receive of " + count + " buffers was posted, and the device's"
+                    + " properties allow " + most + " (" + Settings.NET_MAX_RECVS.name() + ")");
+        }
+        if (most == 1) {
+            long bytes = NativeMemory.getLong(lengths);
+            begun(connection,
+                    on.post(NativeMemory.getLong(addresses), bytes,
+                            region(connection, bytes, NativeMemory.getLong(memories)), NativeMemory.getInt(tags)),
+                    request);
+            return;
+        }
+        ReceiveBuffers buffers = on.buffers();
+        buffers.clear();
+        for (int i = 0; i < count; i++) {
+            long bytes = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
+            long memory = NativeMemory.getLong(memories + (long) i * Long.BYTES);
+            buffers.add(NativeMemory.getLong(addresses + (long) i * Long.BYTES), bytes,
+                    region(connection, bytes, memory), NativeMemory.getInt(tags + (long) i * Integer.BYTES));
+        }
+        begun(connection, on.postAll(), request);
+    }
+
+    private static int region(long connection, long bytes, long memory) {
+        return bytes == 0 ? 0 : ConnectionHandle.region(connection, memory);
+    }
+
+    private static void begun(long connection, int number, long request) {
         NativeMemory.putLong(request,
                 number == DataPath.Connection.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(connection, number));
     }
 
-    public void test(long request, long done, long size) {
-        int bytes = handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request));
-        NativeMemory.putInt(done, bytes == DataPath.Connection.PENDING ? 0 : 1);
-        if (bytes != DataPath.Connection.PENDING && size != 0) {
-            NativeMemory.putInt(size, bytes);
-        }
+    public void test(long request, long done, long sizes) {
+        boolean isDone =
+                handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request), sizes);
+        NativeMemory.putInt(done, isDone ? 1 : 0);
     }
 
     public void closeSend(long connection) {
@@ -299,7 +342,12 @@ public final class NetPlugin {
     }
 
     public void closeListen(long listener) {
-        handles.remove(listener, Listening.class).connection.close();
+        // further streams are made when they are needed: those of a connection that was made are that one's to close
+        Listening ended = handles.remove(listener, Listening.class);
+        ended.connection.close();
+        if (!ended.accepted.get()) {
+            ended.streams.forEach(Pending::close);
+        }
     }
 
     /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */

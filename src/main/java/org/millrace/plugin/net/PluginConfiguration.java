@@ -40,9 +40,11 @@ import org.millrace.plugin.loss.LossPolicy;
  *                    are, or the user did
  * @param loss        what happens when a connection that was taken over is lost
  * @param deviceSlots whether slots may be in the memory of GPUs
+ * @param maxRecvs    the most buffers of one receive, where connections are not taken over
  */
 public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
+        int maxRecvs) {
 
     /**
      * A variable that the takeover depends on.
@@ -132,7 +134,16 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
-                LossPolicy.read(settings), deviceSlots);
+                LossPolicy.read(settings), deviceSlots, maxRecvs(settings, unpack));
+    }
+
+    /**
+     * One unless the user says more, as NCCL's own Socket network has it. A kernel that unpacks counts the slices of
+     * its connection in their order, which those of several tags have not.
+     */
+    private static int maxRecvs(EnvironmentSettings settings, Kernels unpack) {
+        int wanted = settings.get(Settings.NET_MAX_RECVS);
+        return settings.text(Settings.NET_MAX_RECVS.name()).isEmpty() || unpack != Kernels.NONE ? 1 : wanted;
     }
 
     /** Whether slots may be in the memory of GPUs; adds what has to be set for it. */

@@ -32,6 +32,10 @@ public final class NativeMemory {
         return ALL.get(ValueLayout.JAVA_LONG, address);
     }
 
+    public static int getInt(long address) {
+        return ALL.get(ValueLayout.JAVA_INT, address);
+    }
+
     /** The bytes at an address. */
     public static MemorySegment at(long address, long bytes) {
         return ALL.asSlice(address, bytes);

@@ -25,7 +25,7 @@ import org.millrace.plugin.log.NcclLog;
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 5;
+    public static final int VERSION = 6;
 
     private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -42,8 +42,8 @@ public final class Upcalls {
         ACCEPT(3),
         REG_MR(5),
         DEREG_MR(2),
-        ISEND(5),
-        IRECV(5),
+        ISEND(6),
+        IRECV(7),
         TEST(3),
         CLOSE_SEND(1),
         CLOSE_RECV(1),

@@ -2,11 +2,13 @@ package org.millrace.plugin.takeover;
 
 import java.util.List;
 import java.util.Objects;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
@@ -59,13 +61,13 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
-            DataPath.ConnectionNumber number) {
+            DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
         return new TakeoverSender(sender, network, this, owner, number);
     }
 
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
-            DataPath.ConnectionNumber number) {
+            DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
         return new TakeoverReceiver(receiver, network, this, owner, number,
                 unpack == null ? null : unpack.connection(network, false));
     }

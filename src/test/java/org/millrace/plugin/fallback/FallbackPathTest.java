@@ -9,6 +9,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
+import java.util.List;
 import java.util.function.IntSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -44,7 +45,7 @@ class FallbackPathTest {
 
     @BeforeEach
     void connect() {
-        FallbackPath service = new FallbackPath(null);
+        FallbackPath service = new FallbackPath(null, 1);
         Listener listener = network.listen();
         ConnectionKey key = new ConnectionKey(1, 2);
         Pending<FrameReceiver> accepting = listener.expect(key);
@@ -57,10 +58,10 @@ class FallbackPathTest {
         }
         sender = service.sending(out, network,
                 new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
-                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0));
+                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0), null);
         receiver = service.receiving(in, network,
                 new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
-                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0));
+                new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0), List.of());
         source = sender.register(from, BYTES, false);
         destination = receiver.register(to, BYTES, false);
     }

@@ -10,6 +10,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,6 +19,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.plugin.log.CapturedLog;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.shim.NativeEnvironment;
@@ -53,13 +55,13 @@ class NetPluginTest {
 
         @Override
         public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
-                DataPath.ConnectionNumber number) {
+                DataPath.ConnectionNumber number, IntFunction<Pending<FrameSender>> more) {
             return new StubConnection(sender);
         }
 
         @Override
         public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
-                DataPath.ConnectionNumber number) {
+                DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
             return new StubConnection(receiver);
         }
 
@@ -169,7 +171,7 @@ class NetPluginTest {
             long memory = read(pointer);
             assertThrows(IllegalArgumentException.class,
                     () -> plugin.regMr(connection, 4096, 100, plugin_h.NCCL_PTR_CUDA(), pointer));
-            plugin.isend(connection, 4096, 100, memory, pointer);
+            plugin.isend(connection, 4096, 100, 7, memory, pointer);
             plugin.test(read(pointer), handle, deviceHandle);
             assertEquals(1, readInt(handle));
             assertEquals(1000, readInt(deviceHandle));
@@ -206,7 +208,7 @@ class NetPluginTest {
 
     private void sendAndTest(long connection, long memory) {
         for (int i = 0; i < CALLS; i++) {
-            plugin.isend(connection, 4096, 100, memory, pointer);
+            plugin.isend(connection, 4096, 100, 7, memory, pointer);
             plugin.test(cell.get(ValueLayout.JAVA_LONG, 0), handle, deviceHandle);
         }
     }
