@@ -50,7 +50,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case REG_MR -> net.regMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
             case DEREG_MR -> net.deregMr(word(a, 0), word(a, 1));
             case ISEND -> net.isend(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4), word(a, 5));
-            case IRECV -> net.irecv(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5), word(a, 6));
+            case IRECV ->
+                net.irecv(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5), word(a, 6));
             case TEST -> net.test(word(a, 0), word(a, 1), word(a, 2));
             case CLOSE_SEND -> net.closeSend(word(a, 0));
             case CLOSE_RECV -> net.closeRecv(word(a, 0));

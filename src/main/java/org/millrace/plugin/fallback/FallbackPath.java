@@ -60,7 +60,7 @@ public final class FallbackPath implements DataPath {
             DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
         return maxRecvs > 1 ? new TaggedReceiver(receiver, network, more)
                 : new FallbackConnection.Receiver(receiver, network,
-                unpack == null ? null : unpack.connection(network, true));
+                        unpack == null ? null : unpack.connection(network, true));
     }
 
     @Override
@@ -78,6 +78,7 @@ public final class FallbackPath implements DataPath {
     @Override
     public String toString() {
         return "NCCL's proxy moves the data (isend, irecv, test)"
-                + (maxRecvs == 1 ? "" : ", up to " + maxRecvs + " buffers at once") + (unpack == null ? "" : "; " + unpack);
+                + (maxRecvs == 1 ? "" : ", up to " + maxRecvs + " buffers at once")
+                + (unpack == null ? "" : "; " + unpack);
     }
 }

@@ -328,8 +328,7 @@ public final class NetPlugin {
     }
 
     public void test(long request, long done, long sizes) {
-        boolean isDone =
-                handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request), sizes);
+        boolean isDone = handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request), sizes);
         NativeMemory.putInt(done, isDone ? 1 : 0);
     }
 

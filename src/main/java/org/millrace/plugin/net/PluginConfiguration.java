@@ -43,8 +43,7 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param maxRecvs    the most buffers of one receive, where connections are not taken over
  */
 public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
-        int maxRecvs) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots, int maxRecvs) {
 
     /**
      * A variable that the takeover depends on.
