@@ -10,6 +10,12 @@ module org.millrace {
     exports org.millrace.config;
     exports org.millrace.cuda;
     exports org.millrace.cuda.handle;
+    exports org.millrace.device.gin;
+    exports org.millrace.device.gin.expert;
+    exports org.millrace.engine;
+    exports org.millrace.gin;
+    exports org.millrace.gin.agent;
+    exports org.millrace.gin.window;
     exports org.millrace.library;
     exports org.millrace.nccl;
     exports org.millrace.net;

@@ -102,6 +102,16 @@ public final class GinRank implements AutoCloseable {
         }
     }
 
+    /** This rank's number. */
+    public int rank() {
+        return communicator.rank();
+    }
+
+    /** How many ranks there are. */
+    public int size() {
+        return communicator.ranks();
+    }
+
     /** What carries this rank's descriptors out. */
     public GinCommunicator communicator() {
         return communicator;

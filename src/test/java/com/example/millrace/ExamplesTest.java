@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,8 +15,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.spi.ToolProvider;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
@@ -78,7 +83,33 @@ class ExamplesTest {
     @Test
     @ResourceLock(Resources.SYSTEM_OUT)
     void kernelsPutAndSignal() throws Exception {
-        assertEquals(Set.of("the answer is 84"), printedBy(GinPing::main));
+        assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
+    }
+
+    /** What programs on the module path need of GIN is exported. */
+    @Test
+    void theGinProgramCompilesAsAModule(@TempDir Path directory) throws Exception {
+        Path examples = Path.of("src", "examples", "java", "com", "example", "millrace");
+        Path program = Files.createDirectories(directory.resolve("src/com/example/millrace"));
+        Files.copy(examples.resolve("GinPing.java"), program.resolve("GinPing.java"));
+        Files.copy(examples.resolve("Ranks.java"), program.resolve("Ranks.java"));
+        Path module = Files.writeString(directory.resolve("src/module-info.java"),
+                "module program { requires org.millrace; }");
+        String jars = System.getProperty("java.class.path");
+        Path library = directory.resolve("library");
+        compile("-d", library.toString(), "-p", jars, "--patch-module", "org.millrace=target/classes",
+                Path.of("src", "main", "module", "module-info.java").toString());
+        compile("-d", directory.resolve("out").toString(), "-p", library + File.pathSeparator + jars, "--patch-module",
+                "org.millrace=target/classes", module.toString(), program.resolve("GinPing.java").toString(),
+                program.resolve("Ranks.java").toString());
+    }
+
+    private static void compile(String... arguments) {
+        StringWriter said = new StringWriter();
+        int status = ToolProvider.findFirst("javac")
+                .orElseThrow()
+                .run(new PrintWriter(said), new PrintWriter(said), arguments);
+        assertEquals(0, status, said.toString());
     }
 
     /** What a stranger copies from the README is the program that runs here. */

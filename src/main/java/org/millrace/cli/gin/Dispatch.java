@@ -2,7 +2,8 @@ package org.millrace.cli.gin;
 
 import java.io.PrintWriter;
 import java.lang.foreign.Arena;
-import org.millrace.device.gin.GinDeviceCommunicator;
+import java.util.stream.Stream;
+import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.expert.ExpertExchange;
 import org.millrace.device.gin.expert.ExpertLayout;
@@ -36,23 +37,25 @@ final class Dispatch {
             HostedPlan hosts = new HostedPlan(experts, plan.ranksPerHost());
             LowLatencyLayout layout = new LowLatencyLayout(hosts);
             GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
-            exchange = new LowLatencyExchange(device(layout.signals()), hosts, window.window(), window.memory());
+            exchange = new LowLatencyExchange(devices(layout.signals()), hosts, window.window(), window.memory());
         } else if (plan.ranksPerHost() > 1) {
             HostedPlan hosts = new HostedPlan(experts, plan.ranksPerHost());
             HybridLayout layout = new HybridLayout(hosts);
             GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
-            exchange = new HybridExchange(device(layout.signals()), hosts, window.window(), window.memory());
+            exchange = new HybridExchange(devices(layout.signals()), hosts, window.window(), window.memory());
         } else {
             ExpertLayout layout = new ExpertLayout(experts);
             GinRank.LocalWindow window = rank.window(arena, layout.windowBytes());
-            exchange = new ExpertExchange(device(layout.signals()), experts, false, window.window(), window.memory());
+            exchange = new ExpertExchange(devices(layout.signals()), experts, false, window.window(), window.memory());
         }
     }
 
-    private GinDeviceCommunicator device(int signals) {
-        return rank.device(GinRequirements.of(plan.contexts(), signals, 0)
+    private GinDeviceCommunicators devices(int signals) {
+        GinRequirements requirements = GinRequirements.of(plan.contexts(), signals, 0)
                 .withFormat(plan.format())
-                .withLsaSize(plan.ranksPerHost()));
+                .withLsaSize(plan.ranksPerHost());
+        return new GinDeviceCommunicators(
+                Stream.generate(() -> rank.device(requirements)).limit(plan.communicators()).toList());
     }
 
     void run() {

@@ -110,6 +110,15 @@ public final class GinCommand implements Callable<Integer> {
     private int contexts;
 
     @Option(
+            names = "--communicators",
+            paramLabel = "N",
+            defaultValue = "1",
+            converter = Converters.Few.class,
+            description = "dispatch: device communicators, each with its contexts, that blocks use side by side "
+                    + "(default: ${DEFAULT-VALUE}).")
+    private int communicators;
+
+    @Option(
             names = "--blocks",
             paramLabel = "N",
             defaultValue = "64",
@@ -246,8 +255,10 @@ public final class GinCommand implements Callable<Integer> {
                 ranks + " ranks (-r) cannot be divided among hosts of " + ranksPerHost + " (--ranks-per-host)");
         require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency && !device.equals("cuda"),
                 "by hosts, with low latency and on GPUs there are at most " + Long.SIZE + " ranks (-r)");
+        require(communicators == 1 || pattern == GinPattern.DISPATCH && !device.equals("cuda"),
+                "--communicators is for dispatch on the emulated device; on GPUs one has several contexts");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, channels, tokens, batch, experts, blocks,
+        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, communicators, channels, tokens, batch, experts, blocks,
                 tokenWords, ranksPerHost, lowLatency, format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
@@ -260,7 +271,8 @@ public final class GinCommand implements Callable<Integer> {
         // what is wrong with them is said once, and not by every rank
         EngineSettings.require(Configuration.load(settings));
         PrintWriter out = spec.commandLine().getOut();
-        out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: "
+        out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: "
+                + (communicators == 1 ? "" : communicators + " communicators with ") + contexts + " descriptors: "
                 + format + (ranksPerHost > 1 ? " ranks a host: " + ranksPerHost : "")
                 + (lowLatency ? " low latency" : "") + " seed: " + chosen);
         out.flush();

@@ -7,7 +7,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.cli.gin.cuda.CudaGinPlan;
 
 /** What ranks do: the options of the command, decided. */
-record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int contexts, int channels, long tokens,
+record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int contexts, int communicators, int channels, long tokens,
         int batch, int experts, int blocks, int tokenWords, int ranksPerHost, boolean lowLatency,
         GinDescriptorFormat format, long seed) {
 

@@ -19,9 +19,12 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     /** How far each barrier has come, by kind, number and context; a barrier is used by one block at a time. */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
+    /** Signals of each context that have a user: the first ones. */
+    private int takenSignals;
 
     /**
-     * Makes the contexts and lets the communicator's agent serve them.
+     * Makes the contexts and lets the communicator's agent serve them. There may be several of one communicator; all
+     * ranks make and close them in the same order, as the contexts get the lowest numbers that are free.
      *
      * @param requirements the same on every rank
      */
@@ -39,8 +42,9 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         this.communicator = communicator;
         this.requirements = requirements;
         contexts = new HostGinContext[requirements.contexts()];
+        int first = communicator.freeContexts(contexts.length);
         for (int number = 0; number < contexts.length; number++) {
-            contexts[number] = new HostGinContext(arena, number, communicator.ranks(), requirements);
+            contexts[number] = new HostGinContext(arena, first + number, communicator.ranks(), requirements);
             communicator.add(contexts[number].agentSide());
         }
         epochs = new int[(requirements.worldBarriers() + requirements.railBarriers()) * contexts.length];
@@ -89,6 +93,15 @@ public final class GinDeviceCommunicator implements AutoCloseable {
 
     HostGinContext context(int number) {
         return contexts[number];
+    }
+
+    synchronized int takeSignals(int count) {
+        if (count > requirements.signals() - takenSignals) {
+            throw new IllegalArgumentException(count + " signals more than the " + takenSignals
+                    + " that are taken: the device communicator was required with " + requirements.signals());
+        }
+        takenSignals += count;
+        return takenSignals - count;
     }
 
     int barrierSignal(int barrier) {

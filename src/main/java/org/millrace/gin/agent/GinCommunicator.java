@@ -120,6 +120,11 @@ public final class GinCommunicator {
         }
     }
 
+    /** The lowest number from which on so many contexts could be added. */
+    public int freeContexts(int count) {
+        return rank.contexts().free(count);
+    }
+
     /** Serves a context. All ranks make contexts of the same numbers. */
     public void add(GinContext context) {
         throwIfFailed();

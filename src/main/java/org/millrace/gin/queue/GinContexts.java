@@ -28,6 +28,19 @@ public final class GinContexts {
         return all;
     }
 
+    /** The lowest number from which on so many are free. */
+    public int free(int count) {
+        @Nullable
+        GinContext[] now = all;
+        int first = 0;
+        for (int number = 0; number < now.length && number < first + count; number++) {
+            if (now[number] != null) {
+                first = number + 1;
+            }
+        }
+        return first;
+    }
+
     /** Adds a context, whose number must be free. */
     public synchronized void add(GinContext context) {
         @Nullable

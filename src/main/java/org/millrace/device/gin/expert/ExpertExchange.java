@@ -10,6 +10,7 @@ import org.millrace.MillraceException;
 import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
@@ -35,14 +36,13 @@ public final class ExpertExchange implements TokenExchange {
     /**
      * An exchange over a team.
      *
-     * @param communicator with as many signals as the plan's {@link ExpertLayout#signals()}
-     * @param rail         whether the ranks of this rank's rail take part, as in DeepEP's low-latency mode, or all
+     * @param communicators with as many signals that are free as the plan's {@link ExpertLayout#signals()}
+     * @param rail          whether the ranks of this rank's rail take part, as in DeepEP's low-latency mode, or all
      */
-    public ExpertExchange(GinDeviceCommunicator communicator, ExpertPlan plan, boolean rail, Window window,
+    public ExpertExchange(GinDeviceCommunicators communicators, ExpertPlan plan, boolean rail, Window window,
             MemorySegment memory) {
-        this.communicator = communicator;
+        this.communicator = communicators.first();
         this.plan = plan;
-        this.layout = new ExpertLayout(plan);
         this.team = rail ? communicator.rail() : communicator.world();
         this.window = window;
         this.memory = memory;
@@ -50,10 +50,8 @@ public final class ExpertExchange implements TokenExchange {
             throw new IllegalArgumentException(
                     "the plan is for " + plan.ranks() + " ranks, the team has " + team.ranks());
         }
-        gins = new HostGin[communicator.contexts()];
-        for (int context = 0; context < gins.length; context++) {
-            gins[context] = new HostGin(communicator, context);
-        }
+        layout = new ExpertLayout(plan, communicators.signalsBase(new ExpertLayout(plan).signals()));
+        gins = communicators.hold();
         barrier = rail ? GinBarrier.rail(gins[0], 0) : GinBarrier.world(gins[0], 0);
     }
 
@@ -104,7 +102,7 @@ public final class ExpertExchange implements TokenExchange {
      * them is under way: senders saw their last heads.
      */
     private void reset() {
-        quiet();
+        GinDeviceCommunicators.quiet(gins);
         barrier.sync();
         for (int channel = 0; channel < plan.channels(); channel++) {
             for (int rank = 0; rank < plan.ranks(); rank++) {
@@ -113,12 +111,6 @@ public final class ExpertExchange implements TokenExchange {
             }
         }
         barrier.sync();
-    }
-
-    private void quiet() {
-        for (HostGin gin : gins) {
-            gin.flush();
-        }
     }
 
     private void readCounts(long[][] incoming, long[][] outgoing) {

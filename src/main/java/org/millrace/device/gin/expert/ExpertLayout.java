@@ -14,10 +14,17 @@ package org.millrace.device.gin.expert;
 public final class ExpertLayout {
 
     private final ExpertPlan plan;
+    private final int signalsBase;
 
     /** The layout for a plan. */
     public ExpertLayout(ExpertPlan plan) {
+        this(plan, 0);
+    }
+
+    /** @param signalsBase the first of its signals */
+    ExpertLayout(ExpertPlan plan, int signalsBase) {
         this.plan = plan;
+        this.signalsBase = signalsBase;
     }
 
     /** Size of the window. */
@@ -30,7 +37,7 @@ public final class ExpertLayout {
      * they are used.
      */
     public int signals() {
-        return countsSignal() + 1;
+        return countsSignal() + 1 - signalsBase;
     }
 
     long countsTo(int rank) {
@@ -58,14 +65,14 @@ public final class ExpertLayout {
     }
 
     int headSignal(int channel, int rank) {
-        return channel * plan.ranks() + rank;
+        return signalsBase + channel * plan.ranks() + rank;
     }
 
     int tailSignal(int channel, int rank) {
-        return plan.ranks() * plan.channels() + channel * plan.ranks() + rank;
+        return signalsBase + plan.ranks() * plan.channels() + channel * plan.ranks() + rank;
     }
 
     int countsSignal() {
-        return 2 * plan.ranks() * plan.channels();
+        return signalsBase + 2 * plan.ranks() * plan.channels();
     }
 }

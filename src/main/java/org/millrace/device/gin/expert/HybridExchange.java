@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Queue;
 import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.LsaMemory;
@@ -53,14 +54,13 @@ public final class HybridExchange implements TokenExchange {
     /**
      * An exchange of all ranks, which all make it.
      *
-     * @param communicator with as many signals as {@link HybridLayout#signals()}, and as many ranks near each other as
-     *                     the plan has on a host
+     * @param communicators with as many signals that are free as {@link HybridLayout#signals()}, and as many ranks near
+     *                      each other as the plan has on a host
      */
-    public HybridExchange(GinDeviceCommunicator communicator, HostedPlan hosted, Window window, MemorySegment memory) {
-        this.communicator = communicator;
+    public HybridExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window, MemorySegment memory) {
+        this.communicator = communicators.first();
         this.hosted = hosted;
         this.plan = hosted.plan();
-        this.layout = new HybridLayout(hosted);
         this.rail = communicator.rail();
         this.window = window;
         this.memory = memory;
@@ -69,8 +69,8 @@ public final class HybridExchange implements TokenExchange {
                     "the plan is for " + plan.ranks() + " ranks, " + hosted.perHost() + " a host; the communicator has "
                             + communicator.world().ranks() + ", " + communicator.lsa().ranks() + " near each other");
         }
-        gins = new HostGin[communicator.contexts()];
-        Arrays.setAll(gins, context -> new HostGin(communicator, context));
+        layout = new HybridLayout(hosted, communicators.signalsBase(new HybridLayout(hosted).signals()));
+        gins = communicators.hold();
         near = LsaMemory.connect(gins[0], window, memory, layout.addresses(), layout.addressSignal());
         barrier = new WorldBarrier(gins[0], near, layout.barrier(), 0);
         rings = new LsaRing[plan.channels()];
@@ -130,9 +130,7 @@ public final class HybridExchange implements TokenExchange {
 
     /** Heads and tails of the rails begin at 0 everywhere, and nothing of them is under way. */
     private void reset() {
-        for (HostGin gin : gins) {
-            gin.flush();
-        }
+        GinDeviceCommunicators.quiet(gins);
         barrier.sync();
         for (int channel = 0; channel < plan.channels(); channel++) {
             for (int host = 0; host < hosted.hosts(); host++) {

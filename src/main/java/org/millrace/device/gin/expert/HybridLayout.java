@@ -23,15 +23,22 @@ public final class HybridLayout {
     private final ExpertPlan railPlan;
     private final ExpertLayout rails;
     private final int channels;
+    private final int signalsBase;
 
     /** The layout for a plan. */
     public HybridLayout(HostedPlan hosted) {
+        this(hosted, 0);
+    }
+
+    /** @param signalsBase the first of its signals */
+    HybridLayout(HostedPlan hosted, int signalsBase) {
+        this.signalsBase = signalsBase;
         this.hosted = hosted;
         ExpertPlan plan = hosted.plan();
         this.channels = plan.channels();
         railPlan = new ExpertPlan(hosted.hosts(), channels, plan.slots(), plan.tokens(), 1, plan.words() + HEADER_WORDS,
                 plan.seed());
-        rails = new ExpertLayout(railPlan);
+        rails = new ExpertLayout(railPlan, signalsBase);
     }
 
     /** Size of the window. */
@@ -41,7 +48,7 @@ public final class HybridLayout {
 
     /** Signals that are needed in each context. */
     public int signals() {
-        return addressSignal() + LsaMemory.signals();
+        return addressSignal() + LsaMemory.signals() - signalsBase;
     }
 
     ExpertPlan railPlan() {
@@ -53,7 +60,7 @@ public final class HybridLayout {
     }
 
     int addressSignal() {
-        return rails.signals();
+        return signalsBase + rails.signals();
     }
 
     /** How many tokens of a channel go to a host, and behind that how many to each of its ranks. */

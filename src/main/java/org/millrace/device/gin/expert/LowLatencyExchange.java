@@ -2,9 +2,9 @@ package org.millrace.device.gin.expert;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.Arrays;
 import org.millrace.MillraceException;
 import org.millrace.device.gin.GinDeviceCommunicator;
+import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.LsaMemory;
@@ -35,20 +35,21 @@ public final class LowLatencyExchange implements TokenExchange {
     /**
      * An exchange of all ranks, which all make it.
      *
-     * @param communicator with as many signals as {@link LowLatencyLayout#signals()}, and as many ranks near each other
-     *                     as the plan has on a host
+     * @param communicators with as many signals that are free as {@link LowLatencyLayout#signals()}, and as many ranks
+     *                      near each other as the plan has on a host
      */
-    public LowLatencyExchange(GinDeviceCommunicator communicator, HostedPlan hosted, Window window,
+    public LowLatencyExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window,
             MemorySegment memory) {
         this.hosted = hosted;
         this.plan = hosted.plan();
-        this.layout = new LowLatencyLayout(hosted);
+        GinDeviceCommunicator communicator = communicators.first();
+        this.layout =
+                new LowLatencyLayout(hosted, communicators.signalsBase(new LowLatencyLayout(hosted).signals()));
         this.world = communicator.world();
         this.firstNear = communicator.rank() - communicator.lsa().rank();
         this.window = window;
         this.memory = memory;
-        gins = new HostGin[communicator.contexts()];
-        Arrays.setAll(gins, context -> new HostGin(communicator, context));
+        gins = communicators.hold();
         near = LsaMemory.connect(gins[0], window, memory, layout.addresses(), layout.addressSignal());
         barrier = new WorldBarrier(gins[0], near, layout.barrier(), 0);
     }
@@ -64,9 +65,7 @@ public final class LowLatencyExchange implements TokenExchange {
 
     @Override
     public long run(long batch) {
-        for (HostGin gin : gins) {
-            gin.flush(); // what the batch before put was read
-        }
+        GinDeviceCommunicators.quiet(gins); // what the batch before put was read
         barrier.sync(); // what it brought was used
         dispatch(batch);
         ExpertTokens experts = new ExpertTokens(plan, world.rank(), batch);

@@ -25,9 +25,16 @@ public final class LowLatencyLayout {
 
     private final HostedPlan hosted;
     private final ExpertPlan plan;
+    private final int signalsBase;
 
     /** The layout for a plan. */
     public LowLatencyLayout(HostedPlan hosted) {
+        this(hosted, 0);
+    }
+
+    /** @param signalsBase the first of its signals */
+    LowLatencyLayout(HostedPlan hosted, int signalsBase) {
+        this.signalsBase = signalsBase;
         this.hosted = hosted;
         this.plan = hosted.plan();
     }
@@ -39,7 +46,7 @@ public final class LowLatencyLayout {
 
     /** Signals that are needed in each context. */
     public int signals() {
-        return addressSignal() + LsaMemory.signals();
+        return addressSignal() + LsaMemory.signals() - signalsBase;
     }
 
     long tokenBytes() {
@@ -76,10 +83,10 @@ public final class LowLatencyLayout {
     }
 
     int countSignal(int phase, int from) {
-        return phase * plan.ranks() + from;
+        return signalsBase + phase * plan.ranks() + from;
     }
 
     int addressSignal() {
-        return PHASES * plan.ranks();
+        return signalsBase + PHASES * plan.ranks();
     }
 }
