@@ -13,8 +13,8 @@ import org.millrace.engine.GinRank;
 
 /**
  * Kernels that put and signal by themselves, on the emulated device: rank 0 puts a number into rank 1's window and
- * counts up its signal; rank 1 waits for the signal and puts an answer. Each does so through two device communicators, as
- * DeepEP's kernels use their {@code dcomms[]}. On GPUs the same calls are NCCL's, in CUDA: {@code
+ * counts up its signal; rank 1 waits for the signal and puts an answer. Each does so through two device communicators,
+ * as DeepEP's kernels use their {@code dcomms[]}. On GPUs the same calls are NCCL's, in CUDA: {@code
  * src/main/cuda/gin.cu}.
  */
 public final class GinPing {

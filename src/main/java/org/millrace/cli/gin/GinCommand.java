@@ -258,8 +258,8 @@ public final class GinCommand implements Callable<Integer> {
         require(communicators == 1 || pattern == GinPattern.DISPATCH && !device.equals("cuda"),
                 "--communicators is for dispatch on the emulated device; on GPUs one has several contexts");
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, communicators, channels, tokens, batch, experts, blocks,
-                tokenWords, ranksPerHost, lowLatency, format, chosen);
+        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, communicators, channels, tokens, batch,
+                experts, blocks, tokenWords, ranksPerHost, lowLatency, format, chosen);
         Map<String, String> settings = parent.settings();
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);

@@ -7,8 +7,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.cli.gin.cuda.CudaGinPlan;
 
 /** What ranks do: the options of the command, decided. */
-record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int contexts, int communicators, int channels, long tokens,
-        int batch, int experts, int blocks, int tokenWords, int ranksPerHost, boolean lowLatency,
+record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int contexts, int communicators, int channels,
+        long tokens, int batch, int experts, int blocks, int tokenWords, int ranksPerHost, boolean lowLatency,
         GinDescriptorFormat format, long seed) {
 
     /** Bytes that a size is worth of iterations: large ones are repeated less often. */

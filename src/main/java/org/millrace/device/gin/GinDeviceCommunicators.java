@@ -43,8 +43,7 @@ public final class GinDeviceCommunicators {
     /** One block's holds on all contexts of all of them. */
     public HostGin[] hold() {
         return all.stream()
-                .flatMap(each -> IntStream.range(0, each.contexts())
-                        .mapToObj(context -> new HostGin(each, context)))
+                .flatMap(each -> IntStream.range(0, each.contexts()).mapToObj(context -> new HostGin(each, context)))
                 .toArray(HostGin[]::new);
     }
 

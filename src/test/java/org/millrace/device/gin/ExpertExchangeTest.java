@@ -48,7 +48,8 @@ class ExpertExchangeTest {
                             .withLsaSize(lsaSize)
                             .withQueues(8, -20));
             group.run(rank -> {
-                ExpertExchange exchange = new ExpertExchange(GinDeviceCommunicators.of(devices[rank]), plan, rail, windows[rank], memory[rank]);
+                ExpertExchange exchange = new ExpertExchange(GinDeviceCommunicators.of(devices[rank]), plan, rail,
+                        windows[rank], memory[rank]);
                 for (long batch = 0; batch < batches; batch++) {
                     moved.addAndGet(exchange.run(batch));
                 }

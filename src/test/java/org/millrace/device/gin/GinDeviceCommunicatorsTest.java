@@ -102,8 +102,7 @@ class GinDeviceCommunicatorsTest {
             GinCommunicator[] communicators = group.connect(GinOptions.defaults());
             GinDeviceCommunicator[] one = group.devices(communicators, GinRequirements.of(1, 1, 0));
             GinDeviceCommunicator[] other = group.devices(communicators, GinRequirements.of(1, 2, 0));
-            assertThrows(IllegalArgumentException.class,
-                    () -> new GinDeviceCommunicators(List.of(one[0], other[0])));
+            assertThrows(IllegalArgumentException.class, () -> new GinDeviceCommunicators(List.of(one[0], other[0])));
             assertThrows(IllegalArgumentException.class, () -> new GinDeviceCommunicators(List.of(one[0], one[1])));
             assertThrows(IllegalArgumentException.class, () -> new GinDeviceCommunicators(List.of()));
             GinDeviceCommunicators.of(one[0]).signalsBase(1);

@@ -53,8 +53,9 @@ class HybridExchangeTest {
         long bytes = lowLatency ? new LowLatencyLayout(hosted).windowBytes() : new HybridLayout(hosted).windowBytes();
         int signals = lowLatency ? new LowLatencyLayout(hosted).signals() : new HybridLayout(hosted).signals();
         run(network, ranks, perHost, contexts, signals, bytes, (device, window, memory) -> {
-            TokenExchange exchange = lowLatency ? new LowLatencyExchange(GinDeviceCommunicators.of(device), hosted, window, memory)
-                    : new HybridExchange(GinDeviceCommunicators.of(device), hosted, window, memory);
+            TokenExchange exchange =
+                    lowLatency ? new LowLatencyExchange(GinDeviceCommunicators.of(device), hosted, window, memory)
+                            : new HybridExchange(GinDeviceCommunicators.of(device), hosted, window, memory);
             for (long batch = 0; batch < BATCHES; batch++) {
                 moved.addAndGet(exchange.run(batch));
             }

@@ -57,7 +57,8 @@ public final class HybridExchange implements TokenExchange {
      * @param communicators with as many signals that are free as {@link HybridLayout#signals()}, and as many ranks near
      *                      each other as the plan has on a host
      */
-    public HybridExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window, MemorySegment memory) {
+    public HybridExchange(GinDeviceCommunicators communicators, HostedPlan hosted, Window window,
+            MemorySegment memory) {
         this.communicator = communicators.first();
         this.hosted = hosted;
         this.plan = hosted.plan();

@@ -43,8 +43,7 @@ public final class LowLatencyExchange implements TokenExchange {
         this.hosted = hosted;
         this.plan = hosted.plan();
         GinDeviceCommunicator communicator = communicators.first();
-        this.layout =
-                new LowLatencyLayout(hosted, communicators.signalsBase(new LowLatencyLayout(hosted).signals()));
+        this.layout = new LowLatencyLayout(hosted, communicators.signalsBase(new LowLatencyLayout(hosted).signals()));
         this.world = communicator.world();
         this.firstNear = communicator.rank() - communicator.lsa().rank();
         this.window = window;
