@@ -2,17 +2,20 @@ package org.millrace.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.cli.console.Json;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.cuda.NativeBuild;
@@ -28,7 +31,7 @@ class DoctorCommandTest {
     void everySubjectAndEverySettingIsThere() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish");
         for (String subject : List.of("Java", "kernel", "cores", "memory", "shared memory", "limits", "driver",
-                "CUDA runtime", "GPUs", "NCCL", "devices", "emulated device")) {
+                "CUDA runtime", "GPUs", "NCCL", "device cuda", "device host")) {
             assertTrue(run.out().lines().anyMatch(line -> line.startsWith(subject + " ")), subject + " in " + run);
         }
         for (Setting<?> setting : Settings.all()) {
@@ -38,19 +41,44 @@ class DoctorCommandTest {
                 "MILLRACE_UNPACK")) {
             assertTrue(run.out().contains("  " + variable + " "), variable + " in " + run);
         }
-        List<String> lines = run.out()
-                .lines()
-                .filter(line -> line.startsWith("  ") && line.matches(" +(MILLRACE|NCCL)_.*"))
-                .toList();
+        List<String> lines = run.out().lines().filter(line -> line.matches("  (MILLRACE|NCCL)_.*")).toList();
         assertEquals(1,
                 lines.stream()
                         .map(line -> line.replaceFirst("^ +\\S+ +", "").length() - line.length())
                         .distinct()
                         .count(),
                 "one column: " + run);
+        assertEquals(List.of(),
+                run.out()
+                        .lines()
+                        .filter(line -> line.length() > 80 && line.strip().contains(" "))
+                        .filter(line -> line.strip().replaceFirst("^.*  +", "").contains(" "))
+                        .toList(),
+                "wrapped: " + run);
         assertTrue(run.out().matches("(?s).*NCCL_BUFFSIZE +8M +override NCCL_BUFFSIZE.*"), run.toString());
         assertFalse(run.toString().contains("swordfish"), run.toString());
         assertEquals("", run.err(), run.toString());
+    }
+
+    /** For programs: numbers are numbers, what is not set is null, and a secret stays one. */
+    @Test
+    void jsonSaysTheSameWithTypes() {
+        Run run = Run.of("doctor", "--json", "-D", "NCCL_BUFFSIZE=8M", "-D", "MILLRACE_SECRET=swordfish", "-D",
+                "MILLRACE_STALL_DEADLINE=1500ms");
+        assertEquals(0, run.status(), run.toString());
+        Map<?, ?> document = (Map<?, ?>) Json.read(run.out());
+        assertEquals(true, document.get("usable"));
+        assertTrue(((List<?>) document.get("checks")).stream()
+                .map(check -> ((Map<?, ?>) check))
+                .anyMatch(check -> check.get("subject").equals("device host") && check.get("state").equals("works")),
+                run.toString());
+        Map<?, ?> settings = (Map<?, ?>) document.get("settings");
+        assertEquals(Map.of("value", 8L << 20, "text", "8M", "origin", "override NCCL_BUFFSIZE"),
+                settings.get("NCCL_BUFFSIZE"));
+        assertEquals(1.5, ((Map<?, ?>) settings.get("MILLRACE_STALL_DEADLINE")).get("value"));
+        assertEquals(false, ((Map<?, ?>) settings.get("MILLRACE_TLS")).get("value"));
+        assertNull(((Map<?, ?>) settings.get("MILLRACE_THREADS")).get("value"));
+        assertFalse(run.toString().contains("swordfish"), run.toString());
     }
 
     private Finding doctor(Path nccl) {
@@ -87,7 +115,8 @@ class DoctorCommandTest {
     void unusableSettingsAreExplainedAndGiveStatus1() {
         Run run = Run.of("doctor", "-D", "NCCL_BUFFSIZE=5");
         assertEquals(1, run.status(), run.toString());
-        assertTrue(run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not usable; allowed: .*"),
+        assertTrue(
+                run.out().matches("(?s).*settings +UNUSABLE +override NCCL_BUFFSIZE=5 is not\\s+usable; allowed: .*"),
                 run.toString());
         assertEquals(run.out().indexOf("NCCL_BUFFSIZE=5"), run.out().lastIndexOf("NCCL_BUFFSIZE=5"),
                 "said once: " + run);

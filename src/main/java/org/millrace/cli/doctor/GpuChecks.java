@@ -9,6 +9,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -31,6 +32,9 @@ import org.millrace.net.ucx.library.UcxUnavailableException;
  * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.
  */
 final class GpuChecks {
+
+    /** The subjects without which there is no device but the emulated one. */
+    static final Set<String> NEEDED = Set.of("driver", "CUDA runtime", "GPUs", "NCCL");
 
     private static final Path DRIVER = Path.of("/proc/driver/nvidia");
 
@@ -59,9 +63,7 @@ final class GpuChecks {
                 new Check("CUDA runtime", () -> library(harm(Probe.CUDA), this::cudaLibrary)),
                 new Check("GPUs", () -> gpus(DRIVER, cuda())),
                 new Check("NCCL", () -> library(harm(Probe.NCCL), () -> NcclLibrary.probe(Probe.NCCL.path(settings)))),
-                new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings)))),
-                new Check("devices",
-                        () -> providers(settings, harm(Probe.CUDA).isEmpty() && harm(Probe.NCCL).isEmpty()))));
+                new Check("UCX", () -> harm(Probe.UCX).orElseGet(() -> ucx(Probe.UCX.path(settings))))));
         String plugin = Probe.NET_PLUGIN.path(settings);
         if (plugin != null) {
             checks.add(new Check("network plugin", () -> harm(Probe.NET_PLUGIN).orElseGet(() -> netPlugin(plugin))));
@@ -205,24 +207,32 @@ final class GpuChecks {
     }
 
     /**
-     * The implementations of communicators on the class path.
+     * The implementations of communicators on the class path, but for the emulated device, which is tried out.
      *
-     * @param mayLoad whether the libraries that they load do no harm
+     * @param missing which of {@link #NEEDED} do not work, asked when the others have been looked at
      */
-    static CheckResult providers(Map<String, String> settings, boolean mayLoad) {
-        List<String> advice = new ArrayList<>();
-        List<CommunicatorProvider> providers = Millrace.providers(advice);
-        List<String> names = providers.stream().map(CommunicatorProvider::device).sorted().toList();
-        if (mayLoad) {
-            providers.forEach(provider -> provider.whyUnusable(settings)
-                    .ifPresent(reason -> advice.add(provider.device() + " is not usable: " + reason)));
-        } else {
-            advice.add("which of them are usable was not tried, because a library is damaged");
+    List<Check> devices(Supplier<String> missing) {
+        List<String> broken = new ArrayList<>();
+        List<Check> checks = new ArrayList<>(Millrace.providers(broken)
+                .stream()
+                .filter(provider -> !provider.device().equals("host"))
+                .map(provider -> new Check("device " + provider.device(),
+                        () -> device(provider, settings, provider.device().equals("cuda") ? missing.get() : "")))
+                .toList());
+        if (!broken.isEmpty()) {
+            checks.add(new Check("providers", () -> CheckResult.unusable("some on the class path cannot be loaded",
+                    broken.toArray(String[]::new))));
         }
-        String[] lines = advice.toArray(String[]::new);
-        return names.isEmpty()
-                ? CheckResult.missing(
-                        "META-INF/services/" + CommunicatorProvider.class.getName() + " on the class path", lines)
-                : CheckResult.works(String.join(", ", names), lines);
+        return checks;
+    }
+
+    /** Whether a device can be used; of what it needs and was looked at before, nothing is said again. */
+    static CheckResult device(CommunicatorProvider provider, Map<String, String> settings, String missing) {
+        if (!missing.isEmpty()) {
+            return CheckResult.missing("needs what does not work: " + missing + ", see above");
+        }
+        return provider.whyUnusable(settings)
+                .map(CheckResult::unusable)
+                .orElseGet(() -> CheckResult.works("can be used"));
     }
 }

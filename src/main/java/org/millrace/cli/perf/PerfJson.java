@@ -9,10 +9,9 @@ import java.util.Map;
 import org.millrace.Route;
 import org.millrace.cli.console.Host;
 import org.millrace.cli.console.Json;
+import org.millrace.cli.console.SettingsJson;
 import org.millrace.cli.console.Version;
 import org.millrace.config.Configuration;
-import org.millrace.config.Setting;
-import org.millrace.config.Settings;
 
 /**
  * Results for programs: what the table shows, and the circumstances. Times are nanoseconds, sizes bytes, bandwidths
@@ -43,7 +42,7 @@ final class PerfJson {
         document.put("seed", plan.seed());
         document.put("checked", plan.check());
         document.put("environment", environment());
-        document.put("settings", settings(configuration));
+        document.put("settings", SettingsJson.of(configuration));
         document.put("devices", devices());
         document.put("results", results.rows().stream().map(this::row).toList());
         document.put("complete", results.rows().size() == plan.cases().size());
@@ -64,17 +63,6 @@ final class PerfJson {
         environment.put("cores", Runtime.getRuntime().availableProcessors());
         environment.put("processor", Host.field("/proc/cpuinfo", "model name").orElse(null));
         return environment;
-    }
-
-    private static Map<String, Object> settings(Configuration configuration) {
-        Map<String, Object> settings = new LinkedHashMap<>();
-        for (Setting<?> setting : Settings.all()) {
-            Map<String, Object> entry = new LinkedHashMap<>();
-            entry.put("value", configuration.show(setting));
-            entry.put("origin", configuration.origin(setting).toString());
-            settings.put(setting.name(), entry);
-        }
-        return settings;
     }
 
     private List<Object> devices() {

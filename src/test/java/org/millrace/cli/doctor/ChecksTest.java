@@ -12,10 +12,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.cli.MappedProvider;
 import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.cuda.CudaReport;
 import org.millrace.library.NativeLibrary;
@@ -109,8 +111,6 @@ class ChecksTest {
     void aLibraryThatDoesHarmIsNotLoaded() {
         CheckResult harm = CheckResult.unusable("harm");
         assertEquals(harm, GpuChecks.library(Optional.of(harm), () -> fail("loaded all the same")));
-        CheckResult untried = GpuChecks.providers(Map.of(), false);
-        assertTrue(untried.advice().toString().contains("was not tried"), untried.toString());
     }
 
     @Test
@@ -135,8 +135,7 @@ class ChecksTest {
     void whatLinuxSaysIsFound() {
         for (Check check : new Check[] {new Check("Java", MachineChecks::java),
                 new Check("kernel", MachineChecks::kernel), new Check("cores", MachineChecks::cores),
-                new Check("memory", MachineChecks::memory), new Check("limits", MachineChecks::limits),
-                new Check("devices", () -> GpuChecks.providers(Map.of(), true))}) {
+                new Check("memory", MachineChecks::memory), new Check("limits", MachineChecks::limits)}) {
             assertEquals(State.WORKS, check.look().get().state(), check.subject() + ": " + check.look().get());
         }
     }
@@ -156,10 +155,22 @@ class ChecksTest {
     @Test
     void aCheckThatFailsDoesNotHideTheOthers() {
         StringWriter text = new StringWriter();
-        DoctorCommand.report(new PrintWriter(text, true), new Check("broken", () -> {
+        DoctorReport report = new DoctorReport(new PrintWriter(text, true), false, 80);
+        report.add(new Check("broken", () -> {
             throw new UnsatisfiedLinkError("no such symbol");
         }));
-        assertTrue(text.toString().matches("broken +UNUSABLE +the check failed: .*no such symbol\\R"), text.toString());
+        assertTrue(text.toString().matches("millrace .*\\Rbroken +UNUSABLE +the check failed: .*no\\s+such symbol\\R"),
+                text.toString());
+        assertEquals("broken", report.notWorking(Set.of("broken", "another")));
+    }
+
+    /** What it lacks was said before: not a second time. */
+    @Test
+    void aDeviceThatLacksSomethingSaysWhatAndNotWhy() {
+        MappedProvider mapped = new MappedProvider();
+        assertEquals(CheckResult.missing("needs what does not work: GPUs, NCCL, see above"),
+                GpuChecks.device(mapped, Map.of(), "GPUs, NCCL"));
+        assertEquals(State.WORKS, GpuChecks.device(mapped, Map.of(), "").state());
     }
 
     @Test
