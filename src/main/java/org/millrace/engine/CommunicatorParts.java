@@ -17,6 +17,7 @@ import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.DirectTraces;
 import org.millrace.engine.connect.EngineResources;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Topology;
@@ -85,7 +86,8 @@ final class CommunicatorParts {
                     Topology.channels(control.size(), options.channels()), options.workFifoBytes(),
                     options.firstWork());
             Topology.fill(device);
-            failure = new CommunicatorFailure(control, device);
+            trace = resources.add(new EngineTrace(number, control));
+            failure = new CommunicatorFailure(control, device, trace::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             TransportConnections connections =
@@ -95,13 +97,13 @@ final class CommunicatorParts {
             collNet = control.size() > 1
                     ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
                     : null;
-            trace = resources.add(new EngineTrace(number, control, options.channels()));
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             if (shared == null && heap != null) {
                 threads.device().allocateFrom(heap);
             }
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
-                    threads.connectorService(), () -> here == null ? 0 : here.dropped());
+                    threads.connectorService(), () -> here == null ? 0 : here.dropped(),
+                    resources.add(new DirectTraces(number)));
             attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
             threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {

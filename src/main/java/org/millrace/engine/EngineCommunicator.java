@@ -32,6 +32,7 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.Announcer;
 import org.millrace.engine.plan.CollectivePlanner;
 import org.millrace.engine.plan.LaunchQueue;
+import org.millrace.engine.plan.OperationTrace;
 import org.millrace.engine.plan.PlanLauncher;
 import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
@@ -69,8 +70,10 @@ final class EngineCommunicator implements Communicator {
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
                 failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
+        OperationTrace trace = parts.trace().operations(parts.threads().device());
         this.planLauncher = new PlanLauncher(launcher,
-                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance()));
+                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance(), trace),
+                trace);
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());
@@ -140,10 +143,7 @@ final class EngineCommunicator implements Communicator {
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
         PlannedCollective planned =
                 collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        issue(() -> {
-            parts.trace().collective(operation, count, type, root);
-            launches.add(planned, stream);
-        });
+        issue(() -> launches.add(planned, stream));
         parts.threads().device().catchUp(stream);
     }
 
@@ -210,7 +210,6 @@ final class EngineCommunicator implements Communicator {
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         SendOrReceive transfer = transferPlanner.transfer(sends, buffer, count, type, peer);
         routes.direct(transfer.read());
-        parts.trace().transfer(sends, count, type, peer);
         launches.add(transfer, stream);
     }
 

@@ -2,25 +2,23 @@ package org.millrace.engine;
 
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
-import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.DataType;
-import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
+import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
+import org.millrace.engine.plan.OperationTrace;
 import org.millrace.file.SharedDirectory;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.TraceName;
 import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
@@ -29,47 +27,35 @@ final class EngineTrace implements AutoCloseable {
     /** Of NCCL's subsystems ENV and PROXY. */
     private static final Logger SETTINGS = LogManager.getLogger(Settings.class);
     private static final Logger PROXIES = LogManager.getLogger(ProxyAgent.class);
-    private static final Map<Operation, TraceName> NAMES = new EnumMap<>(Operation.class);
-    private static final TraceName SEND = TraceName.of("send");
-    private static final TraceName RECEIVE = TraceName.of("receive");
-    private static final int NONE = -1;
-
-    static {
-        for (Operation operation : Operation.values()) {
-            NAMES.put(operation, TraceName.of(operation.label()));
-        }
-    }
 
     /** Null if nothing is written down. */
     private final @Nullable CommunicatorTrace trace;
-    private final int channels;
-    /** Guarded by the communicator. */
-    private long collectives;
+    private @Nullable OperationTrace operations;
 
     /** Of one communicator. */
-    EngineTrace(long number, ControlPlane control, int channels) {
+    EngineTrace(long number, ControlPlane control) {
         ProcessTrace process = ProcessTrace.current();
-        this.channels = channels;
         trace = process == null ? null : process.communicator(number, control.rank(), control.size(), "");
     }
 
-    /** A collective is enqueued. */
-    void collective(Operation operation, long count, DataType type, int root) {
-        if (trace != null) {
-            trace.enqueued(NAMES.get(operation), collectives++, count * type.bytes(), count, type.code(), channels,
-                    NONE, operation.hasRoot() ? root : NONE);
-        }
+    /** What learns of all that is launched on a device; closed with this. */
+    OperationTrace operations(EmulatedDevice device) {
+        operations = new OperationTrace(ProcessTrace.current(), trace, device);
+        return operations;
     }
 
-    /** A send or a receive is enqueued. */
-    void transfer(boolean sends, long count, DataType type, int peer) {
+    /** The communicator has failed. */
+    void failed(Throwable why) {
         if (trace != null) {
-            trace.enqueued(sends ? SEND : RECEIVE, NONE, count * type.bytes(), count, type.code(), 0, peer, NONE);
+            trace.failed(String.valueOf(why.getMessage()));
         }
     }
 
     @Override
     public void close() {
+        if (operations != null) {
+            operations.close();
+        }
         if (trace != null) {
             trace.close();
         }

@@ -50,6 +50,24 @@ public final class OperationSignature {
     }
 
     /**
+     * {@return the type of elements}
+     *
+     * @param signature one of our own
+     */
+    public static DataType type(long signature) {
+        return DataType.ofCode((int) (signature >>> TYPE_SHIFT) & 0xff);
+    }
+
+    /**
+     * {@return the root, of an operation that has one}
+     *
+     * @param signature one of our own
+     */
+    public static int root(long signature) {
+        return (int) (signature >>> ROOT_SHIFT);
+    }
+
+    /**
      * {@return words for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
      *
      * @param signature a packed signature, perhaps of a peer that cannot be trusted

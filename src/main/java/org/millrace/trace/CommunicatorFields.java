@@ -4,10 +4,10 @@ package org.millrace.trace;
  * A communicator's block, and the ring of its last operations.
  *
  * <pre>
- *   16     24     28     32            64       72         128          256        512
- *   +------+------+------+-------+-----+--------+--------+-+----------+-+--------+-+---------- - -
- *   | hash | rank | size | nodes |     | opened | closed | | enqueued | |  name  | | the last 32 operations
- *   +------+------+------+-------+-----+--------+--------+-+----------+-+--------+-+---------- - -
+ *   16     24     28     32        64       72         128        136       144        152     160     256    512
+ *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+-+------+--- - -
+ *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended | | name | 32 op-
+ *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+-+------+ erations
  *
  *   an operation:
  *   0          8       16      24     28         32     36     40         48        56      64      96        104
@@ -30,6 +30,13 @@ public final class CommunicatorFields {
     public static final int SIZE_OFFSET = 28;
     public static final int NODES_OFFSET = 32;
     public static final int ENQUEUED_OFFSET = 128;
+    /** 1 if it is told when each operation's kernel begins and ends. */
+    public static final int KERNELS_OFFSET = 136;
+    /** When the program's function was called that the kernels' thread is in; 0 if it is in none. */
+    public static final int FUNCTION_OFFSET = 144;
+    /** How many operations' kernels have begun, and how many have ended, if that is told: they run in order. */
+    public static final int BEGUN_OFFSET = 152;
+    public static final int ENDED_COUNT_OFFSET = 160;
     public static final int NAME_OFFSET = 256;
     public static final int NAME_BYTES = 128;
 

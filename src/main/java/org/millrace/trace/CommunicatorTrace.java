@@ -38,6 +38,25 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.text(base + CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES, name);
     }
 
+    /** From now on {@link #started(long)} and {@link #ended(long)} are called for every operation. */
+    public synchronized void tellsKernels() {
+        TraceMemory.set(base + CommunicatorFields.KERNELS_OFFSET, 1);
+    }
+
+    /** Since when the thread that runs the kernels has been in a function of the program; 0 if it is in none. */
+    public synchronized void inFunction(long since) {
+        if (!closed) {
+            TraceMemory.set(base + CommunicatorFields.FUNCTION_OFFSET, since);
+        }
+    }
+
+    /** The communicator has failed, and its program has not closed it yet. */
+    public synchronized void failed(String why) {
+        if (!closed) {
+            process.failed(index, why);
+        }
+    }
+
     /**
      * The address of the block, for native code that writes down operations itself: then nobody does so here. It stays
      * mapped while the process lives.
@@ -50,7 +69,8 @@ public final class CommunicatorTrace implements AutoCloseable {
      * An operation was enqueued.
      *
      * @param name     as users know it, for instance {@code "all_reduce"}
-     * @param sequence its number in the communicator, the same on all ranks; -1 if not known
+     * @param sequence its number in the communicator, the same on all ranks; of a send or receive, its number among
+     *                 those to or from the peer; -1 if not known
      * @param bytes    of one rank's data
      * @param count    elements
      * @param type     NCCL's number of their type; -1 if not known
@@ -89,14 +109,22 @@ public final class CommunicatorTrace implements AutoCloseable {
         return enqueued(TraceName.of(name), sequence, bytes, count, type, channels, peer, root);
     }
 
-    /** Its kernel has begun. */
+    /** Its kernel has begun, as have those of all before it. */
     public synchronized void started(long operation) {
+        count(operation, CommunicatorFields.BEGUN_OFFSET);
         stamp(operation, CommunicatorFields.STARTED_OFFSET);
     }
 
-    /** Its kernel has ended. */
+    /** Its kernel has ended, as have those of all before it. */
     public synchronized void ended(long operation) {
+        count(operation, CommunicatorFields.ENDED_COUNT_OFFSET);
         stamp(operation, CommunicatorFields.ENDED_OFFSET);
+    }
+
+    private void count(long operation, int offset) {
+        if (!closed && TraceMemory.get(base + offset) <= operation) {
+            TraceMemory.set(base + offset, operation + 1);
+        }
     }
 
     /** Its kernel has begun on a channel. */
@@ -111,7 +139,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     }
 
     private void stamp(long operation, int offset) {
-        if (isRemembered(operation) && TraceMemory.get(entry(operation) + offset) == 0) {
+        if (!closed && isRemembered(operation) && TraceMemory.get(entry(operation) + offset) == 0) {
             TraceMemory.set(entry(operation) + offset, System.nanoTime());
         }
     }
@@ -136,7 +164,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            process.close(index);
+            process.closeFailed(index);
         }
     }
 }

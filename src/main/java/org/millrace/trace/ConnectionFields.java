@@ -40,8 +40,10 @@ public final class ConnectionFields {
     public static final int DIRECTION_OFFSET = 36;
     /** Of collectives (0), or of sends and receives (1); -1 if not known. */
     public static final int KIND_OFFSET = 40;
-    /** The number of the agent that serves it; -1 while none does. */
+    /** The number of the agent that serves it; -1 while none does; {@link #NO_AGENT}. */
     public static final int AGENT_OFFSET = 44;
+    /** The two devices reach each other's memory: their counters are looked at ten times a second. */
+    public static final int NO_AGENT = -2;
     /** What both ends have in common, if it is not 0. */
     public static final int KEY_HIGH_OFFSET = 48;
     public static final int KEY_LOW_OFFSET = 56;

@@ -129,6 +129,24 @@ public final class ConnectionTrace implements AutoCloseable {
         TraceMemory.set(base + ConnectionFields.OPERATION_OFFSET, number);
     }
 
+    /** From now on nobody serves the connection: the two devices reach each other's memory. */
+    public void servedByNobody() {
+        TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);
+    }
+
+    /** How far its device has come, of a connection that nobody serves: what it has posted, or used. */
+    public void reached(long step) {
+        synchronized (process) {
+            if (!closed && step != consumed) { // the block may be another's
+                consumed = step;
+                TraceMemory.set(base + CONSUMED_OFFSET, step);
+                TraceMemory.set(base + DONE_OFFSET, step);
+                TraceMemory.set(base + TAKEN_OFFSET, step);
+                TraceMemory.set(base + LAST_CHANGE_OFFSET, System.nanoTime());
+            }
+        }
+    }
+
     /** Adds the time since the last change to what was waited for. */
     private long account(long next) {
         long now = agent.now();

@@ -275,6 +275,12 @@ public final class ProcessTrace {
         return used;
     }
 
+    /** What had failed before is closed, too: whoever closed it has heard of the failure. */
+    synchronized void closeFailed(int index) {
+        TraceMemory.release(blocks.get(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
+        close(index);
+    }
+
     synchronized void close(int index) {
         long state = blocks.get(index) + TraceLayout.STATE_OFFSET;
         if (TraceMemory.getInt(state) == TraceLayout.OPEN) {
@@ -324,7 +330,12 @@ public final class ProcessTrace {
     }
 
     void beat() {
-        TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, System.nanoTime());
+        long now = System.nanoTime();
+        long before = TraceMemory.get(file.header() + TraceLayout.HEARTBEAT_OFFSET);
+        if (now - before > TraceLayout.LATE_NANOS) {
+            TraceMemory.set(file.header() + TraceLayout.LATE_BEAT_OFFSET, now);
+        }
+        TraceMemory.set(file.header() + TraceLayout.HEARTBEAT_OFFSET, now);
     }
 
     /** Stores into mapped memory do not date a file. */

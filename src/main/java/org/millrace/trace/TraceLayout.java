@@ -67,6 +67,9 @@ public final class TraceLayout {
     /** The most blocks of a file: 18 MiB. */
     public static final int MOST_BLOCKS = 4096;
 
+    /** A process that has something open beats ten times a second; one that comes later than this had no core. */
+    public static final long LATE_NANOS = 300_000_000;
+
     // The header
 
     public static final int MAGIC_OFFSET = 0;
@@ -95,6 +98,8 @@ public final class TraceLayout {
     /** What the launcher says: this process's rank, and how many there are; -1 if it says nothing. */
     public static final int RANK_OFFSET = 96;
     public static final int SIZE_OFFSET = 100;
+    /** When the process was last seen to run after it had not been for longer than it should: it had no core. */
+    public static final int LATE_BEAT_OFFSET = 104;
     public static final int HOST_OFFSET = 128;
     public static final int HOST_BYTES = 64;
     /** What the process is: "takeover, network table v11, Java 25". */

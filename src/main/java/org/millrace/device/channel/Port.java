@@ -33,6 +33,11 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         this.step = info.firstStep();
     }
 
+    /** The next step: what was posted, or used, is before it. Any thread; what another one sees may be a little old. */
+    public final long step() {
+        return step;
+    }
+
     /** Where the slots of protocol Simple are. */
     public final MemorySegment buffer() {
         return simple;

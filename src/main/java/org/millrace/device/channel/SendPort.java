@@ -113,10 +113,6 @@ public final class SendPort extends Port {
         return layout.slotBytes(protocol);
     }
 
-    public long step() {
-        return step;
-    }
-
     @Override
     public String toString() {
         return name + " waits for its proxy to send: step " + step + ", head " + sendMem.headAcquire() + ", tail "

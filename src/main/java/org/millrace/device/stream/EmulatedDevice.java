@@ -43,6 +43,7 @@ public final class EmulatedDevice implements Device, Agent {
     private volatile Resident[] residents = {};
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private @Nullable Thread running;
+    private volatile long functionSince;
     private volatile boolean stopped;
     /** Null where no other process maps this one's memory. */
     private volatile @Nullable SharedHeap heap;
@@ -312,6 +313,21 @@ public final class EmulatedDevice implements Device, Agent {
         }
         running = null;
         return work;
+    }
+
+    /** Calls a function of the program, on the device's own thread. */
+    void callFunction(Runnable function) {
+        functionSince = System.nanoTime();
+        try {
+            function.run();
+        } finally {
+            functionSince = 0;
+        }
+    }
+
+    /** When the function of the program was called that has not returned yet; 0 if there is none. Any thread. */
+    public long functionSince() {
+        return functionSince;
     }
 
     /**

@@ -142,6 +142,11 @@ public final class EmulatedKernel implements StreamTask {
         return (long) LAST_MOVED.getOpaque(this);
     }
 
+    /** Whether its blocks have begun. Any thread. */
+    public boolean begun() {
+        return lastMoved() != 0;
+    }
+
     @Override
     public String toString() {
         return String.valueOf(name);

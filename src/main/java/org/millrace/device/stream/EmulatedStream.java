@@ -206,7 +206,7 @@ public final class EmulatedStream implements Stream {
                 return false;
             }
             try {
-                function.run();
+                device.callFunction(function);
             } catch (RuntimeException | Error thrown) { // does not concern the stream, as on a GPU
                 LOG.error("{}: a host function failed; the stream goes on", this, thrown);
             }

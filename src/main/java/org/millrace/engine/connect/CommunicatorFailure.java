@@ -1,5 +1,7 @@
 package org.millrace.engine.connect;
 
+import java.util.Objects;
+import java.util.function.Consumer;
 import org.millrace.CommunicatorException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
@@ -16,16 +18,20 @@ import org.millrace.proxy.StopListener;
 public final class CommunicatorFailure extends GroupFailure implements StopListener {
 
     private final DeviceCommunicator device;
+    private final Consumer<? super Throwable> trace;
 
-    public CommunicatorFailure(ControlPlane control, DeviceCommunicator device) {
+    /** @param trace writes it down */
+    public CommunicatorFailure(ControlPlane control, DeviceCommunicator device, Consumer<? super Throwable> trace) {
         super(control);
         this.device = device;
+        this.trace = trace;
     }
 
     /** Kernels leave. */
     @Override
     protected void failed() {
         device.abort();
+        trace.accept(Objects.requireNonNull(get(), "called when it has failed"));
     }
 
     /** What an end of a connection finds. */

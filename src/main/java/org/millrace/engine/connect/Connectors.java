@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DeadlineException;
 import org.millrace.PeerLostException;
 import org.millrace.abi.KernelChannel;
+import org.millrace.device.channel.Port;
 import org.millrace.device.channel.ReceivePort;
 import org.millrace.device.channel.SendPort;
 import org.millrace.device.work.DeviceCommunicator;
@@ -47,6 +48,7 @@ public final class Connectors {
     private final ProxyAgent proxies;
     private final ConnectorService service;
     private final LongSupplier strangers;
+    private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
@@ -60,9 +62,11 @@ public final class Connectors {
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
      * @param strangers   how many clients this rank's listener has turned away
+     * @param direct      writes down what connections without proxies do
      */
     public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
-            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier strangers) {
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier strangers,
+            DirectTraces direct) {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
@@ -71,6 +75,7 @@ public final class Connectors {
         this.proxies = proxies;
         this.service = service;
         this.strangers = strangers;
+        this.direct = direct;
         failure.onEvent(service::wake);
         service.add(this);
     }
@@ -91,7 +96,8 @@ public final class Connectors {
         return sends.computeIfAbsent(new Key(peer, channel, index),
                 _ -> ask(new Connector<>(device.channel(channel).send(peer, index), deadlines(peer),
                         () -> connections.send(peer, channel, index),
-                        connection -> new SendPort(connection.name(), connection.info()))));
+                        connection -> traced(new SendPort(connection.name(), connection.info()), connection, channel,
+                                index))));
     }
 
     /** Asked for by the thread that issues; the device finds what was asked for before. */
@@ -99,7 +105,16 @@ public final class Connectors {
         return receives.computeIfAbsent(new Key(peer, channel, index),
                 _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
                         () -> connections.receive(peer, channel, index),
-                        connection -> new ReceivePort(connection.name(), connection.info()))));
+                        connection -> traced(new ReceivePort(connection.name(), connection.info()), connection,
+                                channel, index))));
+    }
+
+    /** The proxies of a connection write down what it does, if it has any. */
+    private <P extends Port> P traced(P port, TransportConnection connection, int channel, int index) {
+        if (connection.proxies().isEmpty()) {
+            direct.add(connection.name(), channel, index, port instanceof SendPort, connection.transport(), port);
+        }
+        return port;
     }
 
     private Connector.Deadlines deadlines(int peer) {

@@ -38,19 +38,22 @@ public final class Announcer {
     private final @Nullable CollNet collNet;
     private final Routes routes;
     private final Attendance attendance;
+    private final OperationTrace trace;
 
     public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes,
-            Attendance attendance) {
+            Attendance attendance, OperationTrace trace) {
         this.device = device;
         this.connectors = connectors;
         this.collNet = collNet;
         this.routes = routes;
         this.attendance = attendance;
+        this.trace = trace;
     }
 
     /** Tells those that have a part in a collective, and those that have none; returns what it is. */
     OperationId announce(PlannedCollective planned) {
         OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.count());
+        trace.collective(planned, id);
         int number = planned.function();
         DeviceFunction function = FunctionTable.STANDARD.of(number);
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
@@ -103,7 +106,9 @@ public final class Announcer {
                 }
             }
         }
-        return new TransferId(planned, number(planned.send()), number(planned.receive()));
+        TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
+        trace.transfer(planned, id);
+        return id;
     }
 
     private long number(@Nullable SendOrReceive transfer) {

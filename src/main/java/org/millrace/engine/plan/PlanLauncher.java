@@ -14,10 +14,12 @@ public final class PlanLauncher {
 
     private final WorkLauncher launcher;
     private final Announcer announcer;
+    private final OperationTrace trace;
 
-    public PlanLauncher(WorkLauncher launcher, Announcer announcer) {
+    public PlanLauncher(WorkLauncher launcher, Announcer announcer, OperationTrace trace) {
         this.launcher = launcher;
         this.announcer = announcer;
+        this.trace = trace;
     }
 
     /** Launches a plan. Returns at once, unless the FIFO is full. */
@@ -43,7 +45,7 @@ public final class PlanLauncher {
             }
             KernelArguments arguments = launcher.upload(kernel.kernel());
             Object name = kernel.announce(announcer);
-            launcher.start(kernel.kernel(), name, arguments, stream);
+            trace.launched(launcher.start(kernel.kernel(), name, arguments, stream));
             return true;
         }
     }

@@ -17,18 +17,24 @@ import org.millrace.trace.TraceLayout;
  * @param name     as the program calls it; may be empty
  * @param state    whether it is open
  * @param opened   when, in nanoseconds of the host's clock
+ * @param closed   when it failed, or was closed
+ * @param kernels  whether it is told when each operation's kernel begins and ends
+ * @param function since when the thread that runs the kernels has been in a function of the program; 0 if in none
+ * @param begun    how many operations' kernels have begun, if it is told
+ * @param ended    how many operations' kernels have ended, if it is told
  * @param enqueued how many operations
  * @param last     the last of them, oldest first
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
-        long enqueued, List<Operation> last) {
+        long closed, boolean kernels, long function, long begun, long ended, long enqueued, List<Operation> last) {
 
     /**
      * An operation.
      *
      * @param number          among those that the process has written down
      * @param name            as users know it
-     * @param sequence        its number in the communicator, the same on all ranks; -1 if not known
+     * @param sequence        its number in the communicator, the same on all ranks; of a send or receive, its number
+     *                        among those to or from the peer; -1 if not known
      * @param bytes           of one rank's data
      * @param count           elements
      * @param type            NCCL's number of their type; -1 if not known
@@ -57,7 +63,10 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), block.intAt(CommunicatorFields.SIZE_OFFSET),
                 block.intAt(CommunicatorFields.NODES_OFFSET),
                 block.textAt(CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES), state,
-                block.longAt(TraceLayout.OPENED_OFFSET), enqueued, operations(block, enqueued, enqueuedAfterwards));
+                block.longAt(TraceLayout.OPENED_OFFSET), block.longAt(TraceLayout.CLOSED_OFFSET),
+                block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0,
+                block.longAt(CommunicatorFields.FUNCTION_OFFSET), block.countAt(CommunicatorFields.BEGUN_OFFSET),
+                block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET), enqueued, operations(block, enqueued, enqueuedAfterwards));
     }
 
     private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {

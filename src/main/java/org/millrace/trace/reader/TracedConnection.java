@@ -17,7 +17,7 @@ import org.millrace.trace.TraceLayout;
  * @param generation  tells it from others that had the place before
  * @param state       whether it is open
  * @param identity    which connection it is
- * @param agent       the number of the agent that serves it; -1 for none
+ * @param agent       the number of the agent that serves it; -1 for none yet, -2 if none is needed
  * @param opened      when, in nanoseconds of the host's clock
  * @param closed      when; 0 while it is open
  * @param frames      how many were taken
@@ -117,6 +117,11 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                     entry.longAt(ConnectionFields.FRAME_DONE_OFFSET)));
         }
         return Collections.unmodifiableList(last);
+    }
+
+    /** Whether the two devices reach each other's memory: nothing is between them. */
+    public boolean isDirect() {
+        return agent == ConnectionFields.NO_AGENT;
     }
 
     /** Whether data goes out. */

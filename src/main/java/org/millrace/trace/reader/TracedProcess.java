@@ -18,6 +18,7 @@ import org.millrace.file.ProcessIdentity;
  * @param failed        whether it said that it failed
  * @param read          when this was read, in nanoseconds of the host's clock, as all times here
  * @param heartbeat     when the process last said that it runs; it does so while it has anything open
+ * @param late         when it last ran after it had not for longer than it should: it had no core; 0 if never
  * @param epochMillis   milliseconds since 1970, at the moment
  * @param epochNanos    that the host's clock was here
  * @param settings      what was set
@@ -28,7 +29,7 @@ import org.millrace.file.ProcessIdentity;
  * @param messages      the last, oldest first
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
-        int size, boolean failed, long read, long heartbeat, long epochMillis, long epochNanos,
+        int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
         Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
         List<TracedConnection> connections, List<TracedGin> gin, List<Message> messages) {
 

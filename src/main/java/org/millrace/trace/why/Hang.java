@@ -14,6 +14,7 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.why.Kernels.Missing;
 import org.millrace.trace.why.Link.Sign;
 import org.millrace.trace.why.Verdict.Cause;
 
@@ -25,13 +26,18 @@ import org.millrace.trace.why.Verdict.Cause;
  */
 public final class Hang {
 
+    /** A process that had no core is given so long to go on. */
+    private static final long MOST_LATE_NANOS = 1_000_000_000;
+
     private final Links links;
+    private final Kernels kernels;
     private final Duration quiet;
     private final long hash;
 
     private Hang(long hash, Links links, Duration quiet) {
         this.hash = hash;
         this.links = links;
+        this.kernels = new Kernels(links.members());
         this.quiet = quiet;
     }
 
@@ -78,20 +84,146 @@ public final class Hang {
         }
         List<Link> waiting =
                 links.all().stream().filter(link -> link.sign() != Sign.NONE && stillness(link) >= 0).toList();
-        if (waiting.isEmpty() && !waitsInOperations()) {
+        boolean failed = links.members().stream().anyMatch(TracedRank::hasFailed);
+        boolean stands = kernels.areTold() ? standsStill() : waitsInOperations();
+        if (waiting.isEmpty() && !failed && !stands) {
             return null;
         }
         verdict = stopped(waiting);
         if (verdict == null) {
-            verdict = failed(waiting);
+            verdict = disagreement(waiting);
         }
         if (verdict == null) {
-            verdict = disagreement(waiting);
+            verdict = failed(waiting);
+        }
+        if (failed) { // its kernels have left, and what lies there is nobody's any more
+            return verdict == null ? communicator() : verdict;
+        }
+        if (verdict != null) {
+            return verdict;
+        }
+        return kernels.areTold() ? stands ? told(waiting) : null : untold(waiting);
+    }
+
+    /** Where it is known of each rank what its kernels are in. */
+    private @Nullable Verdict told(List<Link> waiting) {
+        Verdict verdict = inFunction();
+        if (verdict == null) {
+            verdict = missing();
         }
         if (verdict == null) {
             verdict = wire(waiting);
         }
+        if (verdict == null) {
+            verdict = outside();
+        }
+        return verdict == null ? notConsumed(waiting, root(waiting)) : verdict;
+    }
+
+    private @Nullable Verdict outside() {
+        TracedRank rank = kernels.outsider();
+        if (rank == null) {
+            return null;
+        }
+        Link link = shows(rank, null);
+        TracedRank peer = link == null ? null : link.from() == rank ? link.to() : link.from();
+        return verdict(rank.hasPending() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, rank, peer, link, null,
+                (rank.hasPending() ? "what is before it on its stream has not ended" : "; all others are in one")
+                        + over(link, peer),
+                Duration.ofNanos(now() - lastChange()));
+    }
+
+    private @Nullable Verdict untold(List<Link> waiting) {
+        Verdict verdict = wire(waiting);
         return verdict == null ? kernel(waiting) : verdict;
+    }
+
+    /**
+     * Whether somebody is in an operation, and nothing has moved in the communicator for long, though all had a core to
+     * move and to write it down.
+     */
+    private boolean standsStill() {
+        return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
+                && links.members()
+                        .stream()
+                        .filter(member -> member.state() == ProcessState.RUNNING)
+                        .allMatch(member -> now() - member.lastLate() >= Math.min(quiet.toNanos(), MOST_LATE_NANOS));
+    }
+
+    /** A rank whose kernels do not go on: what a stream has called does not return. */
+    private @Nullable Verdict inFunction() {
+        TracedRank stuck = links.members()
+                .stream()
+                .filter(member -> member.inFunction() > 0 && (member.isInside() || member.hasPending()))
+                .max(Comparator.comparingLong(TracedRank::inFunction))
+                .orElse(null);
+        if (stuck == null) {
+            return null;
+        }
+        Link link = shows(stuck, null);
+        TracedRank peer = link == null ? null : link.from() == stuck ? link.to() : link.from();
+        return verdict(Cause.NOT_CONSUMED, stuck, peer, link, operation(stuck),
+                "a function that one of its streams has called does not return" + over(link, peer),
+                Duration.ofNanos(stuck.inFunction()));
+    }
+
+    /** A rank that has not come to what others are in. */
+    private @Nullable Verdict missing() {
+        Missing missing = kernels.missing();
+        if (missing == null) {
+            return null;
+        }
+        Link link = shows(missing.rank(), missing.waiting());
+        TracedRank peer = link == null ? missing.waiting() : link.from() == missing.rank() ? link.to() : link.from();
+        return verdict(missing.enqueued() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, missing.rank(), peer, link,
+                missing.operation(),
+                (missing.enqueued() ? "what is before it on its stream has not ended" : last(missing))
+                        + over(link, peer),
+                Duration.ofNanos(now() - lastChange()));
+    }
+
+    private static String last(Missing missing) {
+        return missing.operation().peer() >= 0 ? ""
+                : missing.rank().lastCollective() < 0 ? "; it has launched none"
+                        : "; the last that it has launched is #" + missing.rank().lastCollective();
+    }
+
+    /** The connection of a rank that shows best that another waits for it. */
+    private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
+        return links.all()
+                .stream()
+                .filter(link -> link.from() == rank && link.to() != null || link.to() == rank && link.from() != null)
+                .min(Comparator.comparing((Link link) -> !link.joins(rank, waiting))
+                        .thenComparing(link -> link.sign() == Sign.NONE)
+                        .thenComparing(link -> link.to() != rank))
+                .orElse(null);
+    }
+
+    private static String over(@Nullable Link link, @Nullable TracedRank peer) {
+        return peer == null ? "" : "; " + peer.shortly() + " waits for it"
+                + (link == null ? "" : " (" + link.network() + ", " + link.channelText() + ")");
+    }
+
+    private long lastChange() {
+        return links.all().stream().mapToLong(Link::lastChange).reduce(kernels.lastChange(), Math::max);
+    }
+
+    /** The first rank that failed, in its own words. */
+    private @Nullable Verdict communicator() {
+        TracedRank first = links.members()
+                .stream()
+                .filter(TracedRank::hasFailed)
+                .min(Comparator.comparingLong(member -> Objects.requireNonNull(member.communicator()).closed()))
+                .orElseThrow();
+        long when = Objects.requireNonNull(first.communicator()).closed();
+        String words = first.process()
+                .messages()
+                .stream()
+                .filter(message -> message.time() - when >= 0)
+                .findFirst()
+                .map(message -> message.text())
+                .orElse("it has not said why");
+        return verdict(Cause.FAILED, first, null, null, operation(first), words, Duration.ZERO);
     }
 
     /** Nanoseconds since anything happened on a connection; negative while that is not long enough to count. */
@@ -199,7 +331,43 @@ public final class Hang {
                 }
             }
         }
-        return null;
+        return transfers(told, waiting);
+    }
+
+    /** Halves of one transfer that do not fit: the rank is named that is in most of these. */
+    private @Nullable Verdict transfers(List<TracedRank> told, List<Link> waiting) {
+        List<Mismatch> all = new ArrayList<>();
+        for (TracedRank from : told) {
+            for (Operation send : from.operations()) {
+                TracedRank to =
+                        told.stream().filter(each -> each.rank() == send.peer() && each != from).findFirst().orElse(null);
+                if (send.peer() >= 0 && send.sequence() >= 0 && send.name().equals("send") && to != null) {
+                    to.operations()
+                            .stream()
+                            .filter(half -> half.peer() == from.rank() && half.name().equals("receive")
+                                    && half.sequence() == send.sequence()
+                                    && (half.count() != send.count() || half.type() != send.type()))
+                            .forEach(half -> all.add(new Mismatch(from, send, to, half)));
+                }
+            }
+        }
+        TracedRank most = told.stream()
+                .max(Comparator.comparingLong(rank -> all.stream().filter(each -> each.isOf(rank)).count()))
+                .orElse(null);
+        Mismatch first = all.stream().filter(each -> each.isOf(most)).findFirst().orElse(null);
+        return first == null ? null
+                : verdict(Cause.DISAGREEMENT, most, first.from == most ? first.to : first.from,
+                        waiting.isEmpty() ? null : waiting.getFirst(), first.from == most ? first.send : first.receive,
+                        first.from.shortly() + " has enqueued " + Verdict.words(first.send) + ", and "
+                                + first.to.shortly() + " " + Verdict.words(first.receive),
+                        still(waiting));
+    }
+
+    private record Mismatch(TracedRank from, Operation send, TracedRank to, Operation receive) {
+
+        boolean isOf(@Nullable TracedRank rank) {
+            return rank == from || rank == to;
+        }
     }
 
     private static @Nullable Operation collective(TracedRank member, long sequence) {
@@ -230,17 +398,27 @@ public final class Hang {
     }
 
     private @Nullable Verdict kernel(List<Link> waiting) {
-        List<Link> untaken = waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
-        Link root = untaken.stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
+        Link root = root(waiting);
         long newest = links.members().stream().mapToLong(TracedRank::lastCollective).max().orElse(-1);
         TracedRank behind = root != null && root.to() != null ? root.to() : hindmost(newest);
         if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
                 && (root == null || !isOfLaunched(root, behind))) {
             return notLaunched(behind, root, waiting);
         }
-        if (root == null && !untaken.isEmpty()) {
-            root = untaken.getFirst();
-        }
+        return notConsumed(waiting, root);
+    }
+
+    /** What has arrived at a kernel that could take it, and does not. */
+    private @Nullable Link root(List<Link> waiting) {
+        return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
+    }
+
+    private static List<Link> untaken(List<Link> waiting) {
+        return waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
+    }
+
+    private @Nullable Verdict notConsumed(List<Link> waiting, @Nullable Link found) {
+        Link root = found == null ? untaken(waiting).stream().findFirst().orElse(null) : found;
         return root == null ? null
                 : verdict(Cause.NOT_CONSUMED, root.to(), root.from(), root, operation(root.to()),
                         root.channelText() + ", step " + root.step() + ", which "

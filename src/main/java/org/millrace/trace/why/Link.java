@@ -1,5 +1,6 @@
 package org.millrace.trace.why;
 
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.reader.TracedConnection;
@@ -36,6 +37,10 @@ record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nulla
         if (hasFailed(sender) || hasFailed(receiver)) {
             return Sign.FAILED;
         }
+        if (isDirect()) {
+            return sender == null || receiver == null || sender.taken() - receiver.consumed() <= 0 ? Sign.NONE
+                    : Sign.NOT_CONSUMED;
+        }
         if (receiver == null) {
             return sender == null || sender.standing() == Standing.IDLE ? Sign.NONE
                     : isCopy() && sender.standing() == Standing.NO_ROOM ? Sign.NOT_CONSUMED : Sign.ON_THE_WIRE;
@@ -46,10 +51,35 @@ record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nulla
         }
         boolean under = there == Standing.UNDER_WAY
                 || sender != null && (sender.taken() - receiver.done() > 0 || sender.standing() == Standing.NO_ROOM);
-        if (under && receiver.done() - receiver.consumed() < SLOTS) {
+        if (under && nextEnd() - receiver.consumed() <= SLOTS) {
             return Sign.ON_THE_WIRE;
         }
         return under || there == Standing.UNCONSUMED ? Sign.NOT_CONSUMED : Sign.NONE;
+    }
+
+    /**
+     * The end of the first frame that has not arrived. It may leave steps out before it: an operation's first is the
+     * first of a chunk.
+     */
+    private long nextEnd() {
+        long arrived = Objects.requireNonNull(receiver).done();
+        return sender == null ? arrived + 1
+                : sender.last()
+                        .stream()
+                        .mapToLong(TracedConnection.Frame::end)
+                        .filter(end -> end - arrived > 0)
+                        .findFirst()
+                        .orElse(arrived + 1);
+    }
+
+    /** Nothing is between the devices. */
+    boolean isDirect() {
+        return sender != null && sender.isDirect() || receiver != null && receiver.isDirect();
+    }
+
+    /** Between two ranks, whichever way data goes. */
+    boolean joins(@Nullable TracedRank one, @Nullable TracedRank other) {
+        return from == one && to == other || from == other && to == one;
     }
 
     /** Both devices are served by one proxy. */

@@ -42,7 +42,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all) {
             Map<Long, List<TracedRank>> own = membersOf(process, states.apply(process));
             own.forEach((hash, some) -> ranks.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
             for (TracedConnection connection : process.connections()) {
-                if (connection.state() != TracedState.CLOSED) {
+                if (isThere(process, connection)) {
                     long hash = connection.identity().communicator();
                     TracedRank member = member(own.get(hash), connection.identity().rank());
                     add(ends.computeIfAbsent(hash, key -> new LinkedHashMap<>()), connection, member);
@@ -68,7 +68,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all) {
         }
         for (TracedConnection connection : process.connections()) {
             ConnectionIdentity identity = connection.identity();
-            if (connection.state() == TracedState.CLOSED) {
+            if (!isThere(process, connection)) {
                 continue;
             }
             List<TracedRank> some = members.computeIfAbsent(identity.communicator(), key -> new ArrayList<>());
@@ -79,6 +79,17 @@ record Links(long hash, List<TracedRank> members, List<Link> all) {
             }
         }
         return members;
+    }
+
+    /** Who closes a communicator has heard what had failed of it. */
+    private static boolean isThere(TracedProcess process, TracedConnection connection) {
+        ConnectionIdentity identity = connection.identity();
+        List<TracedCommunicator> known = process.communicators()
+                .stream()
+                .filter(each -> each.hash() == identity.communicator() && each.rank() == identity.rank())
+                .toList();
+        return connection.state() != TracedState.CLOSED && (connection.state() != TracedState.FAILED || known.isEmpty()
+                || known.stream().anyMatch(each -> each.state() != TracedState.CLOSED));
     }
 
     /** The one of a rank; of a connection that does not name its rank the only one that there is. */

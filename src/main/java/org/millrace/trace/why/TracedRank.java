@@ -1,6 +1,8 @@
 package org.millrace.trace.why;
 
+import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
@@ -43,6 +45,52 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
             }
         }
         return communicator.enqueued() <= communicator.last().size() ? -1 : UNKNOWN;
+    }
+
+    /** The last that were enqueued. */
+    List<Operation> operations() {
+        return communicator == null ? List.of() : communicator.last();
+    }
+
+    /** Whether it is told of each operation when its kernel begins and ends. */
+    boolean tellsKernels() {
+        return communicator != null && communicator.kernels();
+    }
+
+    /** Whether an operation's kernel has begun. */
+    boolean hasBegun(Operation operation) {
+        return communicator != null && operation.number() < communicator.begun();
+    }
+
+    /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
+    List<Operation> pending() {
+        return communicator == null ? List.of()
+                : communicator.last().stream().filter(each -> each.number() >= communicator.ended()).toList();
+    }
+
+    /** For how long its kernels' thread has been in a function of the program; 0 if it is in none. */
+    long inFunction() {
+        return communicator == null || communicator.function() == 0 ? 0 : process.heartbeat() - communicator.function();
+    }
+
+    /** Whether a kernel has begun that has not ended. */
+    boolean isInside() {
+        return communicator != null && communicator.begun() > communicator.ended();
+    }
+
+    /** Whether a kernel is to come. */
+    boolean hasPending() {
+        return communicator != null && communicator.enqueued() > communicator.begun();
+    }
+
+    /** When it was last known to have had no core for long, or has none now. */
+    long lastLate() {
+        return process.read() - process.heartbeat() > TraceLayout.LATE_NANOS ? process.read() : process.late();
+    }
+
+    /** The communicator has failed, and its program has not closed it. */
+    boolean hasFailed() {
+        return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
     /** When it was first heard of. */

@@ -29,6 +29,8 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     public enum Cause {
         /** A rank has not enqueued what the others wait in. */
         NOT_LAUNCHED,
+        /** A rank has enqueued it, and its kernel has not begun: something else is before it. */
+        NOT_BEGUN,
         /** A rank's process has ended. */
         GONE,
         /** A rank's process is stopped. */
@@ -40,7 +42,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** A kernel does not take what has arrived. */
         NOT_CONSUMED,
         /** Ranks run different operations, or of different sizes. */
-        DISAGREEMENT;
+        DISAGREEMENT,
+        /** A rank's communicator has failed for another reason. */
+        FAILED;
 
         /** Its name in lower case, with blanks. */
         public String label() {
@@ -70,12 +74,14 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return switch (cause) {
             case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
                     + (operation == null ? "an operation" : words(operation)) + detail;
+            case NOT_BEGUN -> "The kernel of " + who + " has not begun" + what + ": " + detail;
             case GONE -> capital(who) + " is gone" + what + ": " + detail;
             case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
             case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
             case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
             case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
             case DISAGREEMENT -> capital(who) + " disagrees with the others on what they run: " + detail;
+            case FAILED -> "The communicator of " + who + " has failed: " + detail;
         } + (still.isZero() ? "" : ". Nothing has moved for " + seconds());
     }
 

@@ -32,7 +32,7 @@ class HangTest {
 
     private static TracedProcess process(long pid, int rank, boolean alive, long heartbeat, TracedConnection... ends) {
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(pid, 1, 1), alive, "host", "a test", rank, 2,
-                false, NOW, heartbeat, 0, 0, Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of());
+                false, NOW, heartbeat, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of());
     }
 
     private static List<Verdict> verdicts(TracedProcess... processes) {

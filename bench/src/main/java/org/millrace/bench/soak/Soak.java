@@ -15,6 +15,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.MillraceException;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.reader.TraceReader;
+import org.millrace.trace.reader.TracedConnection;
 
 /**
  * Groups come together, run random operations and end in random ways, for as long as told; every element is compared,
@@ -33,6 +36,8 @@ public final class Soak {
     /** The rounds after which a JVM holds what it needs for all of them. */
     private static final int WARM_ROUNDS = 200;
     private static final String[] NETWORKS = {"auto", "shm", "socket"};
+    /** A step is an eighth: small ones make many. */
+    private static final String[] BUFFERS = {"32K", "32K", "1M"};
 
     /** How a group ends. */
     private enum End {
@@ -48,6 +53,12 @@ public final class Soak {
     private long wrong;
     private long faults;
     private long kills;
+    private long steps;
+    /** Of each place for a connection in the trace: which connection had it, and how many of its steps are counted. */
+    private final Map<Integer, Counted> counted = new HashMap<>();
+
+    private record Counted(long generation, long steps) {
+    }
 
     private Soak(Path directory, long seed) {
         this.directory = directory;
@@ -113,12 +124,28 @@ public final class Soak {
             operations += each.operations();
             wrong += each.wrong();
         }
+        countSteps();
+    }
+
+    /** Of this process's connections over networks, both ends: what the trace has; it keeps the last of those closed. */
+    private void countSteps() throws IOException {
+        ProcessTrace trace = ProcessTrace.current();
+        if (trace == null) {
+            return;
+        }
+        for (TracedConnection each : TraceReader.read(trace.path()).connections()) {
+            Counted before = counted.get(each.block());
+            long now = each.done() - each.identity().firstStep();
+            steps += now - (before != null && before.generation == each.generation() ? before.steps : 0);
+            counted.put(each.block(), new Counted(each.generation(), now));
+        }
     }
 
     private Map<String, String> settings() {
         Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_STALL_DEADLINE", "60s"));
         settings.put("MILLRACE_NET", NETWORKS[random.nextInt(NETWORKS.length)]);
         settings.put("NCCL_P2P_DISABLE", random.nextBoolean() ? "1" : "0");
+        settings.put("NCCL_BUFFSIZE", BUFFERS[random.nextInt(BUFFERS.length)]);
         if (random.nextInt(8) == 0) {
             settings.put("MILLRACE_TLS", "1");
             settings.put("MILLRACE_SECRET", "of the soak");
@@ -175,7 +202,7 @@ public final class Soak {
 
     @Override
     public String toString() {
-        return joins + " joins, " + operations + " operations, " + kills + " kills, #wrong " + wrong + ", " + faults
+        return joins + " joins, " + operations + " operations, " + steps + " steps, " + kills + " kills, #wrong " + wrong + ", " + faults
                 + " faults";
     }
 }

@@ -66,7 +66,7 @@ final class SoakRank {
     }
 
     private void operation(Communicator communicator, Stream stream, MemorySegment send, MemorySegment receive) {
-        int count = 1 + random.nextInt(random.nextInt(8) == 0 ? LARGEST : 1024);
+        int count = 1 + random.nextInt(random.nextInt(3) == 0 ? LARGEST : 1024);
         int base = random.nextInt(1000);
         int kind = random.nextInt(4);
         for (int i = 0; i < count * (kind == 2 ? size : 1); i++) {

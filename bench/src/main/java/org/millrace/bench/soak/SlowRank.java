@@ -1,0 +1,81 @@
+package org.millrace.bench.soak;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Random;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.Millrace;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/**
+ * A rank of {@link SlowJob} in a process of its own: runs so many operations, pauses at random before some of them, and
+ * prints from when to when.
+ */
+final class SlowRank {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final int LARGEST = 64 << 10;
+    private static final int AHEAD = 3;
+
+    private SlowRank() {}
+
+    /** RENDEZVOUS RANK SIZE SEED OPERATIONS NAME=VALUE ... */
+    public static void main(String[] arguments) throws InterruptedException {
+        int rank = Integer.parseInt(arguments[1]);
+        int size = Integer.parseInt(arguments[2]);
+        long seed = Long.parseLong(arguments[3]);
+        int operations = Integer.parseInt(arguments[4]);
+        Map<String, String> settings = new HashMap<>();
+        for (int i = 5; i < arguments.length; i++) {
+            String[] pair = arguments[i].split("=", 2);
+            settings.put(pair[0], pair[1]);
+        }
+        Random same = new Random(seed);
+        Random own = new Random(seed + rank + 1);
+        try (Arena arena = Arena.ofShared()) {
+            try (Communicator communicator = Millrace.join(arguments[0], rank, size, settings);
+                    Stream stream = communicator.device().newStream()) {
+                MemorySegment send = communicator.device().allocate(8L * LARGEST * size, arena);
+                MemorySegment receive = communicator.device().allocate(8L * LARGEST * size, arena);
+                int ahead = same.nextInt(AHEAD);
+                for (int number = 0; number < operations; number++) {
+                    pause(own);
+                    operate(communicator, stream, send, receive, same, size);
+                    if (number % (ahead + 1) == ahead) {
+                        stream.synchronize(PATIENCE);
+                    }
+                }
+                stream.synchronize(PATIENCE);
+            }
+        }
+        System.out.println("done");
+    }
+
+    /** One in six times; for less than the watcher's patience, or for longer. */
+    private static void pause(Random own) throws InterruptedException {
+        if (own.nextInt(6) == 0) {
+            long begun = System.nanoTime();
+            Thread.sleep(own.nextInt(4) == 0 ? 1000 + own.nextInt(3000) : own.nextInt(700));
+            System.out.println("pause " + begun + " " + System.nanoTime());
+        }
+    }
+
+    private static void operate(Communicator communicator, Stream stream, MemorySegment send, MemorySegment receive,
+            Random same, int size) {
+        int count = 1 + same.nextInt(same.nextBoolean() ? LARGEST : 1024);
+        int root = same.nextInt(size);
+        switch (same.nextInt(6)) {
+            case 0 -> communicator.allReduce(send, receive, count, DataType.INT64, ReduceOp.MAX, stream);
+            case 1 -> communicator.allGather(send, receive, count, DataType.INT64, stream);
+            case 2 -> communicator.allToAll(send, receive, count, DataType.INT64, stream);
+            case 3 -> communicator.reduceScatter(send, receive, count, DataType.INT64, ReduceOp.MAX, stream);
+            case 4 -> communicator.reduce(send, receive, count, DataType.INT64, ReduceOp.MAX, root, stream);
+            default -> communicator.broadcast(send, receive, count, DataType.INT64, root, stream);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.millrace.engine.StallRank.Pattern;
+import org.millrace.engine.StallRank.Way;
+import org.millrace.trace.reader.TraceReader;
+import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.why.Hang;
+import org.millrace.trace.why.Verdict;
+
+/**
+ * Processes of the engine that stand still for a reason that was drawn: the first verdict names it, its rank, and where
+ * a connection shows it the peer, the channel and the direction. {@code -Dmillrace.stalls=200} draws more of them,
+ * {@code -Dmillrace.stalls.seed=N} those of a seed.
+ */
+@Tag("slow")
+@Timeout(120)
+class EngineStallTest {
+
+    private static final int FEW = 2;
+    private static final Duration QUIET = Duration.ofSeconds(1);
+    private static final long ANSWER_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long DEADLINE_NANOS = TimeUnit.SECONDS.toNanos(60);
+    /** As good as for ever. */
+    private static final long BLACK_HOLE = 1_000_000_000_000L;
+
+    @TempDir
+    Path directory;
+    private final List<Process> children = new ArrayList<>();
+
+    /** How the ranks' data goes. */
+    private enum Network {
+        /** As the engine chooses: devices reach each other's memory. */
+        DIRECT,
+        /** A proxy copies between memories that the devices reach. */
+        COPY("NCCL_SHM_USE_CUDA_MEMCPY=1", "NCCL_P2P_USE_CUDA_MEMCPY=1"),
+        SHM("MILLRACE_NET=shm"),
+        SOCKET("MILLRACE_NET=socket");
+
+        private final List<String> settings;
+
+        Network(String... settings) {
+            this.settings = List.of(settings);
+        }
+
+        private boolean hasFrames() {
+            return this == SHM || this == SOCKET;
+        }
+    }
+
+    /** @param together how many ranks a process has */
+    private record Stall(long seed, Way way, Network network, Pattern pattern, int ranks, int together, int channels,
+            int victim, int operation, int ahead, long count) {
+
+        static Stall draw(long seed) {
+            SplittableRandom random = new SplittableRandom(seed);
+            Way way = Way.values()[random.nextInt(Way.values().length)];
+            int ranks = 2 + random.nextInt(7);
+            Network network = Network.values()[way.isOfTheWire() ? 2 + random.nextInt(2) : random.nextInt(4)];
+            Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS // then it is known whose
+                    : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // all send
+                    : Pattern.values()[random.nextInt(Pattern.values().length)];
+            boolean alone = way == Way.STOP || way == Way.KILL;
+            return new Stall(seed, way, network, pattern, ranks, alone || random.nextBoolean() ? 1 : 2,
+                    1 + random.nextInt(2), random.nextInt(ranks), 2 + random.nextInt(20), random.nextInt(3),
+                    1 + random.nextInt(random.nextBoolean() ? 100 : 60_000));
+        }
+
+        List<String> settings(Path directory) {
+            List<String> settings = new ArrayList<>(network.settings);
+            settings.addAll(List.of("MILLRACE_TRACE_DIRECTORY=" + directory, "MILLRACE_STALL_REPORT=1s",
+                    "MILLRACE_STALL_DEADLINE=100s", "MILLRACE_THREADS=1", "NCCL_BUFFSIZE=64K",
+                    "NCCL_MAX_NCHANNELS=" + channels, "NCCL_MIN_NCHANNELS=" + channels));
+            if (way.isOfTheWire()) {
+                settings.add("victim:MILLRACE_FAULT="
+                        + (way == Way.CUT ? "cut:frame=7" : "delay:frame=7,polls=" + BLACK_HOLE));
+            }
+            return settings;
+        }
+
+        boolean isRight(Verdict verdict) {
+            Map<String, Object> json = verdict.json();
+            boolean right = verdict.cause() == way.cause
+                    && (verdict.rank() == victim || way == Way.DISAGREE && (ranks == 2
+                            || pattern == Pattern.NEIGHBOURS && verdict.peerRank() == victim)); // two of which one is
+            if (way.isOfTheWire()) {
+                right &= (pattern != Pattern.NEIGHBOURS || verdict.peerRank() == (victim + 1) % ranks)
+                        && verdict.peerRank() >= 0 && "send".equals(json.get("direction"))
+                        && json.get("channel") instanceof Integer channel && channel < channels;
+            }
+            if (way == Way.CONSUME || way == Way.BEGIN || way == Way.LAUNCH) {
+                right &= verdict.peerRank() >= 0 && json.get("channel") != null && json.get("direction") != null;
+            }
+            if (way == Way.LAUNCH) {
+                right &= verdict.operation() != null && (verdict.operation().peer() >= 0
+                        || verdict.sentence().contains("the last that it has launched is #" + (operation - 1) + ";"));
+            }
+            return right;
+        }
+    }
+
+    static LongStream seeds() {
+        long seed = Long.getLong("millrace.stalls.seed", System.nanoTime());
+        return LongStream.range(seed, seed + Integer.getInteger("millrace.stalls", FEW));
+    }
+
+    @AfterEach
+    void endChildren() throws InterruptedException {
+        for (Process child : children) {
+            child.destroyForcibly().waitFor(30, TimeUnit.SECONDS);
+        }
+    }
+
+    private Path output(int process) {
+        return directory.resolve("output-" + process);
+    }
+
+    private void start(Stall stall) throws IOException {
+        for (int first = 0; first < stall.ranks; first += stall.together) {
+            List<String> ranks = new ArrayList<>();
+            for (int rank = first; rank < Math.min(stall.ranks, first + stall.together); rank++) {
+                ranks.add(Integer.toString(rank));
+            }
+            List<String> command =
+                    new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m",
+                            "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
+                            StallRank.class.getName(), directory.toString(), String.join(",", ranks),
+                            "" + stall.ranks, stall.way.name(), "" + stall.victim, "" + stall.operation,
+                            stall.pattern.name(), "" + stall.ahead, "" + stall.count));
+            command.addAll(stall.settings(directory));
+            children.add(new ProcessBuilder(command).redirectErrorStream(true)
+                    .redirectOutput(output(children.size()).toFile())
+                    .start());
+        }
+    }
+
+    private List<TracedProcess> traces() throws IOException {
+        return TraceReader.readAll(directory, (file, problem) -> {});
+    }
+
+    private String outputs() {
+        StringBuilder text = new StringBuilder();
+        for (int process = 0; process < children.size(); process++) {
+            try {
+                text.append(Files.readString(output(process)));
+            } catch (IOException e) {
+                text.append(e);
+            }
+        }
+        return text.toString();
+    }
+
+    /** What is said by itself, on every rank whose process runs. */
+    private void assertAllSay(Stall stall, String what) throws Exception {
+        long deadline = System.nanoTime() + DEADLINE_NANOS;
+        for (int process = 0; process < children.size(); process++) {
+            boolean silent = (stall.way == Way.STOP || stall.way == Way.KILL) && process == stall.victim;
+            long pid = children.get(process).pid();
+            while (!silent && traces().stream()
+                    .filter(each -> each.identity().pid() == pid)
+                    .noneMatch(each -> each.messages().stream().anyMatch(one -> one.text().contains(what)))) {
+                assertTrue(System.nanoTime() < deadline, () -> "pid " + pid + " does not say " + what);
+                Thread.sleep(100);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("seeds")
+    void theFirstVerdictNamesTheRankAndTheCause(long seed) throws Exception {
+        Stall stall = Stall.draw(seed);
+        start(stall);
+        List<Verdict> verdicts = List.of();
+        long deadline = System.nanoTime() + DEADLINE_NANOS;
+        long slowest = 0;
+        while (verdicts.isEmpty()) {
+            assertTrue(System.nanoTime() < deadline, () -> stall + "\nno verdict:\n" + outputs());
+            Thread.sleep(100);
+            long asked = System.nanoTime();
+            verdicts = Hang.verdicts(traces(), QUIET);
+            slowest = Math.max(slowest, System.nanoTime() - asked);
+        }
+        String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n";
+        System.out.println(what.strip());
+        assertEquals(1, verdicts.size(), () -> what + outputs());
+        assertTrue(stall.isRight(verdicts.getFirst()), () -> what + outputs());
+        assertTrue(slowest < ANSWER_NANOS, "asked for " + slowest + " ns");
+        if (!verdicts.getFirst().still().isZero() && stall.way != Way.KILL && stall.way != Way.CUT
+                && stall.way != Way.DISAGREE) {
+            assertAllSay(stall, "ank " + verdicts.getFirst().rank());
+        }
+    }
+}

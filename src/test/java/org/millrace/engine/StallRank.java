@@ -1,0 +1,212 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+import org.millrace.device.function.Block;
+import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.stream.EmulatedKernel;
+import org.millrace.trace.why.Verdict.Cause;
+
+/**
+ * Ranks in a process of their own that run one operation after another until one of all ranks stands still for a reason
+ * that was planted, and stay so until they are killed.
+ */
+final class StallRank {
+
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final CountDownLatch NEVER = new CountDownLatch(1);
+
+    /** What is planted, and what is to be found. */
+    enum Way {
+        /** The victim's program does not call the operation. */
+        LAUNCH(Cause.NOT_LAUNCHED),
+        /** The victim's process is stopped in the operation. */
+        STOP(Cause.STOPPED),
+        /** The victim's process is killed in the operation. */
+        KILL(Cause.GONE),
+        /** The victim's kernel does not begin, because what is before it on its stream does not end. */
+        BEGIN(Cause.NOT_BEGUN),
+        /** The victim's kernel does not go on, because something else keeps the device busy. */
+        CONSUME(Cause.NOT_CONSUMED),
+        /** The victim's operation has another size. */
+        DISAGREE(Cause.DISAGREEMENT),
+        /** A frame of the victim's is never sent. */
+        BLACK_HOLE(Cause.WIRE),
+        /** A connection of the victim's breaks. */
+        CUT(Cause.CUT);
+
+        final Cause cause;
+
+        Way(Cause cause) {
+            this.cause = cause;
+        }
+
+        boolean isOfTheWire() {
+            return this == BLACK_HOLE || this == CUT;
+        }
+    }
+
+    /** Which operations are run. */
+    enum Pattern {
+        ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, ALL_TO_ALL, NEIGHBOURS
+    }
+
+    private final int rank;
+    private final int size;
+    private final Way way;
+    private final boolean victim;
+    private final int faulty;
+    private final Pattern pattern;
+    private final int ahead;
+    private final long count;
+
+    private StallRank(int rank, String[] arguments) {
+        this.rank = rank;
+        size = Integer.parseInt(arguments[2]);
+        way = Way.valueOf(arguments[3]);
+        victim = rank == Integer.parseInt(arguments[4]);
+        faulty = Integer.parseInt(arguments[5]);
+        pattern = Pattern.valueOf(arguments[6]);
+        ahead = Integer.parseInt(arguments[7]);
+        count = Long.parseLong(arguments[8]);
+    }
+
+    /**
+     * Arguments: directory, ranks of this process with commas, size, way, victim, operation, pattern, how many
+     * operations the program is ahead, elements, settings as NAME=VALUE, the victim's alone as victim:NAME=VALUE.
+     */
+    public static void main(String[] arguments) throws InterruptedException {
+        for (String rank : arguments[1].split(",")) {
+            StallRank each = new StallRank(Integer.parseInt(rank), arguments);
+            Thread.ofPlatform().name("rank " + rank).start(() -> each.run(arguments));
+        }
+        NEVER.await();
+    }
+
+    private void run(String[] arguments) {
+        List<String> pairs = new ArrayList<>();
+        Arrays.stream(arguments)
+                .skip(9)
+                .filter(setting -> victim || !setting.startsWith("victim:"))
+                .forEach(setting -> pairs.addAll(List.of(setting.replace("victim:", "").split("=", 2))));
+        Map<String, String> settings = EngineGroup.settings(pairs.toArray(String[]::new));
+        Communicator communicator = EngineGroup.join(Path.of(arguments[0]), rank, size, settings);
+        try {
+            operate(communicator);
+        } catch (MillraceException failure) {
+            System.out.println("rank " + rank + " heard: " + failure.getMessage());
+            park(); // what the program does then is its own affair: it has not closed anything yet
+        }
+    }
+
+    private void operate(Communicator communicator) {
+        MemorySegment send = communicator.device().allocate(8 * count * (size + 1), Arena.global());
+        MemorySegment receive = communicator.device().allocate(8 * count * (size + 1), Arena.global());
+        Deque<Stream> streams = new ArrayDeque<>();
+        for (int number = 0;; number++) {
+            boolean here = victim && number == faulty;
+            if (here && way == Way.LAUNCH) {
+                said("does not launch");
+                park();
+            }
+            Stream stream = communicator.device().newStream();
+            if (here && way == Way.BEGIN) {
+                said("has something before its kernel");
+                EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", List.of(new Endless()),
+                        () -> null, failure -> {}, Long.MAX_VALUE);
+                ((EmulatedDevice) communicator.device()).launch(endless, stream);
+            }
+            enqueue(communicator, send, receive, here && way == Way.DISAGREE ? count + 1 : count, stream);
+            if (here && way == Way.CONSUME) {
+                said("keeps the device busy");
+                communicator.device().newStream().call(StallRank::park);
+            }
+            if (here && (way == Way.STOP || way == Way.KILL)) {
+                said(way.name().toLowerCase(Locale.ROOT));
+                signal(way == Way.STOP ? "STOP" : "KILL");
+            }
+            streams.add(stream);
+            if (streams.size() > ahead) {
+                try (Stream first = streams.remove()) {
+                    first.synchronize(PATIENCE);
+                }
+            }
+        }
+    }
+
+    private void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long elements,
+            Stream stream) {
+        switch (pattern) {
+            case ALL_REDUCE -> communicator.allReduce(send, receive, elements, DataType.INT64, ReduceOp.MAX, stream);
+            case ALL_GATHER -> communicator.allGather(send, receive, elements, DataType.INT64, stream);
+            case REDUCE_SCATTER -> communicator.reduceScatter(send, receive, elements, DataType.INT64, ReduceOp.MAX,
+                    stream);
+            case BROADCAST -> communicator.broadcast(send, receive, elements, DataType.INT64, 0, stream);
+            case ALL_TO_ALL -> communicator.allToAll(send, receive, elements, DataType.INT64, stream);
+            case NEIGHBOURS -> communicator.group(() -> {
+                communicator.send(send, elements, DataType.INT64, (rank + 1) % size, stream);
+                communicator.receive(receive, elements, DataType.INT64, (rank + size - 1) % size, stream);
+            });
+        }
+    }
+
+    /** Waits for something that does not come. */
+    private static final class Endless implements Block {
+
+        @Override
+        public void begin() {
+            // nothing to do
+        }
+
+        @Override
+        public int progress() {
+            return 0;
+        }
+
+        @Override
+        public boolean done() {
+            return false;
+        }
+
+        @Override
+        public String waitingFor() {
+            return "nothing";
+        }
+    }
+
+    private void said(String what) {
+        System.out.println("rank " + rank + " " + what);
+    }
+
+    private static void park() {
+        try {
+            NEVER.await();
+        } catch (InterruptedException leave) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private static void signal(String name) {
+        try {
+            new ProcessBuilder("kill", "-" + name, Long.toString(ProcessHandle.current().pid())).start().waitFor();
+        } catch (java.io.IOException | InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+        park();
+    }
+}
