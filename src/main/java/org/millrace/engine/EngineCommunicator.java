@@ -72,8 +72,7 @@ final class EngineCommunicator implements Communicator {
                 failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
         OperationTrace trace = parts.trace().operations(parts.threads().device());
         this.planLauncher = new PlanLauncher(launcher,
-                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance(), trace),
-                trace);
+                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance(), trace), trace);
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
         Topology.connectRings(device, parts.connectors(), options.channels());

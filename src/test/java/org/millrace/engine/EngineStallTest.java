@@ -78,7 +78,7 @@ class EngineStallTest {
             Network network = Network.values()[way.isOfTheWire() ? 2 + random.nextInt(2) : random.nextInt(4)];
             Pattern pattern = way.isOfTheWire() && random.nextBoolean() ? Pattern.NEIGHBOURS // then it is known whose
                     : way.isOfTheWire() ? Pattern.values()[random.nextInt(3)] // all send
-                    : Pattern.values()[random.nextInt(Pattern.values().length)];
+                            : Pattern.values()[random.nextInt(Pattern.values().length)];
             boolean alone = way == Way.STOP || way == Way.KILL;
             return new Stall(seed, way, network, pattern, ranks, alone || random.nextBoolean() ? 1 : 2,
                     1 + random.nextInt(2), random.nextInt(ranks), 2 + random.nextInt(20), random.nextInt(3),
@@ -99,9 +99,9 @@ class EngineStallTest {
 
         boolean isRight(Verdict verdict) {
             Map<String, Object> json = verdict.json();
-            boolean right = verdict.cause() == way.cause
-                    && (verdict.rank() == victim || way == Way.DISAGREE && (ranks == 2
-                            || pattern == Pattern.NEIGHBOURS && verdict.peerRank() == victim)); // two of which one is
+            boolean right = verdict.cause() == way.cause && (verdict.rank() == victim || way == Way.DISAGREE
+                    && (ranks == 2 || pattern == Pattern.NEIGHBOURS && verdict.peerRank() == victim)); // two of which
+                                                                                                       // one is
             if (way.isOfTheWire()) {
                 right &= (pattern != Pattern.NEIGHBOURS || verdict.peerRank() == (victim + 1) % ranks)
                         && verdict.peerRank() >= 0 && "send".equals(json.get("direction"))
@@ -144,9 +144,9 @@ class EngineStallTest {
                     new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                             "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m",
                             "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
-                            StallRank.class.getName(), directory.toString(), String.join(",", ranks),
-                            "" + stall.ranks, stall.way.name(), "" + stall.victim, "" + stall.operation,
-                            stall.pattern.name(), "" + stall.ahead, "" + stall.count));
+                            StallRank.class.getName(), directory.toString(), String.join(",", ranks), "" + stall.ranks,
+                            stall.way.name(), "" + stall.victim, "" + stall.operation, stall.pattern.name(),
+                            "" + stall.ahead, "" + stall.count));
             command.addAll(stall.settings(directory));
             children.add(new ProcessBuilder(command).redirectErrorStream(true)
                     .redirectOutput(output(children.size()).toFile())

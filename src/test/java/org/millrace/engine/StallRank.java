@@ -154,8 +154,8 @@ final class StallRank {
         switch (pattern) {
             case ALL_REDUCE -> communicator.allReduce(send, receive, elements, DataType.INT64, ReduceOp.MAX, stream);
             case ALL_GATHER -> communicator.allGather(send, receive, elements, DataType.INT64, stream);
-            case REDUCE_SCATTER -> communicator.reduceScatter(send, receive, elements, DataType.INT64, ReduceOp.MAX,
-                    stream);
+            case REDUCE_SCATTER ->
+                communicator.reduceScatter(send, receive, elements, DataType.INT64, ReduceOp.MAX, stream);
             case BROADCAST -> communicator.broadcast(send, receive, elements, DataType.INT64, 0, stream);
             case ALL_TO_ALL -> communicator.allToAll(send, receive, elements, DataType.INT64, stream);
             case NEIGHBOURS -> communicator.group(() -> {

@@ -93,11 +93,10 @@ public final class Connectors {
 
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<SendPort> send(int peer, int channel, int index) {
-        return sends.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(device.channel(channel).send(peer, index), deadlines(peer),
-                        () -> connections.send(peer, channel, index),
-                        connection -> traced(new SendPort(connection.name(), connection.info()), connection, channel,
-                                index))));
+        return sends.computeIfAbsent(new Key(peer, channel, index), _ -> ask(new Connector<>(
+                device.channel(channel).send(peer, index), deadlines(peer),
+                () -> connections.send(peer, channel, index),
+                connection -> traced(new SendPort(connection.name(), connection.info()), connection, channel, index))));
     }
 
     /** Asked for by the thread that issues; the device finds what was asked for before. */
@@ -105,8 +104,8 @@ public final class Connectors {
         return receives.computeIfAbsent(new Key(peer, channel, index),
                 _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
                         () -> connections.receive(peer, channel, index),
-                        connection -> traced(new ReceivePort(connection.name(), connection.info()), connection,
-                                channel, index))));
+                        connection -> traced(new ReceivePort(connection.name(), connection.info()), connection, channel,
+                                index))));
     }
 
     /** The proxies of a connection write down what it does, if it has any. */

@@ -84,9 +84,9 @@ public final class TraceReader {
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
                     header.intAt(TraceLayout.FAILED_OFFSET) != 0, System.nanoTime(),
                     header.longAt(TraceLayout.HEARTBEAT_OFFSET), header.longAt(TraceLayout.LATE_BEAT_OFFSET),
-                    header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
-                    header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
-                    blocks.communicators, blocks.connections, blocks.gin, messages(header));
+                    header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET), header.longAt(TraceLayout.EPOCH_NANOS_OFFSET),
+                    settings(header), agents(header), blocks.communicators, blocks.connections, blocks.gin,
+                    messages(header));
         }
     }
 

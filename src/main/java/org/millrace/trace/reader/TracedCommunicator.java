@@ -64,9 +64,9 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 block.intAt(CommunicatorFields.NODES_OFFSET),
                 block.textAt(CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES), state,
                 block.longAt(TraceLayout.OPENED_OFFSET), block.longAt(TraceLayout.CLOSED_OFFSET),
-                block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0,
-                block.longAt(CommunicatorFields.FUNCTION_OFFSET), block.countAt(CommunicatorFields.BEGUN_OFFSET),
-                block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET), enqueued, operations(block, enqueued, enqueuedAfterwards));
+                block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0, block.longAt(CommunicatorFields.FUNCTION_OFFSET),
+                block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
+                enqueued, operations(block, enqueued, enqueuedAfterwards));
     }
 
     private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {

@@ -18,7 +18,7 @@ import org.millrace.file.ProcessIdentity;
  * @param failed        whether it said that it failed
  * @param read          when this was read, in nanoseconds of the host's clock, as all times here
  * @param heartbeat     when the process last said that it runs; it does so while it has anything open
- * @param late         when it last ran after it had not for longer than it should: it had no core; 0 if never
+ * @param late          when it last ran after it had not for longer than it should: it had no core; 0 if never
  * @param epochMillis   milliseconds since 1970, at the moment
  * @param epochNanos    that the host's clock was here
  * @param settings      what was set

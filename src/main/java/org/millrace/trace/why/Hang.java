@@ -200,8 +200,9 @@ public final class Hang {
     }
 
     private static String over(@Nullable Link link, @Nullable TracedRank peer) {
-        return peer == null ? "" : "; " + peer.shortly() + " waits for it"
-                + (link == null ? "" : " (" + link.network() + ", " + link.channelText() + ")");
+        return peer == null ? ""
+                : "; " + peer.shortly() + " waits for it"
+                        + (link == null ? "" : " (" + link.network() + ", " + link.channelText() + ")");
     }
 
     private long lastChange() {
@@ -339,8 +340,10 @@ public final class Hang {
         List<Mismatch> all = new ArrayList<>();
         for (TracedRank from : told) {
             for (Operation send : from.operations()) {
-                TracedRank to =
-                        told.stream().filter(each -> each.rank() == send.peer() && each != from).findFirst().orElse(null);
+                TracedRank to = told.stream()
+                        .filter(each -> each.rank() == send.peer() && each != from)
+                        .findFirst()
+                        .orElse(null);
                 if (send.peer() >= 0 && send.sequence() >= 0 && send.name().equals("send") && to != null) {
                     to.operations()
                             .stream()

@@ -177,8 +177,8 @@ class ConnectorsTest {
     }
 
     private Connectors connectors(Duration deadline) {
-        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service,
-                strangers::get, new DirectTraces(0));
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service, strangers::get,
+                new DirectTraces(0));
     }
 
     @AfterEach

@@ -127,7 +127,9 @@ public final class Soak {
         countSteps();
     }
 
-    /** Of this process's connections over networks, both ends: what the trace has; it keeps the last of those closed. */
+    /**
+     * Of this process's connections over networks, both ends: what the trace has; it keeps the last of those closed.
+     */
     private void countSteps() throws IOException {
         ProcessTrace trace = ProcessTrace.current();
         if (trace == null) {
@@ -202,7 +204,7 @@ public final class Soak {
 
     @Override
     public String toString() {
-        return joins + " joins, " + operations + " operations, " + steps + " steps, " + kills + " kills, #wrong " + wrong + ", " + faults
-                + " faults";
+        return joins + " joins, " + operations + " operations, " + steps + " steps, " + kills + " kills, #wrong "
+                + wrong + ", " + faults + " faults";
     }
 }
