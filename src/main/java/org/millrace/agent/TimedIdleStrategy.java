@@ -48,10 +48,13 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private static final int EAGER_LOOKS = 16;
     /** Hints of a slow spin: less than a microsecond. */
     private static final int SLOW_HINTS = 12;
-    /** As short as the timer can. */
-    private static final long SHORT_PARK_NANOS = 1;
-    /** Short parks without work before longer ones: some 200 microseconds. */
-    static final int SHORT_PARKS = 32;
+    /**
+     * As short as gives the core away: of a timer that is over before the thread has let go (5 us and less) Linux keeps
+     * it on its core, for the price of a park.
+     */
+    static final long SHORT_PARK_NANOS = 20_000;
+    /** Short parks without work before longer ones: some 400 microseconds. */
+    static final int SHORT_PARKS = 16;
     /** The part of its idle time that it parks. */
     private static final int PARK_DIVISOR = 1000;
     /** The same while others compute on its core. */

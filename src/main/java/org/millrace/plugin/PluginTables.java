@@ -38,8 +38,29 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         }
     }
 
+    /**
+     * {@inheritDoc} One method a table: the compiler takes the time of all functions that are in it, when one of them is
+     * called often.
+     */
     @Override
     public void call(Upcalls.Function function, long a) {
+        switch (function) {
+            case INIT, DEVICES, GET_PROPERTIES, LISTEN, CONNECT, ACCEPT, REG_MR, DEREG_MR, ISEND, IRECV, TEST, CLOSE_SEND, CLOSE_RECV, CLOSE_LISTEN, FINALIZE ->
+                callNet(function, a);
+            case TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE ->
+                callTuner(function, a);
+            case GIN_INIT, GIN_DEVICES, GIN_GET_PROPERTIES, GIN_LISTEN, GIN_CONNECT, GIN_CREATE_CONTEXT, GIN_REG_MR_SYM, GIN_DEREG_MR_SYM, GIN_DESTROY_CONTEXT, GIN_CLOSE_COLL, GIN_CLOSE_LISTEN, GIN_FINALIZE ->
+                callGin(function, a);
+            case RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST ->
+                callRma(function, a);
+            case PROFILER_INIT, PROFILER_FINALIZE ->
+                callProfiler(function, a);
+            case COLL_NET_LISTEN, COLL_NET_CONNECT, COLL_NET_REDUCE_SUPPORT, COLL_NET_REG_MR, COLL_NET_DEREG_MR, COLL_NET_ALL_REDUCE, COLL_NET_ALL_GATHER, COLL_NET_REDUCE_SCATTER, COLL_NET_TEST, COLL_NET_CLOSE_COLL, COLL_NET_CLOSE_LISTEN ->
+                callCollNet(function, a);
+        }
+    }
+
+    private void callNet(Upcalls.Function function, long a) {
         switch (function) {
             case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3));
             case DEVICES -> net.devices(word(a, 0));
@@ -57,10 +78,22 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case CLOSE_RECV -> net.closeRecv(word(a, 0));
             case CLOSE_LISTEN -> net.closeListen(word(a, 0));
             case FINALIZE -> net.finalize(word(a, 0));
+            default -> throw new IllegalArgumentException(function + " is of another table");
+        }
+    }
+
+    private void callTuner(Upcalls.Function function, long a) {
+        switch (function) {
             case TUNER_INIT -> tuner.tunerInit(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
             case TUNER_GET_COLL_INFO -> tuner.tunerGetCollInfo(word(a, 0), number(a, 1), word(a, 2), number(a, 3),
                     word(a, 4), number(a, 5), number(a, 6), number(a, 7), word(a, 8));
             case TUNER_FINALIZE -> tuner.tunerFinalize(word(a, 0));
+            default -> throw new IllegalArgumentException(function + " is of another table");
+        }
+    }
+
+    private void callGin(Upcalls.Function function, long a) {
+        switch (function) {
             case GIN_INIT -> gin.ginInit(word(a, 0), word(a, 1), word(a, 2));
             case GIN_DEVICES -> gin.ginDevices(word(a, 0));
             case GIN_GET_PROPERTIES -> gin.ginGetProperties(number(a, 0), number(a, 1), word(a, 2));
@@ -76,6 +109,12 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case GIN_CLOSE_COLL -> gin.ginCloseColl(word(a, 0));
             case GIN_CLOSE_LISTEN -> gin.ginCloseListen(word(a, 0));
             case GIN_FINALIZE -> gin.ginFinalize(word(a, 0));
+            default -> throw new IllegalArgumentException(function + " is of another table");
+        }
+    }
+
+    private void callRma(Upcalls.Function function, long a) {
+        switch (function) {
             case RMA_CREATE_CONTEXT -> gin.rmaCreateContext(word(a, 0), number(a, 1), word(a, 2));
             case RMA_PUT -> gin.rmaPut(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5),
                     word(a, 6), number(a, 7), word(a, 8));
@@ -86,9 +125,21 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
                     word(a, 6), number(a, 7), word(a, 8));
             case RMA_FLUSH -> gin.rmaFlush(word(a, 0), number(a, 1), number(a, 2), word(a, 3));
             case RMA_TEST -> gin.rmaTest(word(a, 0), word(a, 1), word(a, 2));
+            default -> throw new IllegalArgumentException(function + " is of another table");
+        }
+    }
+
+    private void callProfiler(Upcalls.Function function, long a) {
+        switch (function) {
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
             case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1), word(a, 2));
+            default -> throw new IllegalArgumentException(function + " is of another table");
+        }
+    }
+
+    private void callCollNet(Upcalls.Function function, long a) {
+        switch (function) {
             case COLL_NET_LISTEN -> collNet.collNetListen(number(a, 0), word(a, 1), word(a, 2));
             case COLL_NET_CONNECT ->
                 collNet.collNetConnect(word(a, 0), number(a, 1), number(a, 2), word(a, 3), word(a, 4));
@@ -104,6 +155,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case COLL_NET_TEST -> collNet.collNetTest(word(a, 0), word(a, 1), word(a, 2));
             case COLL_NET_CLOSE_COLL -> collNet.collNetCloseColl(word(a, 0));
             case COLL_NET_CLOSE_LISTEN -> collNet.collNetCloseListen(word(a, 0));
+            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 }

@@ -13,6 +13,7 @@ import static org.millrace.trace.TraceLayout.MOST_AGENTS;
 import static org.millrace.trace.TraceLayout.MOST_BLOCKS;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -46,6 +47,9 @@ public final class ProcessTrace {
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
     /** Blocks of what is over that are kept for whoever looks afterwards, before they are taken again. */
     private static final int KEPT = 64;
+
+    /** What has none: see {@link #rehearsal}. */
+    private static final int NO_BLOCK = -1;
 
     private static volatile @Nullable ProcessTrace current;
     private static boolean opened;
@@ -202,6 +206,16 @@ public final class ProcessTrace {
                 identity.direction() != ConnectionIdentity.Direction.RECEIVE);
     }
 
+    /**
+     * For a connection that is none, whose code is to be compiled before the first: it writes where nobody reads.
+     *
+     * @param sends whether it is a sending end's
+     */
+    public ConnectionTrace rehearsal(boolean sends) {
+        long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
+        return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends);
+    }
+
     /** What is written down of a communicator; null if there is no room. What is not known is -1, or empty. */
     public synchronized @Nullable CommunicatorTrace communicator(long hash, int rank, int size, String name) {
         int index = take(TraceLayout.COMMUNICATOR, hash, rank);
@@ -282,6 +296,9 @@ public final class ProcessTrace {
     }
 
     synchronized void close(int index) {
+        if (index == NO_BLOCK) {
+            return;
+        }
         long state = blocks.get(index) + TraceLayout.STATE_OFFSET;
         if (TraceMemory.getInt(state) == TraceLayout.OPEN) {
             TraceMemory.set(blocks.get(index) + TraceLayout.CLOSED_OFFSET, System.nanoTime());
@@ -293,6 +310,9 @@ public final class ProcessTrace {
     }
 
     synchronized void failed(int index, String why) {
+        if (index == NO_BLOCK) {
+            return;
+        }
         long at = blocks.get(index);
         TraceMemory.set(at + TraceLayout.CLOSED_OFFSET, System.nanoTime());
         TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.FAILED);

@@ -129,7 +129,7 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         strategy.idle(0);
         assertEquals(3, scheduler.yields);
-        assertEquals(List.of(1L, 1L), scheduler.parks);
+        assertEquals(List.of(TimedIdleStrategy.SHORT_PARK_NANOS, TimedIdleStrategy.SHORT_PARK_NANOS), scheduler.parks);
         assertEquals(1, scheduler.sharpened, "timers that are late would make short parks long");
     }
 
@@ -153,7 +153,7 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         strategy.idle(0); // yields are tried again by now
         strategy.idle(0);
-        assertEquals(1L, scheduler.parks.getLast(), "work begins anew");
+        assertEquals(TimedIdleStrategy.SHORT_PARK_NANOS, scheduler.parks.getLast(), "work begins anew");
     }
 
     @Test

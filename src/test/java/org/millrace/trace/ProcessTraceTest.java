@@ -128,6 +128,19 @@ class ProcessTraceTest {
     }
 
     @Test
+    void aRehearsalIsReadByNobody() throws IOException {
+        try (ConnectionTrace rehearsal = trace.rehearsal(true)) {
+            rehearsal.servedBy(trace.agent("an agent"));
+            rehearsal.taken(2, 1 << 20, 2);
+            rehearsal.done(2);
+            rehearsal.failed("on purpose");
+        }
+        assertEquals(List.of(), read().connections());
+        assertFalse(read().failed());
+        assertTrue(trace.isUneventful());
+    }
+
+    @Test
     void theFileGrowsAndClosedBlocksAreTakenAgain() throws IOException {
         for (int i = 0; i < 3 * TraceLayout.GROWTH; i++) {
             connection(Direction.SEND);

@@ -128,6 +128,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private void start(MemoryRegion lines) {
+        path.connectionComing();
         ProxyAgent serving = path.assign(receives());
         boolean complete = false;
         try {

@@ -88,6 +88,13 @@ public final class TakeoverPath implements DataPath {
         return List.of(agents);
     }
 
+    /** Called before a connection is served. */
+    void connectionComing() {
+        if (warmUp != null) {
+            warmUp.finish();
+        }
+    }
+
     @Override
     public void operationComing() {
         if (warmUp != null) {

@@ -22,13 +22,16 @@ import org.millrace.net.device.StagedReceiver;
 import org.millrace.net.device.StagedSender;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotBuffers;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
@@ -39,9 +42,12 @@ import org.millrace.proxy.SlotBuffers;
 final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
+    /** How long the first connection waits for it. */
+    private static final Duration PATIENCE = Duration.ofMillis(250);
     private static final int STEPS = 40_000;
     /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
     private static final int STEPS_ON_FEW_CORES = 10_000;
+    private static final int TUNER_CALLS = 1_000;
     private static final long POLL_NANOS = 50_000;
     private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
 
@@ -55,7 +61,7 @@ final class WarmUp implements Runnable {
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
     private volatile boolean stopped;
 
-    private WarmUp(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
+    WarmUp(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
         this.endpoint = endpoint;
         this.path = path;
         this.fewCores = fewCores;
@@ -69,8 +75,27 @@ final class WarmUp implements Runnable {
             return null;
         }
         WarmUp warmUp = new WarmUp(endpoint, path, fewCores);
-        warmUp.thread.start();
+        warmUp.begin();
         return warmUp;
+    }
+
+    void begin() {
+        thread.start();
+    }
+
+    /** Waits for its end; returns whether that has come. */
+    boolean join(Duration atMost) {
+        try {
+            return thread.join(atMost);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Whether it does nothing any more, or will soon. */
+    boolean isOver() {
+        return stopped || !thread.isAlive();
     }
 
     /** Ends it early, as there is better work to do from now on. */
@@ -81,18 +106,25 @@ final class WarmUp implements Runnable {
     /** Ends it early, and waits for that: the endpoint is closed next. */
     void stop() {
         cease();
-        try {
-            thread.join(ENOUGH);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        join(ENOUGH);
+    }
+
+    /**
+     * Waits for its end, but not for long, and ends it then: the first connection is made, and what is compiled only
+     * behind that is compiled on the cores that the first operations need.
+     */
+    void finish() {
+        join(PATIENCE);
+        cease();
     }
 
     @Override
     public void run() {
-        long deadline = System.nanoTime() + ENOUGH.toNanos();
+        long begun = System.nanoTime();
+        long deadline = begun + ENOUGH.toNanos();
         List<Pair> pairs = new ArrayList<>();
         try {
+            chooseProtocols();
             for (ProxyAgent agent : path.agents()) {
                 pairs.add(connect(agent, deadline));
             }
@@ -107,6 +139,26 @@ final class WarmUp implements Runnable {
             NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
         } finally {
             pairs.forEach(Pair::close);
+            NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
+        }
+    }
+
+    /** What NCCL asks the tuner with every collective. */
+    private void chooseProtocols() {
+        TunerPlugin tuner = new TunerPlugin(() -> true, () -> device != null, () -> {}, new LossWatch());
+        try (Arena arena = Arena.ofConfined()) {
+            long context = arena.allocate(Long.BYTES, Long.BYTES).address();
+            tuner.tunerInit(context, 0, 2, 2, 0);
+            int algorithms = 7; // of NCCL 2.28 to 2.32
+            int protocols = Protocol.values().length;
+            MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
+            long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
+            for (int i = 0; i < TUNER_CALLS && !stopped; i++) {
+                costs.fill((byte) 0);
+                tuner.tunerGetCollInfo(NativeMemory.getLong(context), 0, 8L << i % 24, 1, costs.address(), algorithms,
+                        protocols, 0, channels);
+            }
+            tuner.tunerFinalize(NativeMemory.getLong(context));
         }
     }
 
@@ -161,6 +213,11 @@ final class WarmUp implements Runnable {
             ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
                     endpoint.network().register(staging), 0, in == null ? receiver : new StagedReceiver(receiver, in),
                     (connection, failure) -> {});
+            ProcessTrace trace = ProcessTrace.current();
+            if (trace != null) {
+                send.tracedBy(trace.rehearsal(true));
+                receive.tracedBy(trace.rehearsal(false));
+            }
             proxies = List.of(send, receive);
             kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS, device == null);
             agent.add(proxies);

@@ -30,8 +30,8 @@ public final class StallWatch {
     private final ProcessTrace own;
     private final Duration quiet;
     private final Consumer<String> tell;
-    /** When the next look is due. */
-    private long next = System.nanoTime();
+    /** When the next look is due: nothing has stood still for longer than the process has been watched. */
+    private long next;
     private final AtomicBoolean looking = new AtomicBoolean();
     private volatile boolean toldOne;
     /** Communicators that stand still, and of which that was told; of whoever looks. */
@@ -41,6 +41,7 @@ public final class StallWatch {
         this.own = own;
         this.quiet = quiet;
         this.tell = tell;
+        next = System.nanoTime() + quiet.toNanos();
     }
 
     /**
@@ -60,14 +61,20 @@ public final class StallWatch {
 
     /** Called by the trace's thread, which must not wait: a closer look has a thread of its own. */
     private void glance() {
-        long now = System.nanoTime();
-        if (now - next >= 0) {
-            next = now + quiet.dividedBy(LOOKS).toNanos();
+        if (isDue(System.nanoTime())) {
             boolean still = Stillness.of(own, quiet.toNanos());
             if ((still || toldOne) && looking.compareAndSet(false, true)) {
                 Thread.ofPlatform().daemon().name("look for stalls").start(this::lookAndEnd);
             }
         }
+    }
+
+    boolean isDue(long now) {
+        boolean due = now - next >= 0;
+        if (due) {
+            next = now + quiet.dividedBy(LOOKS).toNanos();
+        }
+        return due;
     }
 
     private void lookAndEnd() {

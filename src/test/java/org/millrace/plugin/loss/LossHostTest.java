@@ -69,7 +69,8 @@ class LossHostTest {
         for (int rank = 1; rank < ranks; rank++) {
             assertEquals(1, outcome.count("rank " + rank + " ended with status 75"), outcome.output());
             List<String> said = said(outcome, rank);
-            assertEquals(2, said.size(), outcome.output());
+            // With more ranks, one that is slow to learn of it may lose those too that ended meanwhile.
+            assertTrue(said.size() == 2 || ranks > 2 && said.size() > 2, outcome.output());
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
