@@ -39,23 +39,24 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     }
 
     /**
-     * {@inheritDoc} One method a table: the compiler takes the time of all functions that are in it, when one of them is
-     * called often.
+     * {@inheritDoc} One method a table: the compiler takes the time of all functions that are in it, when one of them
+     * is called often.
      */
     @Override
     public void call(Upcalls.Function function, long a) {
         switch (function) {
-            case INIT, DEVICES, GET_PROPERTIES, LISTEN, CONNECT, ACCEPT, REG_MR, DEREG_MR, ISEND, IRECV, TEST, CLOSE_SEND, CLOSE_RECV, CLOSE_LISTEN, FINALIZE ->
+            case INIT, DEVICES, GET_PROPERTIES, LISTEN, CONNECT, ACCEPT, REG_MR, DEREG_MR, ISEND, IRECV, TEST,
+                    CLOSE_SEND, CLOSE_RECV, CLOSE_LISTEN, FINALIZE ->
                 callNet(function, a);
-            case TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE ->
-                callTuner(function, a);
-            case GIN_INIT, GIN_DEVICES, GIN_GET_PROPERTIES, GIN_LISTEN, GIN_CONNECT, GIN_CREATE_CONTEXT, GIN_REG_MR_SYM, GIN_DEREG_MR_SYM, GIN_DESTROY_CONTEXT, GIN_CLOSE_COLL, GIN_CLOSE_LISTEN, GIN_FINALIZE ->
+            case TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE -> callTuner(function, a);
+            case GIN_INIT, GIN_DEVICES, GIN_GET_PROPERTIES, GIN_LISTEN, GIN_CONNECT, GIN_CREATE_CONTEXT, GIN_REG_MR_SYM,
+                    GIN_DEREG_MR_SYM, GIN_DESTROY_CONTEXT, GIN_CLOSE_COLL, GIN_CLOSE_LISTEN, GIN_FINALIZE ->
                 callGin(function, a);
-            case RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST ->
-                callRma(function, a);
-            case PROFILER_INIT, PROFILER_FINALIZE ->
-                callProfiler(function, a);
-            case COLL_NET_LISTEN, COLL_NET_CONNECT, COLL_NET_REDUCE_SUPPORT, COLL_NET_REG_MR, COLL_NET_DEREG_MR, COLL_NET_ALL_REDUCE, COLL_NET_ALL_GATHER, COLL_NET_REDUCE_SCATTER, COLL_NET_TEST, COLL_NET_CLOSE_COLL, COLL_NET_CLOSE_LISTEN ->
+            case RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST -> callRma(function, a);
+            case PROFILER_INIT, PROFILER_FINALIZE -> callProfiler(function, a);
+            case COLL_NET_LISTEN, COLL_NET_CONNECT, COLL_NET_REDUCE_SUPPORT, COLL_NET_REG_MR, COLL_NET_DEREG_MR,
+                    COLL_NET_ALL_REDUCE, COLL_NET_ALL_GATHER, COLL_NET_REDUCE_SCATTER, COLL_NET_TEST,
+                    COLL_NET_CLOSE_COLL, COLL_NET_CLOSE_LISTEN ->
                 callCollNet(function, a);
         }
     }
