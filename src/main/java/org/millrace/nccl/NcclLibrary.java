@@ -41,7 +41,8 @@ public final class NcclLibrary {
     }
 
     /**
-     * Loads NCCL.
+     * Loads NCCL, or RCCL, AMD's library of the same functions, where there is no NCCL. Communicators need CUDA's runtime
+     * beside it, so that of RCCL only what needs no GPU can be used.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader.
      *             Null or empty: what is loaded already, or else what the system property {@code millrace.nccl.library}
@@ -52,7 +53,7 @@ public final class NcclLibrary {
      */
     public static NcclLibrary load(@Nullable String path) {
         NativeLibrary.Search search = new NativeLibrary.Search("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
-                List.of("libnccl.so.2", "libnccl.so"),
+                List.of("libnccl.so.2", "libnccl.so", "librccl.so.1", "librccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
                 "Install it (pip install nvidia-nccl-cu13, or libnccl2 from NVIDIA's package repository)");
         return new NcclLibrary(NativeLibrary.load(search, path));

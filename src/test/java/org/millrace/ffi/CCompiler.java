@@ -31,9 +31,11 @@ final class CCompiler {
         return new CCompiler(List.of(System.getenv().getOrDefault("CC", "cc"), "-std=gnu11", "-w"), ".c", directory);
     }
 
-    static CCompiler cPlusPlus(Path directory) {
-        String name = System.getenv().getOrDefault("CXX", "c++");
-        return new CCompiler(List.of(name, "-std=gnu++17", "-w"), ".cc", directory);
+    static CCompiler cPlusPlus(Path directory, List<String> flags) {
+        List<String> command = new ArrayList<>(
+                List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w"));
+        command.addAll(flags);
+        return new CCompiler(command, ".cc", directory);
     }
 
     /** Fails with the compiler's messages if the source does not compile. */
