@@ -13,14 +13,13 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * Where CUDA's libraries, and AMD's, lie when the dynamic loader does not know them: the system's, the toolkit's and those of
- * Python packages.
+ * Where CUDA's libraries, and AMD's, lie when the dynamic loader does not know them: the system's, the toolkit's and
+ * those of Python packages.
  */
 public final class LibraryDirectories {
 
-    private static final List<String> SYSTEM =
-            List.of("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib64", "usr/lib", "usr/local/lib",
-                    "opt/rocm/lib");
+    private static final List<String> SYSTEM = List.of("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu",
+            "usr/lib64", "usr/lib", "usr/local/lib", "opt/rocm/lib");
 
     private final Path root;
     private final UnaryOperator<String> environment;

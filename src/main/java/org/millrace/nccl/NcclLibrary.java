@@ -41,8 +41,8 @@ public final class NcclLibrary {
     }
 
     /**
-     * Loads NCCL, or RCCL, AMD's library of the same functions, where there is no NCCL. Communicators need CUDA's runtime
-     * beside it, so that of RCCL only what needs no GPU can be used.
+     * Loads NCCL, or RCCL, AMD's library of the same functions, where there is no NCCL. Communicators need CUDA's
+     * runtime beside it, so that of RCCL only what needs no GPU can be used.
      *
      * @param path the value of {@code MILLRACE_NCCL_LIBRARY}: a file, its folder, or a name for the dynamic loader.
      *             Null or empty: what is loaded already, or else what the system property {@code millrace.nccl.library}

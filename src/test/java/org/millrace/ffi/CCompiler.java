@@ -32,8 +32,8 @@ final class CCompiler {
     }
 
     static CCompiler cPlusPlus(Path directory, List<String> flags) {
-        List<String> command = new ArrayList<>(
-                List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w"));
+        List<String> command =
+                new ArrayList<>(List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w"));
         command.addAll(flags);
         return new CCompiler(command, ".cc", directory);
     }

@@ -9,9 +9,9 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * What a C header declares, each thing as one line that does not depend on how it is written: functions with the types of
- * their parameters, enumerators and macros with their values, fields with their types. It understands {@code nccl.h} and
- * our own headers, and throws at anything else.
+ * What a C header declares, each thing as one line that does not depend on how it is written: functions with the types
+ * of their parameters, enumerators and macros with their values, fields with their types. It understands {@code nccl.h}
+ * and our own headers, and throws at anything else.
  */
 final class HeaderDeclarations {
 

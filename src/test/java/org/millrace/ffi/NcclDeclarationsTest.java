@@ -21,8 +21,8 @@ import org.millrace.Operation;
 import org.millrace.ffi.nccl.nccl_h;
 
 /**
- * What {@code nccl.h} of 2.30.7 declares, beside what is bound of it. The list beside this test was made from that header;
- * {@link NcclHeadersTest} compares the two where somebody has NCCL's source.
+ * What {@code nccl.h} of 2.30.7 declares, beside what is bound of it. The list beside this test was made from that
+ * header; {@link NcclHeadersTest} compares the two where somebody has NCCL's source.
  */
 class NcclDeclarationsTest {
 
@@ -32,20 +32,18 @@ class NcclDeclarationsTest {
     /** What is not bound, and why; of a line each. */
     private static final Map<String, String> NOT_BOUND = Map.ofEntries(
             Map.entry("NCCL_SUFFIX", "part of the version that ncclGetVersion does not tell either"),
-            Map.entry("NCCL_COMM_NULL", "Java has null"),
-            Map.entry("NCCL_CONFIG_UNDEF_PTR", "Java has null"),
+            Map.entry("NCCL_COMM_NULL", "Java has null"), Map.entry("NCCL_CONFIG_UNDEF_PTR", "Java has null"),
             Map.entry("NCCL_API_MAGIC", "for NCCL's own use, and new in 2.29; MILLRACE_NCCL_CONFIG_MAGIC is its value"),
-            Map.entry("NCCL_CONFIG_INITIALIZER", INITIALIZER),
-            Map.entry("NCCL_SIM_INFO_INITIALIZER", INITIALIZER),
+            Map.entry("NCCL_CONFIG_INITIALIZER", INITIALIZER), Map.entry("NCCL_SIM_INFO_INITIALIZER", INITIALIZER),
             Map.entry("ncclNumOps_dummy", "helps the C compiler to the size of ncclRedOp_t"));
     /** Generated, but without a method of the typed interface. */
-    private static final Map<String, String> NOT_TYPED = Map.of("ncclBcast",
-            "deprecated by NCCL: NcclTransfers.broadcast with one buffer for both", "ncclResetDebugInit",
-            "deprecated by NCCL: not supported, and to be removed");
+    private static final Map<String, String> NOT_TYPED =
+            Map.of("ncclBcast", "deprecated by NCCL: NcclTransfers.broadcast with one buffer for both",
+                    "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
     /** Written in another way; the ABI's proof holds the values. */
-    private static final Map<String, String> OTHERWISE = Map.of("ncclMaxRedOp",
-            "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",
-            "NCCL_CONFIG_UNDEF_INT", "macro NCCL_CONFIG_UNDEF_INT = INT_MIN");
+    private static final Map<String, String> OTHERWISE =
+            Map.of("ncclMaxRedOp", "enumerator ncclRedOp_t ncclMaxRedOp = 0x7fffffff>>(32-8*sizeof(ncclRedOp_dummy_t))",
+                    "NCCL_CONFIG_UNDEF_INT", "macro NCCL_CONFIG_UNDEF_INT = INT_MIN");
 
     static List<String> listed() throws IOException {
         try (InputStream list = NcclDeclarationsTest.class.getResourceAsStream(LIST)) {
@@ -113,7 +111,8 @@ class NcclDeclarationsTest {
     /** The header is one thing, what jextract was asked for another, and what Java code calls a third. */
     @Test
     void everyFunctionIsGeneratedAndHasItsPlaceInTheTypedInterface() throws Exception {
-        String functions = Files.readString(Path.of("src", "main", "java", "org", "millrace", "nccl", "NcclFunction.java"));
+        String functions =
+                Files.readString(Path.of("src", "main", "java", "org", "millrace", "nccl", "NcclFunction.java"));
         List<String> wrong = new ArrayList<>();
         int typed = 0;
         for (String line : listed().stream().filter(each -> each.startsWith("function ")).toList()) {
@@ -122,7 +121,8 @@ class NcclDeclarationsTest {
             boolean called = functions.contains("\"" + name + "\"") || isCollective(functions, name);
             typed += called ? 1 : 0;
             if (called == NOT_TYPED.containsKey(name)) {
-                wrong.add(name + (called ? " is typed after all" : " has no place in NcclFunction, and nobody says why"));
+                wrong.add(
+                        name + (called ? " is typed after all" : " has no place in NcclFunction, and nobody says why"));
             }
         }
         assertEquals(List.of(), wrong);

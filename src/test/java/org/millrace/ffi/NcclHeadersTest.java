@@ -21,16 +21,16 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Compares the declarations in {@code headers/} with NCCL's and CUDA's own, where someone has those: checkouts of NCCL's
- * repository, as many releases as one likes,
+ * Compares the declarations in {@code headers/} with NCCL's and CUDA's own, where someone has those: checkouts of
+ * NCCL's repository, as many releases as one likes,
  *
  * <pre>{@code
  * mvn test -Dtest=NcclHeadersTest -Dmillrace.nccl.sources=nccl-2.28.9:nccl-2.29.7:nccl-2.30.7 -Dmillrace.cuda.headers=/usr/local/cuda/include
  * }</pre>
  *
- * or {@code -Dmillrace.nccl.headers=} and an include path on which nccl.h and cuda_runtime_api.h lie. Where NCCL's source
- * is on it too ({@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's headers),
- * the plugin tables and the structs shared with the device are compared as well.
+ * or {@code -Dmillrace.nccl.headers=} and an include path on which nccl.h and cuda_runtime_api.h lie. Where NCCL's
+ * source is on it too ({@code src/include}, {@code src/include/plugin} and {@code src}, with the cccl folder of CUDA's
+ * headers), the plugin tables and the structs shared with the device are compared as well.
  *
  * <p>
  * What these headers do not know (names of ours, or of another release) is left out and printed.
@@ -39,16 +39,16 @@ class NcclHeadersTest {
     private static final Pattern INCLUDE = Pattern.compile("(?m)^#\\s*include\\s+[\"<](.+?)[\">]");
     private static final Pattern WORD = Pattern.compile("\\w+");
     /** They name a release. */
-    private static final Set<String> VERSION = Set.of("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH", "NCCL_VERSION_CODE",
-            "ncclNumResults");
+    private static final Set<String> VERSION =
+            Set.of("NCCL_MAJOR", "NCCL_MINOR", "NCCL_PATCH", "NCCL_VERSION_CODE", "ncclNumResults");
     private static final List<String> PUBLIC = List.of("nccl.h", "cuda_runtime_api.h");
     private static final List<String> INTERNAL =
             List.of("nccl.h", "comm.h", "nccl_net.h", "nccl_tuner.h", "device/network/unpack/unpack_defs.h");
     /** GIN's descriptors: in the headers of those releases that have them. */
     private static final List<String> GIN = List.of("nccl_device/gin/proxy/gin_proxy_device_host_common.h");
     /** What a build gives. What only NCCL's own sources define is named, but not called. */
-    private static final List<String> FLAGS = List.of("-DNCCL_OS_LINUX", "-no-pie",
-            "-Wl,--unresolved-symbols=ignore-all");
+    private static final List<String> FLAGS =
+            List.of("-DNCCL_OS_LINUX", "-no-pie", "-Wl,--unresolved-symbols=ignore-all");
     /** Structs and unions that have no name in NCCL, so that their members seem to be the outer one's. */
     private static final Pattern UNNAMED = Pattern.compile("\\.(words|piece|schedule|event)(?=[.\\[]|$)");
     /** Padding, and the bytes and words that stand for bit-fields: C cannot take their offset. */
@@ -90,8 +90,8 @@ class NcclHeadersTest {
                 .toList();
         known = new HashSet<>();
         for (String header : includes) {
-            assertFalse(headers.find(header) == null, header + " is not on the include path of " + headers + ": "
-                    + headers.includes());
+            assertFalse(headers.find(header) == null,
+                    header + " is not on the include path of " + headers + ": " + headers.includes());
             collectWords(headers.find(header), new HashSet<>());
         }
     }
@@ -179,8 +179,7 @@ class NcclHeadersTest {
                 count++;
             }
         }
-        CCompiler.cPlusPlus(directory, FLAGS)
-                .compile("signatures", text.append("}\n").toString(), source.includes());
+        CCompiler.cPlusPlus(directory, FLAGS).compile("signatures", text.append("}\n").toString(), source.includes());
         System.out.println(source + "'s headers: " + count + " signatures agree");
     }
 

@@ -54,7 +54,8 @@ record NcclSource(String name, List<Path> includes) {
         Matcher version = VERSION.matcher(Files.readString(checkout.resolve("makefiles/version.mk")));
         while (version.find()) {
             String part = version.group(1);
-            header = header.replace("${nccl:" + part.charAt(0) + part.substring(1).toLowerCase() + "}", version.group(2));
+            header = header.replace("${nccl:" + part.charAt(0) + part.substring(1).toLowerCase() + "}",
+                    version.group(2));
             if (!part.equals("SUFFIX")) {
                 code = 100 * code + Integer.parseInt(version.group(2));
                 name.append(name.length() == 4 ? ' ' : '.').append(version.group(2));
