@@ -236,11 +236,11 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * Prepares operations that will be launched more than once; nothing runs yet. All ranks do so with the same
      * operations.
      *
-     * @param stream     which the operations name; {@link Plan#launch} says where they run
+     * @param stream     for which {@link Plan#launch} names another; on a launch further streams that operations name
+     *                   wait for the plan, and it for what they hold
      * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it
      *                   throws, there is no plan.
      * @return the plan; its operands must stay until the last launch is complete
-     * @throws IllegalArgumentException if an operation is on another stream
      * @throws IllegalStateException    if called in a group
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no plans
      */
@@ -251,7 +251,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
     /**
      * Makes new communicators of this one's ranks, which goes on to be usable. All ranks call it; it returns when the
      * new group has come together. The new communicator has this one's device, and its streams can be used with both;
-     * either may be closed first.
+     * either may be closed first. {@link #abort} of this one gives up the operations of the new one too.
      *
      * @param color ranks that give the same one come together; less than 0 for a rank that wants no new communicator
      * @param key   the new ranks are in the order of the keys, and of the ranks here where keys are the same
@@ -284,6 +284,17 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      */
     default List<ChannelWork> recentWork() {
         return List.of();
+    }
+
+    /**
+     * Looks for what has gone wrong meanwhile, and frees what completed operations no longer need
+     * ({@code ncclCommGetAsyncError}). Never waits; from any thread. A program that launches nothing for long calls it
+     * now and then.
+     *
+     * @return what the next operation would throw; empty if all is well
+     */
+    default Optional<MillraceException> asyncError() {
+        return Optional.empty();
     }
 
     /**

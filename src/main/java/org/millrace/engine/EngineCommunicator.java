@@ -1,15 +1,19 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.AbortedException;
 import org.millrace.ChannelWork;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.Device;
 import org.millrace.Millrace;
@@ -32,9 +36,9 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.Announcer;
 import org.millrace.engine.plan.CollectivePlanner;
 import org.millrace.engine.plan.LaunchQueue;
+import org.millrace.engine.plan.LaunchQueue.Recorded;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.engine.plan.PlanLauncher;
-import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
@@ -54,7 +58,8 @@ final class EngineCommunicator implements Communicator {
     private final CollectivePlanner collectivePlanner;
     private final TransferPlanner transferPlanner;
     private final WorkLauncher launcher;
-    private final PlanLauncher planLauncher;
+    /** Those that were split from it, as long as somebody has them: an abort is theirs too. */
+    private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
     private final Routes routes;
     private final AtomicBoolean closed = new AtomicBoolean();
@@ -71,7 +76,7 @@ final class EngineCommunicator implements Communicator {
         this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
                 failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
         OperationTrace trace = parts.trace().operations(parts.threads().device());
-        this.planLauncher = new PlanLauncher(launcher,
+        PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance(), trace), trace);
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher);
@@ -225,7 +230,9 @@ final class EngineCommunicator implements Communicator {
         launches.begin();
         try {
             OperationGroup.record(operations);
-            return new EnginePlan(this, launches.record(stream));
+            Recorded recorded = launches.record(stream);
+            recorded.kernels().forEach(kernel -> launcher.keep(kernel.kernel()));
+            return new EnginePlan(this, recorded);
         } finally {
             launches.endsGroup();
             launches.forget();
@@ -233,13 +240,18 @@ final class EngineCommunicator implements Communicator {
     }
 
     /** Launches the kernels of a plan once more. */
-    void launch(List<PlannedKernel> kernels, Stream stream) {
+    void launch(Recorded recorded, Stream stream) {
         checkOpen(stream);
         synchronized (this) {
             requireNoGroup("a plan is launched");
             checkOpen();
-            kernels.forEach(kernel -> planLauncher.launch(kernel, stream));
+            recorded.others().forEach(parts.threads().device()::check);
+            launches.launch(recorded, stream);
         }
+    }
+
+    private void release(Recorded recorded) {
+        recorded.kernels().forEach(kernel -> launcher.release(kernel.kernel()));
     }
 
     private void requireNoGroup(String what) {
@@ -266,8 +278,36 @@ final class EngineCommunicator implements Communicator {
     public synchronized Optional<Communicator> split(int color, int key) {
         checkOpen();
         ControlPlane group = parts.control().split(color, key);
-        return Optional.ofNullable(group)
-                .map(control -> EngineProvider.assemble(control, parts.configuration(), parts.threads()));
+        if (group == null) {
+            return Optional.empty();
+        }
+        EngineCommunicator child = EngineProvider.assemble(group, parts.configuration(), parts.threads());
+        synchronized (children) {
+            children.add(child);
+        }
+        return Optional.of(child);
+    }
+
+    /** {@code childAbortFlag} of NCCL: kernels of the communicators that were split from this one leave too. */
+    private void abortChildren() {
+        List<EngineCommunicator> all;
+        synchronized (children) {
+            all = List.copyOf(children);
+        }
+        for (EngineCommunicator child : all) {
+            if (!child.closed.get()) {
+                child.failure.fail(new AbortedException(
+                        "rank " + child.rank() + ": the communicator that this one was split from was aborted",
+                        child.rank(), CommunicatorException.NOBODY, null, null));
+            }
+            child.abortChildren();
+        }
+    }
+
+    @Override
+    public Optional<MillraceException> asyncError() {
+        launcher.poll();
+        return Optional.ofNullable(failure.get()).map(thrown -> MillraceException.again(thrown.getMessage(), thrown));
     }
 
     @Override
@@ -317,6 +357,7 @@ final class EngineCommunicator implements Communicator {
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {
+            abortChildren();
             new Departure(parts, launcher).abort();
         }
     }
@@ -329,16 +370,16 @@ final class EngineCommunicator implements Communicator {
     }
 
     /** Operations whose work was placed once, in memory that stays. */
-    private record EnginePlan(EngineCommunicator communicator, List<PlannedKernel> kernels) implements Plan {
+    private record EnginePlan(EngineCommunicator communicator, Recorded recorded) implements Plan {
 
         @Override
         public void launch(Stream stream) {
-            communicator.launch(kernels, stream);
+            communicator.launch(recorded, stream);
         }
 
         @Override
         public void close() {
-            kernels.forEach(PlannedKernel::close);
+            communicator.release(recorded);
         }
     }
 }

@@ -296,6 +296,12 @@ final class GpuCommunicator implements Communicator {
         failure.throwIfFailed();
     }
 
+    /** The watch has asked NCCL. */
+    @Override
+    public Optional<MillraceException> asyncError() {
+        return Optional.ofNullable(failure.get()).map(thrown -> MillraceException.again(thrown.getMessage(), thrown));
+    }
+
     @Override
     public void abort() {
         if (closed.compareAndSet(false, true)) {

@@ -1,11 +1,14 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -15,7 +18,10 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
@@ -119,6 +125,33 @@ class SplitTest {
                 use(whole, stream, 4);
             }
             half.close();
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** NCCL's childAbortFlag: who waits in an operation of a part leaves it, and so do the part's other ranks. */
+    @Test
+    void whoAbortsTheWholeAbortsItsParts() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), whole -> {
+            Communicator part = whole.split(0, 0).orElseThrow();
+            Communicator ofPart = part.split(0, 0).orElseThrow();
+            try (Arena arena = Arena.ofShared(); Stream stream = whole.device().newStream()) {
+                MemorySegment word = whole.device().allocate(8, arena);
+                assertTrue(part.asyncError().isEmpty());
+                if (whole.rank() == 0) {
+                    part.receive(word, 1, DataType.INT64, 1, stream); // which never sends
+                    whole.abort();
+                }
+                assertThrows(MillraceException.class, () -> {
+                    ofPart.receive(word, 1, DataType.INT64, 1 - ofPart.rank(), stream);
+                    stream.synchronize(PATIENCE);
+                });
+                MillraceException error = ofPart.asyncError().orElseThrow();
+                assertInstanceOf(AbortedException.class, error, error.toString());
+                assertTrue(error.getMessage().contains("was split from was aborted"), error.getMessage());
+            }
+            ofPart.close();
+            part.close();
         });
         thrown.forEach(failure -> assertNull(failure));
     }

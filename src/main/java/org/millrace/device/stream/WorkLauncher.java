@@ -2,8 +2,11 @@ package org.millrace.device.stream;
 
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.Collections;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -38,10 +41,6 @@ public final class WorkLauncher implements AutoCloseable {
      */
     private static final int RECORDED_PART = 8;
 
-    /** What lies in the FIFO before a position was read when the event is reached. */
-    private record Filled(EmulatedEvent event, int position) {
-    }
-
     private final EmulatedDevice device;
     private final DeviceCommunicator communicator;
     private final Resident resident;
@@ -54,7 +53,9 @@ public final class WorkLauncher implements AutoCloseable {
     /** How long whoever runs the device may take to see that a kernel has to leave. */
     private final long graceNanos;
     private final WorkFifo fifo;
-    private final Queue<Filled> filled = new ArrayDeque<>();
+    private final EventCallbacks callbacks = new EventCallbacks();
+    /** Plans that may be run again, and have memory. */
+    private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
     private @Nullable Stream lastStream;
@@ -100,7 +101,7 @@ public final class WorkLauncher implements AutoCloseable {
         if (drained) {
             throw refusal(plan);
         }
-        boolean givenBack = giveBack();
+        boolean givenBack = poll();
         while (!launched.isEmpty() && launched.peek().done()) {
             launched.remove();
         }
@@ -169,17 +170,37 @@ public final class WorkLauncher implements AutoCloseable {
     private void giveBackAfter(Stream stream, int position) {
         EmulatedEvent event = device.newEvent();
         stream.record(event);
-        filled.add(new Filled(event, position));
+        callbacks.add(() -> reached(event), () -> fifo.consume(position));
     }
 
-    /** In the order in which it was filled: a later event waits for the earlier ones. */
-    private boolean giveBack() {
-        boolean any = false;
-        while (!filled.isEmpty() && reached(filled.peek().event)) {
-            fifo.consume(filled.remove().position);
-            any = true;
+    /**
+     * Does what events have made due: gives room in the FIFO back, and frees plans. Where nothing is launched somebody
+     * else has to call it. Returns whether anything was due.
+     */
+    public synchronized boolean poll() {
+        return callbacks.poll();
+    }
+
+    /**
+     * Takes a plan that will be run more than once into care: its memory is freed after {@link #release}, and with the
+     * last kernel of the communicator at the latest.
+     */
+    public synchronized void keep(KernelPlan plan) {
+        if (drained) {
+            plan.free();
+        } else {
+            persistent.add(plan);
         }
-        return any;
+    }
+
+    /** A plan will not be run any more: its memory is freed when the kernels that were launched so far are complete. */
+    public synchronized void release(KernelPlan plan) {
+        plan.close();
+        if (persistent.remove(plan)) {
+            EmulatedKernel before = last;
+            callbacks.add(() -> before == null || before.done(), plan::free);
+            poll();
+        }
     }
 
     /** An event behind work that failed counts as reached: nothing runs before it any more. */
@@ -270,7 +291,9 @@ public final class WorkLauncher implements AutoCloseable {
 
     private void empty() {
         synchronized (this) {
-            filled.clear();
+            callbacks.finish();
+            persistent.forEach(KernelPlan::free);
+            persistent.clear();
             recorded = fifo.produced();
             fifo.consume(recorded);
         }

@@ -24,6 +24,8 @@ public final class KernelPlan implements AutoCloseable {
     private final KernelMemory memory;
     private final KernelArguments.WorkStorage storage;
     private final @Nullable KernelArguments placed;
+    /** Owner of the items of a plan that is run more than once; null for others. */
+    private final @Nullable Arena own;
     private volatile boolean closed;
 
     /**
@@ -38,10 +40,10 @@ public final class KernelPlan implements AutoCloseable {
         this.batches = batches;
         this.memory = memory;
         this.storage = KernelArguments.of(arguments).storage();
+        this.own = storage == KernelArguments.WorkStorage.PERSISTENT ? Arena.ofShared() : null;
         this.items = switch (storage) {
             case ARGUMENTS -> null;
-            // freed when nobody knows the plan any more: its kernels do, until they have left the device
-            case PERSISTENT -> copy(items, Arena.ofAuto().allocate(itemBytes, WorkFifo.UNIT));
+            case PERSISTENT -> copy(items, own.allocate(itemBytes, WorkFifo.UNIT));
             case FIFO -> copy(items, MemorySegment.ofArray(new long[itemBytes / Long.BYTES]));
         };
         this.placed = switch (storage) {
@@ -104,13 +106,23 @@ public final class KernelPlan implements AutoCloseable {
         return storage;
     }
 
-    /**
-     * Refuses further runs. Those under way go on: the plan's memory is freed behind the last of them. Closing twice is
-     * allowed.
-     */
+    /** Refuses further runs. Those under way go on, and need the plan's memory until {@link #free}. */
     @Override
     public void close() {
         closed = true;
+    }
+
+    /** Frees the plan's memory: none of its kernels is on the device any more. May be called twice. */
+    public void free() {
+        close();
+        if (own != null && own.scope().isAlive()) {
+            own.close();
+        }
+    }
+
+    /** Whether the plan has no memory that {@link #free} would free. */
+    public boolean isFree() {
+        return own == null || !own.scope().isAlive();
     }
 
     /** What it does, for messages: the operation, or how many there are. */

@@ -127,15 +127,26 @@ public final class LaunchQueue implements OperationGroup.Part {
         return true;
     }
 
-    /** Makes plans that can be launched more than once of what was added, all of it on one stream. */
-    public List<PlannedKernel> record(Stream stream) {
+    /** Makes kernels that can be launched more than once of what was added. */
+    public Recorded record(Stream stream) {
         ownTransfers.requireNone();
-        if (streams.stream().anyMatch(used -> used != stream)) {
-            forget();
-            throw new IllegalArgumentException(
-                    "a plan's operations must be on the stream that the plan is made with, " + stream);
-        }
-        return plans(replayed, true);
+        List<Stream> others = streams.stream().filter(used -> used != stream).toList();
+        return new Recorded(plans(replayed, true), others);
+    }
+
+    /**
+     * What can be launched more than once.
+     *
+     * @param others streams that operations named besides the one that stands for the stream of a launch
+     */
+    public record Recorded(List<PlannedKernel> kernels, List<Stream> others) {
+    }
+
+    /** Launches once more what was recorded; the other streams wait for it, and it for what they hold. */
+    public void launch(Recorded recorded, Stream stream) {
+        List<Stream> used = new ArrayList<>(List.of(stream));
+        recorded.others.stream().filter(other -> other != stream).forEach(used::add);
+        new GroupLaunch(device, launcher, recorded.kernels, used, true).launch();
     }
 
     public void forget() {

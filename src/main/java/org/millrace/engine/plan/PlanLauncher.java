@@ -55,8 +55,7 @@ public final class PlanLauncher {
      *
      * @param who whose it is, for messages: what its name begins with
      */
-    public record PlannedKernel(String who, KernelPlan kernel,
-            List<PlannedOperation> operations) implements AutoCloseable {
+    public record PlannedKernel(String who, KernelPlan kernel, List<PlannedOperation> operations) {
 
         /** What a run does, for messages. */
         private record Name(String who, Meeting... operations) implements Meeting {
@@ -82,11 +81,5 @@ public final class PlanLauncher {
                 each[i] = operations.get(i).announce(announcer);
             }
             return new Name(who, each);
-        }
-
-        @Override
-        public void close() {
-            kernel.close();
-        }
-    }
+        }    }
 }

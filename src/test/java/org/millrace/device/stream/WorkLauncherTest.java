@@ -206,6 +206,42 @@ class WorkLauncherTest {
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
     }
 
+    /** Its kernels read the plan's memory; nothing else is launched that would poll. */
+    @Test
+    void aPlanIsFreedBehindItsLastKernel() {
+        DeviceCommunicator communicator = communicator(1024, 0);
+        WorkLauncher launcher = launcher(communicator);
+        PlanBuilder builder = new PlanBuilder("", SMALL, 1 << 16);
+        MemorySegment word = arena.allocate(8, 8);
+        EmulatedStream stream = device.newStream();
+        KernelPlan running = plan(builder, communicator, HANG, word, 0, true);
+        KernelPlan unused = plan(builder, communicator, HANG, word, 0, true);
+        KernelPlan kept = plan(builder, communicator, HANG, word, 0, true);
+        assertEquals(KernelArguments.WorkStorage.PERSISTENT, running.storage());
+        launcher.keep(unused);
+        launcher.release(unused);
+        assertTrue(unused.isFree(), "nothing ran");
+        launcher.keep(running);
+        launcher.keep(kept);
+        EmulatedKernel kernel = launch(launcher, running, stream, () -> {});
+        launcher.release(running);
+        launcher.release(running);
+        assertFalse(launcher.poll() || running.isFree(), "its kernel is on the device");
+        assertThrows(IllegalStateException.class, () -> launch(launcher, running, stream, () -> {}));
+        released.set(1);
+        stream.synchronize(DEADLINE);
+        assertTrue(kernel.done());
+        assertTrue(launcher.poll());
+        assertTrue(running.isFree());
+        assertFalse(launcher.poll() || kept.isFree());
+        launcher.drain();
+        assertTrue(kept.isFree(), "with the communicator at the latest");
+        KernelPlan late = plan(builder, communicator, HANG, word, 0, true);
+        launcher.keep(late);
+        assertTrue(late.isFree());
+        assertNull(failure.get());
+    }
+
     @Test
     void aFullFifoIsLeftWhenTheCommunicatorAborts() throws InterruptedException {
         DeviceCommunicator communicator = communicator(1024, -512);
