@@ -241,8 +241,8 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @param operations calls this communicator's operations, on the calling thread, as in a {@link #group}. If it
      *                   throws, there is no plan.
      * @return the plan; its operands must stay until the last launch is complete
-     * @throws IllegalStateException    if called in a group
-     * @throws MillraceException        if the communicator has failed or is closed, or its device has no plans
+     * @throws IllegalStateException if called in a group
+     * @throws MillraceException     if the communicator has failed or is closed, or its device has no plans
      */
     default Plan plan(Stream stream, Runnable operations) {
         throw new MillraceException(device().name() + " has no plans: enqueue the operations each time");

@@ -134,8 +134,7 @@ class EnginePlanTest {
     @Test
     void whatAPlanCannotBe() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 MemorySegment word = communicator.device().allocate(8, arena);
                 word.set(ValueLayout.JAVA_LONG, 0, 21);
                 ReduceOp twice = new ReduceOp.PreMulSum(2);

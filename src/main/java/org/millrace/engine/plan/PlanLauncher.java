@@ -81,5 +81,6 @@ public final class PlanLauncher {
                 each[i] = operations.get(i).announce(announcer);
             }
             return new Name(who, each);
-        }    }
+        }
+    }
 }
