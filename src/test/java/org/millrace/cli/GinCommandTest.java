@@ -3,13 +3,20 @@ package org.millrace.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.millrace.cli.console.Json;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code millrace gin}. */
@@ -51,7 +58,28 @@ class GinCommandTest {
     }
 
     @Test
+    void jsonHasWhatTheTableShows(@TempDir Path directory) throws IOException {
+        Path file = directory.resolve("gin.json");
+        for (String arguments : List.of("put -b 8 -e 16 -n 20 --seed 3", "signal -n 20", "alltoall -b 8 -e 8 -n 5",
+                "flood -b 8 -e 8 -n 5", "dispatch --tokens 800 --batch 100")) {
+            Run run = Run.of(("gin " + arguments + " --json " + file).split(" "));
+            assertEquals(0, run.status(), run.toString());
+            Map<?, ?> document = (Map<?, ?>) Json.read(Files.readString(file));
+            assertEquals(arguments.split(" ")[0], document.get("pattern"));
+            List<?> rows = (List<?>) document.get("results");
+            assertEquals(arguments.startsWith("put") ? 2 : 1, rows.size(), document.toString());
+            assertTrue(((Map<?, ?>) rows.getFirst()).values().stream().allMatch(Number.class::isInstance),
+                    rows.toString());
+            assertEquals(List.of(), document.get("failures"));
+        }
+    }
+
+    @Test
     void whatCannotBeIsExplained() {
+        Run three = Run.of("gin", "put", "-r", "3");
+        assertEquals(2, three.status(), three.toString());
+        assertTrue(three.err().contains("put is to and fro between two ranks (-r 2); alltoall, flood and dispatch"),
+                three.toString());
         Run alone = Run.of("gin", "put", "-r", "1");
         assertEquals(2, alone.status(), alone.toString());
         assertTrue(alone.err().contains("put needs two ranks"), alone.toString());

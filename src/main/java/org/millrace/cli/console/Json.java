@@ -9,9 +9,12 @@ import com.google.gson.TypeAdapter;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 
 /** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
 public final class Json {
@@ -35,6 +38,19 @@ public final class Json {
     public static String write(@Nullable Object value) {
         check(value);
         return GSON.toJson(value) + '\n';
+    }
+
+    /**
+     * Keeps a text in the file that an option names.
+     *
+     * @throws MillraceException if that cannot be done
+     */
+    public static void save(String option, Path file, String text) {
+        try {
+            Files.writeString(file, text);
+        } catch (IOException failure) {
+            throw new MillraceException(option + " " + file + " cannot be written: " + failure, failure);
+        }
     }
 
     /**

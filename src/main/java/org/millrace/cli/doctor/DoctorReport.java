@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.cli.console.FailureText;
 import org.millrace.cli.console.Json;
 import org.millrace.cli.console.Paragraph;
-import org.millrace.cli.console.SettingsJson;
+import org.millrace.cli.console.RunJson;
 import org.millrace.cli.console.Version;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -118,7 +118,7 @@ final class DoctorReport {
             checks.add(check);
         });
         document.put("checks", checks);
-        document.put("settings", configuration == null ? null : SettingsJson.of(configuration));
+        document.put("settings", configuration == null ? null : RunJson.settings(configuration));
         Map<String, Object> plugin = new LinkedHashMap<>();
         PluginSettings.all().forEach(setting -> plugin.put(setting.name(), System.getenv(setting.name())));
         document.put("plugin_settings", plugin);

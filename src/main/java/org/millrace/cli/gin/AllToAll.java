@@ -1,8 +1,8 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.MillraceException;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
@@ -16,16 +16,16 @@ import org.millrace.engine.GinRank;
 final class AllToAll {
 
     private final GinPlan plan;
-    private final PrintWriter out;
+    private final ResultTable table;
     private final GinRank.LocalWindow source;
     private final GinRank.LocalWindow target;
     private final HostGin[] gins;
     private final GinTeam world;
     private final GinBarrier barrier;
 
-    AllToAll(GinPlan plan, GinRank rank, Arena arena, PrintWriter out) {
+    AllToAll(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
         this.plan = plan;
-        this.out = out;
+        this.table = table;
         long bytes = Math.max(plan.maxBytes(), 1) * plan.ranks();
         source = rank.window(arena, bytes);
         target = rank.window(arena, bytes);
@@ -40,7 +40,10 @@ final class AllToAll {
 
     void run() {
         if (world.rank() == 0) {
-            out.printf("%12s %12s %12s %12s%n", "bytes/part", "iterations", "us", "GB/s a rank");
+            table.begin(new ResultTable.Column("bytes/part", "bytes", "%12d"),
+                    new ResultTable.Column("iterations", "iterations", "%12d"),
+                    new ResultTable.Column("us", "us", "%12.2f"),
+                    new ResultTable.Column("GB/s a rank", "gb_per_s", "%12.3f"));
         }
         for (long bytes : plan.sizes()) {
             int iterations = plan.iterations(bytes * plan.ranks());
@@ -54,8 +57,7 @@ final class AllToAll {
             double micros = (System.nanoTime() - begin) / 1e3 / iterations;
             check(bytes);
             if (world.rank() == 0) {
-                out.printf("%12d %12d %12.2f %12.3f%n", bytes, iterations, micros, bytes * plan.ranks() / micros / 1e3);
-                out.flush();
+                table.row(bytes, iterations, micros, bytes * plan.ranks() / micros / 1e3);
             }
             barrier.sync();
         }

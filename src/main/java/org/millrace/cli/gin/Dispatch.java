@@ -1,8 +1,10 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
+import java.util.LinkedHashMap;
+import java.util.Map;
 import java.util.stream.Stream;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.expert.ExpertExchange;
@@ -24,13 +26,13 @@ final class Dispatch {
 
     private final GinPlan plan;
     private final GinRank rank;
-    private final PrintWriter out;
+    private final ResultTable table;
     private final TokenExchange exchange;
 
-    Dispatch(GinPlan plan, GinRank rank, Arena arena, PrintWriter out) {
+    Dispatch(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
         this.plan = plan;
         this.rank = rank;
-        this.out = out;
+        this.table = table;
         ExpertPlan experts = new ExpertPlan(plan.ranks(), plan.channels(), SLOTS, plan.batch(),
                 Math.min(plan.experts(), plan.ranks()), plan.tokenWords(), plan.seed());
         if (plan.lowLatency()) {
@@ -70,12 +72,18 @@ final class Dispatch {
             if (first && (now - reported > REPORT_NANOS || batch == batches - 1)) {
                 reported = now;
                 double seconds = (now - begin) / 1e9;
-                out.printf(
-                        "%12d of %d tokens dispatched to %d experts each and combined, all as the reference has it; "
-                                + "%.0f tokens/s%n",
-                        (batch + 1) * perBatch, batches * perBatch, Math.min(plan.experts(), plan.ranks()),
-                        (batch + 1) * perBatch / seconds);
-                out.flush();
+                long done = (batch + 1) * perBatch;
+                int to = Math.min(plan.experts(), plan.ranks());
+                table.say(String.format("%12d of %d tokens dispatched to %d experts each and combined, all as the "
+                        + "reference has it; %.0f tokens/s", done, batches * perBatch, to, done / seconds));
+                if (batch == batches - 1) {
+                    Map<String, Object> row = new LinkedHashMap<>();
+                    row.put("tokens", done);
+                    row.put("experts", to);
+                    row.put("seconds", seconds);
+                    row.put("tokens_per_s", done / seconds);
+                    table.record(row);
+                }
             }
         }
     }

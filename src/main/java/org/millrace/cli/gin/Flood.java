@@ -1,9 +1,9 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.MillraceException;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
@@ -21,7 +21,7 @@ import org.millrace.engine.GinRank;
 final class Flood {
 
     private final GinPlan plan;
-    private final PrintWriter out;
+    private final ResultTable table;
     private final GinRank.LocalWindow source;
     private final GinRank.LocalWindow target;
     private final HostGin[] gins;
@@ -33,9 +33,9 @@ final class Flood {
     private final int[] posted;
     private long signals;
 
-    Flood(GinPlan plan, GinRank rank, Arena arena, PrintWriter out) {
+    Flood(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
         this.plan = plan;
-        this.out = out;
+        this.table = table;
         blocks = plan.blocks();
         peers = plan.ranks() - 1;
         posted = new int[blocks];
@@ -54,7 +54,11 @@ final class Flood {
     void run() {
         boolean first = world.rank() == 0;
         if (first) {
-            out.printf("%12s %14s %12s %18s %12s%n", "bytes", "descriptors", "us", "descriptors/s", "GB/s a rank");
+            table.begin(new ResultTable.Column("bytes", "bytes", "%12d"),
+                    new ResultTable.Column("descriptors", "descriptors", "%14d"),
+                    new ResultTable.Column("us", "us", "%12.0f"),
+                    new ResultTable.Column("descriptors/s", "descriptors_per_s", "%18.0f"),
+                    new ResultTable.Column("GB/s a rank", "gb_per_s", "%12.3f"));
         }
         for (long bytes : plan.sizes()) {
             int each = plan.iterations(bytes * blocks * peers);
@@ -69,9 +73,7 @@ final class Flood {
             check(bytes);
             if (first) {
                 long descriptors = (long) each * blocks * peers;
-                out.printf("%12d %14d %12.0f %18.0f %12.3f%n", bytes, descriptors, micros, descriptors / micros * 1e6,
-                        descriptors * bytes / micros / 1e3);
-                out.flush();
+                table.row(bytes, descriptors, micros, descriptors / micros * 1e6, descriptors * bytes / micros / 1e3);
             }
         }
     }

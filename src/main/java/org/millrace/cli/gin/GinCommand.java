@@ -1,6 +1,5 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -15,6 +14,9 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.JavaCommand;
+import org.millrace.cli.console.Json;
+import org.millrace.cli.console.ResultTable;
+import org.millrace.cli.console.RunJson;
 import org.millrace.cli.gin.cuda.CudaGin;
 import org.millrace.cli.launch.RankRun;
 import org.millrace.config.Configuration;
@@ -227,6 +229,13 @@ public final class GinCommand implements Callable<Integer> {
             description = "cuda: kernels that are compiled already, from src/main/cuda/gin.cu.")
     private @Nullable Path cubin;
 
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            converter = Converters.ResultFile.class,
+            description = "Write the results there too, for programs.")
+    private @Nullable Path json;
+
     @Option(names = "--worker-rank", hidden = true)
     private @Nullable Integer workerRank;
 
@@ -248,6 +257,8 @@ public final class GinCommand implements Callable<Integer> {
     public Integer call() {
         require(ranks >= 2 || pattern == GinPattern.ALLTOALL || pattern == GinPattern.DISPATCH,
                 pattern + " needs two ranks (-r 2)");
+        require(ranks == 2 || pattern != GinPattern.PUT && pattern != GinPattern.SIGNAL,
+                pattern + " is to and fro between two ranks (-r 2); alltoall, flood and dispatch take more");
         require(min <= max, "the smallest put (-b) is larger than the largest (-e)");
         require(pattern == GinPattern.DISPATCH || ranksPerHost == 1 && !lowLatency,
                 "--ranks-per-host and --low-latency are dispatch's; " + pattern + " knows no hosts");
@@ -270,25 +281,27 @@ public final class GinCommand implements Callable<Integer> {
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
         // what is wrong with them is said once, and not by every rank
         EngineSettings.require(Configuration.load(settings));
-        PrintWriter out = spec.commandLine().getOut();
-        out.println("# " + pattern + ", ranks: " + ranks + " (threads) contexts: "
-                + (communicators == 1 ? "" : communicators + " communicators with ") + contexts + " descriptors: "
-                + format + (ranksPerHost > 1 ? " ranks a host: " + ranksPerHost : "")
-                + (lowLatency ? " low latency" : "") + " seed: " + chosen);
-        out.flush();
-        return status(new GinRun(pattern, plan, settings, out).run(deadline));
+        ResultTable table = new ResultTable(spec.commandLine().getOut());
+        table.say("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format
+                + (ranksPerHost > 1 ? " ranks a host: " + ranksPerHost : "") + (lowLatency ? " low latency" : "")
+                + " seed: " + chosen);
+        List<RankRun.Failure> failures = new GinRun(pattern, plan, settings, table).run(deadline);
+        writeJson(plan, settings, table, failures.stream().map(RankRun.Failure::message).toList());
+        RankRun.print(failures, spec.commandLine().getErr(), parent.stackTraces());
+        return failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
-    private int status(List<RankRun.Failure> failures) {
-        PrintWriter err = spec.commandLine().getErr();
-        for (RankRun.Failure failure : failures) {
-            err.println("millrace: " + failure.message());
-            if (parent.stackTraces()) {
-                err.print(failure.trace());
-            }
+    private void writeJson(GinPlan plan, Map<String, String> settings, ResultTable table, List<String> failures) {
+        if (json == null) {
+            return;
         }
-        err.flush();
-        return failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE;
+        Map<String, Object> document = plan.json(pattern);
+        document.put("device", device);
+        document.put("environment", RunJson.environment());
+        document.put("settings", RunJson.settings(Configuration.load(settings)));
+        document.put("results", table.rows());
+        document.put("failures", failures);
+        Json.save("--json", json, Json.write(document));
     }
 
     private int onGpus(GinPlan plan, Map<String, String> settings) {
@@ -300,18 +313,17 @@ public final class GinCommand implements Callable<Integer> {
             gin.work(workerRank, workerRendezvous, cubin);
             return ExitCode.OK; // the parent knows better
         }
-        PrintWriter out = spec.commandLine().getOut();
-        out.println("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
+        ResultTable table = new ResultTable(spec.commandLine().getOut());
+        table.say("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
                 + " (asked for)"
                 + (pattern == GinPattern.DISPATCH
                         ? " ranks a host: " + ranksPerHost + (lowLatency ? " low latency" : "") + " seed: "
                                 + plan.seed()
                         : ""));
-        out.flush();
-        return gin.run(new CudaGin.Kernels(cubin, nvcc, include),
-                (rendezvous, image) -> worker(rendezvous, image, plan.seed()), out, spec.commandLine().getErr())
-                        ? ExitCode.OK
-                        : ExitCode.SOFTWARE;
+        boolean right = gin.run(new CudaGin.Kernels(cubin, nvcc, include),
+                (rendezvous, image) -> worker(rendezvous, image, plan.seed()), table, spec.commandLine().getErr());
+        writeJson(plan, settings, table, right ? List.of() : List.of("see standard error"));
+        return right ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */

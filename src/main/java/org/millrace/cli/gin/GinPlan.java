@@ -2,7 +2,9 @@ package org.millrace.cli.gin;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.cli.gin.cuda.CudaGinPlan;
 
@@ -37,6 +39,19 @@ record GinPlan(int ranks, long minBytes, long maxBytes, int iterations, int cont
         return new CudaGinPlan(pattern, ranks, contexts,
                 sizes.stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(),
                 dispatched, deadline);
+    }
+
+    /** What was asked for, for programs. */
+    Map<String, Object> json(GinPattern pattern) {
+        Map<String, Object> document = new LinkedHashMap<>();
+        document.put("pattern", pattern.toString());
+        document.put("ranks", ranks);
+        document.put("contexts", contexts);
+        document.put("descriptors", format.name());
+        document.put("ranks_per_host", ranksPerHost);
+        document.put("low_latency", lowLatency);
+        document.put("seed", seed);
+        return document;
     }
 
     int iterations(long bytes) {

@@ -1,12 +1,12 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.cli.gin.cuda.GinEvent;
 import org.millrace.cli.launch.RankRun;
 import org.millrace.cli.launch.RankWorker;
@@ -15,7 +15,7 @@ import org.millrace.cli.launch.ThreadRanks;
 import org.millrace.engine.GinRank;
 
 /** A pattern on the emulated device: ranks are threads. */
-record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, PrintWriter out) {
+record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, ResultTable table) {
 
     /** Runs all ranks, of which rank 0 prints; then what each one's thread served. */
     List<RankRun.Failure> run(Duration deadline) {
@@ -25,9 +25,8 @@ record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, Pr
                 (rendezvous, events) -> new ThreadRanks(plan.ranks(), rank -> new Worker(rank, rendezvous), events),
                 RunDeadline.after(deadline), GinEvent.Noted.class, noted -> served[noted.rank()] = noted.text());
         for (int rank = 0; failures.isEmpty() && rank < plan.ranks(); rank++) {
-            out.println("# rank " + rank + ": " + served[rank]);
+            table.say("# rank " + rank + ": " + served[rank]);
         }
-        out.flush();
         return failures;
     }
 
@@ -55,7 +54,7 @@ record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, Pr
                     if (aborted) {
                         throw ended();
                     }
-                    pattern.run(plan, rank, arena, out);
+                    pattern.run(plan, rank, arena, table);
                     rank.barrier();
                     reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
                 } catch (Throwable thrown) {

@@ -1,9 +1,9 @@
 package org.millrace.cli.gin;
 
-import java.io.PrintWriter;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.MillraceException;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
@@ -17,7 +17,7 @@ final class PingPong {
 
     private final GinPlan plan;
     private final GinRank rank;
-    private final PrintWriter out;
+    private final ResultTable table;
     private final boolean puts;
     private final GinRank.LocalWindow source;
     private final GinRank.LocalWindow target;
@@ -26,10 +26,10 @@ final class PingPong {
     private final GinTeam world;
     private long rounds;
 
-    PingPong(GinPlan plan, GinRank rank, Arena arena, PrintWriter out, boolean puts) {
+    PingPong(GinPlan plan, GinRank rank, Arena arena, ResultTable table, boolean puts) {
         this.plan = plan;
         this.rank = rank;
-        this.out = out;
+        this.table = table;
         this.puts = puts;
         long bytes = puts ? Math.max(plan.maxBytes(), 1) : 1;
         source = rank.window(arena, bytes);
@@ -44,7 +44,10 @@ final class PingPong {
             return; // the others only are there
         }
         if (world.rank() == 0) {
-            out.printf("%12s %12s %12s %12s%n", "bytes", "iterations", "us one way", "GB/s");
+            table.begin(new ResultTable.Column("bytes", "bytes", "%12d"),
+                    new ResultTable.Column("iterations", "iterations", "%12d"),
+                    new ResultTable.Column("us one way", "us_one_way", "%12.2f"),
+                    new ResultTable.Column("GB/s", "gb_per_s", "%12.3f"));
         }
         for (long bytes : puts ? plan.sizes() : List.of(0L)) {
             int iterations = plan.iterations(bytes);
@@ -55,8 +58,7 @@ final class PingPong {
             double micros = (System.nanoTime() - begin) / 1e3 / iterations / 2;
             check(bytes);
             if (world.rank() == 0) {
-                out.printf("%12d %12d %12.2f %12.3f%n", bytes, iterations, micros, bytes / micros / 1e3);
-                out.flush();
+                table.row(bytes, iterations, micros, bytes / micros / 1e3);
             }
         }
     }

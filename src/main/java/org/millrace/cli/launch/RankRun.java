@@ -1,5 +1,6 @@
 package org.millrace.cli.launch;
 
+import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -64,6 +65,21 @@ public final class RankRun<E extends RankEvent> {
     private final BlockingQueue<RankEvent> queue = new LinkedBlockingQueue<>();
     private final List<RankEvent.Failed> failed = new ArrayList<>();
     private int ended;
+
+    /**
+     * Says why a run ended early.
+     *
+     * @param traces whether with stack traces
+     */
+    public static void print(List<Failure> failures, PrintWriter err, boolean traces) {
+        for (Failure failure : failures) {
+            err.println("millrace: " + failure.message());
+            if (traces) {
+                err.print(failure.trace());
+            }
+        }
+        err.flush();
+    }
 
     private RankRun(int size, Class<E> type, Listener<E> listener) {
         this.size = size;

@@ -1,8 +1,6 @@
 package org.millrace.cli.matrix;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -14,10 +12,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
+import org.millrace.cli.console.Json;
 import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.RankMain;
 import org.millrace.config.Configuration;
@@ -146,7 +144,9 @@ public final class MatrixCommand implements Callable<Integer> {
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
         new MatrixTable(out, plan, results).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
-        writeJson(MatrixJson.write(plan, results, seconds));
+        if (json != null) {
+            Json.save("--json", json, MatrixJson.write(plan, results, seconds));
+        }
         return results.stream().allMatch(CellResult::isGood) ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
@@ -193,17 +193,6 @@ public final class MatrixCommand implements Callable<Integer> {
             arguments.addAll(List.of("--seed", String.valueOf(chosen)));
         }
         return arguments;
-    }
-
-    private void writeJson(String text) {
-        if (json == null) {
-            return;
-        }
-        try {
-            Files.writeString(json, text);
-        } catch (IOException failure) {
-            throw new MillraceException("--json " + json + " cannot be written: " + failure, failure);
-        }
     }
 
     private void require(boolean condition, String otherwise) {

@@ -1,17 +1,15 @@
 package org.millrace.cli.perf;
 
-import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import org.millrace.Millrace;
-import org.millrace.MillraceException;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.JavaCommand;
+import org.millrace.cli.console.Json;
 import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.ProcessRanks;
 import org.millrace.cli.launch.RankMain;
@@ -99,7 +97,7 @@ public final class PerfCommand implements Callable<Integer> {
             table.printFooter();
         }
         if (!failures.isEmpty()) {
-            print(failures);
+            RankRun.print(failures, spec.commandLine().getErr(), parent.stackTraces());
             return ExitCode.SOFTWARE;
         }
         return results.wrong() == 0 ? ExitCode.OK : ExitCode.SOFTWARE;
@@ -175,24 +173,8 @@ public final class PerfCommand implements Callable<Integer> {
             page.add("this run", document);
             page.write(options.html);
         }
-        if (options.json == null) {
-            return;
+        if (options.json != null) {
+            Json.save("--json", options.json, document);
         }
-        try {
-            Files.writeString(options.json, document);
-        } catch (IOException failure) {
-            throw new MillraceException("--json " + options.json + " cannot be written: " + failure, failure);
-        }
-    }
-
-    private void print(List<RankRun.Failure> failures) {
-        PrintWriter err = spec.commandLine().getErr();
-        for (RankRun.Failure failure : failures) {
-            err.println("millrace: " + failure.message());
-            if (parent.stackTraces()) {
-                err.print(failure.trace());
-            }
-        }
-        err.flush();
     }
 }

@@ -1,16 +1,12 @@
 package org.millrace.cli.perf;
 
-import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.Route;
-import org.millrace.cli.console.Host;
 import org.millrace.cli.console.Json;
-import org.millrace.cli.console.SettingsJson;
-import org.millrace.cli.console.Version;
+import org.millrace.cli.console.RunJson;
 import org.millrace.config.Configuration;
 
 /**
@@ -41,8 +37,8 @@ final class PerfJson {
         document.put("processes", processes);
         document.put("seed", plan.seed());
         document.put("checked", plan.check());
-        document.put("environment", environment());
-        document.put("settings", SettingsJson.of(configuration));
+        document.put("environment", RunJson.environment());
+        document.put("settings", RunJson.settings(configuration));
         document.put("devices", devices());
         document.put("results", results.rows().stream().map(this::row).toList());
         document.put("complete", results.rows().size() == plan.cases().size());
@@ -50,19 +46,6 @@ final class PerfJson {
         document.put("average_busbw", results.averageBusBandwidth());
         document.put("failures", failures);
         return Json.write(document);
-    }
-
-    private static Map<String, Object> environment() {
-        Map<String, Object> environment = new LinkedHashMap<>();
-        environment.put("millrace", Version.millrace());
-        environment.put("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
-        environment.put("host", Host.name());
-        environment.put("kernel", Host.kernel());
-        environment.put("java", Runtime.version().toString());
-        environment.put("java_vendor", System.getProperty("java.vendor"));
-        environment.put("cores", Runtime.getRuntime().availableProcessors());
-        environment.put("processor", Host.field("/proc/cpuinfo", "model name").orElse(null));
-        return environment;
     }
 
     private List<Object> devices() {

@@ -134,7 +134,7 @@ public final class RunCommand implements Callable<Integer> {
             return made.get();
         }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
         PrintWriter err = spec.commandLine().getErr();
-        failures.forEach(failure -> err.println("millrace: " + failure.message()));
+        RankRun.print(failures, err, parent.stackTraces());
         CommandRanks ranks = made.get();
         if (ranks.ending() != null) {
             err.println("millrace: SIG" + ranks.ending() + " was passed on, and the ranks have ended");

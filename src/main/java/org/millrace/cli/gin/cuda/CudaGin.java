@@ -12,6 +12,7 @@ import java.util.function.BiFunction;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.console.ResultTable;
 import org.millrace.cli.launch.ProcessRanks;
 import org.millrace.cli.launch.RankMain;
 import org.millrace.cli.launch.RankRun;
@@ -45,11 +46,11 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      * @param kernels where the kernels come from
      * @param command the command of a rank, by where it meets the others and the compiled kernels, and then by its
      *                number; what it starts calls {@link #work}
-     * @param out     where the table goes
+     * @param table   where results go
      * @param err     where failures go
      * @return whether everything arrived, and was right
      */
-    public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, PrintWriter out,
+    public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, ResultTable table,
             PrintWriter err) {
         Path directory = null;
         try {
@@ -70,14 +71,13 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
                         nccl.library().path());
             }
             Path compiled = image.toAbsolutePath();
-            GinTable table = new GinTable(plan, out);
+            CaseResults results = new CaseResults(plan, table);
             List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                     (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
                             rank -> ProcessRanks.hostOfItsOwn(rank / plan.tokens().ranksPerHost()), events, err),
-                    RunDeadline.after(plan.deadline()), GinEvent.class, table);
-            failures.forEach(failure -> err.println("millrace: " + failure.message()));
-            err.flush();
-            return failures.isEmpty() && table.isRight();
+                    RunDeadline.after(plan.deadline()), GinEvent.class, results);
+            RankRun.print(failures, err, false);
+            return failures.isEmpty() && results.isRight();
         } catch (IOException failure) {
             throw new MillraceException(
                     "no directory for the kernels can be made in " + System.getProperty("java.io.tmpdir") + ": "
@@ -115,32 +115,37 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
     /**
      * Prints a line when all ranks have measured it: the time of the slowest, and how many bytes are wrong anywhere.
      */
-    private static final class GinTable implements RankRun.Listener<GinEvent> {
+    private static final class CaseResults implements RankRun.Listener<GinEvent> {
 
         private final CudaGinPlan plan;
-        private final PrintWriter out;
+        private final ResultTable table;
         private final int[] heard;
         private final double[] nanos;
         private final long[] wrong;
         private final @Nullable String[] notes;
         private boolean right = true;
 
-        GinTable(CudaGinPlan plan, PrintWriter out) {
+        CaseResults(CudaGinPlan plan, ResultTable table) {
             this.plan = plan;
-            this.out = out;
+            this.table = table;
             heard = new int[plan.cases().size()];
             nanos = new double[heard.length];
             wrong = new long[heard.length];
             notes = new String[plan.ranks()];
             boolean all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
             if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
-                out.printf("%12s %12s %12s %12s %8s%n", "bytes/token", "batches", "us a batch", "tokens/s", "#wrong");
-                out.flush();
+                table.begin(new ResultTable.Column("bytes/token", "bytes", "%12d"),
+                        new ResultTable.Column("batches", "batches", "%12d"),
+                        new ResultTable.Column("us a batch", "us", "%12.2f"),
+                        new ResultTable.Column("tokens/s", "tokens_per_s", "%12.0f"),
+                        new ResultTable.Column("#wrong", "wrong", "%8d"));
                 return;
             }
-            out.printf("%12s %12s %12s %12s %8s%n", all ? "bytes/part" : "bytes", "iterations",
-                    all ? "us" : "us one way", all ? "GB/s a rank" : "GB/s", "#wrong");
-            out.flush();
+            table.begin(new ResultTable.Column(all ? "bytes/part" : "bytes", "bytes", "%12d"),
+                    new ResultTable.Column("iterations", "iterations", "%12d"),
+                    new ResultTable.Column(all ? "us" : "us one way", all ? "us" : "us_one_way", "%12.2f"),
+                    new ResultTable.Column(all ? "GB/s a rank" : "GB/s", "gb_per_s", "%12.3f"),
+                    new ResultTable.Column("#wrong", "wrong", "%8d"));
         }
 
         @Override
@@ -159,15 +164,12 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
                 CudaGinPlan.Case line = plan.cases().get(index);
                 right &= wrong[index] == 0;
                 if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
-                    out.printf("%12d %12d %12.2f %12.0f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
+                    table.row(line.bytes(), line.iterations(), nanos[index] / 1e3,
                             (long) plan.tokens().batch() * plan.ranks() / nanos[index] * 1e9, wrong[index]);
-                    out.flush();
                     return;
                 }
                 long bytes = line.bytes() * (plan.pattern() == CudaGinPlan.Pattern.ALLTOALL ? plan.ranks() : 1);
-                out.printf("%12d %12d %12.2f %12.3f %8d%n", line.bytes(), line.iterations(), nanos[index] / 1e3,
-                        bytes / nanos[index], wrong[index]);
-                out.flush();
+                table.row(line.bytes(), line.iterations(), nanos[index] / 1e3, bytes / nanos[index], wrong[index]);
             }
         }
 
@@ -176,9 +178,8 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             notes[rank] = text;
             if (Arrays.stream(notes).noneMatch(Objects::isNull)) {
                 for (int each = 0; each < notes.length; each++) {
-                    out.println("# rank " + each + ": " + notes[each]);
+                    table.say("# rank " + each + ": " + notes[each]);
                 }
-                out.flush();
             }
         }
 
