@@ -103,15 +103,23 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
             if (!VERSION.equals(lines.getProperty(KIND))) {
                 throw new IllegalArgumentException("it does not begin with " + KIND + "=" + VERSION);
             }
+            // a literal alone: nobody is asked for a name that stands in a file
             return new RendezvousFile(
-                    new InetSocketAddress(InetAddress.getByName(value(lines, "address")),
-                            Integer.parseInt(value(lines, "port"))),
-                    value(lines, "secret"), Integer.parseInt(value(lines, "size")),
+                    new InetSocketAddress(InetAddress.ofLiteral(value(lines, "address")), number(lines, "port", 65535)),
+                    value(lines, "secret"), number(lines, "size", Integer.MAX_VALUE),
                     new RankIdentity(0, Long.parseLong(value(lines, "pid")), value(lines, "host")));
         } catch (IllegalArgumentException | IOException e) {
             throw new MillraceException(path + " is not a rendezvous file of this release: "
                     + MessageCodec.printable(e.getMessage()) + "; choose another path, or delete the file", e);
         }
+    }
+
+    private static int number(Properties lines, String name, int most) {
+        int number = Integer.parseInt(value(lines, name));
+        if (number < 1 || number > most) {
+            throw new IllegalArgumentException(name + " is " + number + ", and has to be from 1 to " + most);
+        }
+        return number;
     }
 
     private static String value(Properties lines, String name) {

@@ -90,10 +90,15 @@ public final class StallWatch {
     /** One look. */
     void look() throws IOException {
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
+        long begun = System.nanoTime();
         List<TracedProcess> all = TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem));
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         Set<Long> still = new HashSet<>();
-        for (Verdict verdict : Hang.verdicts(all, quiet)) {
+        List<Verdict> verdicts = Hang.verdicts(all, quiet);
+        if (System.nanoTime() - begun > quiet.dividedBy(LOOKS).toNanos()) {
+            return; // for want of a core it is old by now: the next look is soon
+        }
+        for (Verdict verdict : verdicts) {
             if (verdict.concerns(self)) {
                 still.add(verdict.hash());
                 if (told.add(verdict.hash())) {
