@@ -216,9 +216,9 @@ class FileRendezvousTest {
                     "millrace-rendezvous=1\naddress=127.0.0.1\nport=99999\nsecret=00\nsize=2\npid=1\nhost=h\n",
                     "millrace-rendezvous=1\naddress=127.0.0.1\nport=x\nsecret=00\nsize=2\npid=1\nhost=h\n",
                     "millrace-rendezvous=1\n\\uXXXX",
-            "millrace-rendezvous=1\naddress=127.0.0.1\nport=4711\nsecret=00\nsize=0\npid=1\nhost=node\n",
-            "millrace-rendezvous=1\naddress=127.0.0.1\nport=0\nsecret=00\nsize=2\npid=1\nhost=node\n",
-            "millrace-rendezvous=1\naddress=node.invalid\nport=4711\nsecret=00\nsize=2\npid=1\nhost=node\n"})
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=4711\nsecret=00\nsize=0\npid=1\nhost=node\n",
+                    "millrace-rendezvous=1\naddress=127.0.0.1\nport=0\nsecret=00\nsize=2\npid=1\nhost=node\n",
+                    "millrace-rendezvous=1\naddress=node.invalid\nport=4711\nsecret=00\nsize=2\npid=1\nhost=node\n"})
     void anotherFileIsNotTouched(String content) throws Exception {
         Files.writeString(path, content);
         for (int rank = 0; rank < 2; rank++) {
