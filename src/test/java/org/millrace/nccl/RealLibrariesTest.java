@@ -64,9 +64,32 @@ class RealLibrariesTest {
                 .filter(function -> !nccl.library().has(function))
                 .map(NcclFunction::symbol)
                 .toList();
-        if (nccl.version() >= 22807) {
-            assertEquals(List.of(), lacking);
+        assertEquals(NcclFunction.ALL.stream()
+                .filter(function -> since(function) > nccl.version())
+                .map(NcclFunction::symbol)
+                .toList(), lacking, "what is not there, beside what is newer");
+    }
+
+    private static int since(NcclFunction function) {
+        String[] parts = ((function.since() == null ? "0" : function.since()) + ".0.0").split("\\.");
+        return 10_000 * Integer.parseInt(parts[0]) + 100 * Integer.parseInt(parts[1]) + Integer.parseInt(parts[2]);
+    }
+
+    @Test
+    void ncclTellsItsParameters() {
+        NcclLibrary nccl = nccl();
+        Assumptions.assumeTrue(nccl.version() >= 23004, "this NCCL has no parameters to tell");
+        NcclParameters parameters = nccl.parameters();
+        List<String> names = parameters.names();
+        assertFalse(names.isEmpty());
+        for (String name : names) {
+            NcclParameters.Parameter parameter = parameters.bind(name).orElseThrow();
+            String text = parameters.text(name).orElseThrow();
+            parameter.integer().ifPresent(number -> assertTrue(parameter.bytes().length <= 8, name + "=" + number));
+            parameter.text().ifPresent(value -> assertEquals(text, value, name));
         }
+        assertTrue(parameters.bind("NCCL_NO_SUCH_PARAMETER").isEmpty());
+        assertTrue(parameters.text("NCCL_NO_SUCH_PARAMETER").isEmpty());
     }
 
     @Test
