@@ -10,6 +10,7 @@ import java.util.function.Consumer;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
+import org.millrace.MismatchException;
 import org.millrace.OperationGroup;
 import org.millrace.PeerLostException;
 import org.millrace.engine.bootstrap.GroupFailure;
@@ -19,6 +20,8 @@ import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.loss.ConnectionFailures;
+import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.ProxyException.DisagreementException;
 
 /**
  * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
@@ -46,10 +49,31 @@ final class NcclWatch implements Runnable {
         this.nccl = member.nccl();
         this.failure = member.failure();
         this.late = late;
-        lostConnections =
-                lost -> failure.suspect(new PeerLostException("rank " + nccl.rank() + ": " + lost.getMessage(),
-                        nccl.rank(), CommunicatorException.NOBODY, null, lost));
+        lostConnections = lost -> failure.suspect(ofConnection(lost));
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
+    }
+
+    /** What a connection that was taken over came to: which ranks it joins NCCL does not tell. */
+    private CommunicatorException ofConnection(MillraceException lost) {
+        int rank = nccl.rank();
+        String text = "rank " + rank + ": " + lost.getMessage();
+        return switch (lost.getCause()) {
+            case DisagreementException _ ->
+                new MismatchException(text, rank, CommunicatorException.NOBODY, null, lost);
+            case ProxyException _ -> new CommunicatorException(text, rank, CommunicatorException.NOBODY, null, lost);
+            case null, default -> new PeerLostException(text, rank, CommunicatorException.NOBODY, null, lost);
+        };
+    }
+
+    /** NCCL's own account, as the kind of failure that it is. */
+    private MillraceException typed(NcclException told) {
+        int rank = nccl.rank();
+        if (told.result() == NcclResult.REMOTE_ERROR) {
+            return new PeerLostException(told.getMessage(), rank, CommunicatorException.NOBODY, null, told);
+        }
+        return told.result() == NcclResult.TIMEOUT
+                ? new DeadlineException(told.getMessage(), rank, CommunicatorException.NOBODY, null, told)
+                : told;
     }
 
     void start() {
@@ -74,7 +98,7 @@ final class NcclWatch implements Runnable {
         try {
             call.run();
         } catch (NcclException refused) {
-            watches.forEach(each -> each.failure.fail(refused));
+            watches.forEach(each -> each.failure.fail(each.typed(refused)));
             watches.forEach(each -> each.failure.throwIfFailed());
         } catch (IllegalStateException aborted) {
             watches.forEach(each -> each.failure.throwIfFailed());
@@ -132,6 +156,13 @@ final class NcclWatch implements Runnable {
             NcclResult result = nccl.asyncError();
             if (result != NcclResult.SUCCESS && result != NcclResult.IN_PROGRESS) {
                 nccl.awaitReady(Duration.ZERO); // throws it, with NCCL's own words
+            }
+        } catch (NcclException told) {
+            MillraceException kind = typed(told);
+            if (kind instanceof PeerLostException) {
+                failure.suspect(kind); // another rank may be about to explain it
+            } else {
+                failure.fail(kind);
             }
         } catch (IllegalStateException closed) {
             // between the end of the communicator and that of this thread

@@ -5,6 +5,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.ProxyException.DisagreementException;
 
 /**
  * Steps to receive as the peer's frames say them, for a device whose operations nobody announces. Simple data goes
@@ -47,9 +48,9 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {
-            throw new ProxyException(name + ": unexpected frame: steps " + step + " to " + end + ", protocol "
+            throw new DisagreementException(name, name + ": unexpected frame: steps " + step + " to " + end + ", protocol "
                     + protocolId + ", " + size + " bytes; " + "expected step " + expected
-                    + " or a few after it, protocol 0 to 2, no more than fits");
+                    + " or a few after it, protocol 0 to 2, no more than fits. Do the ranks run the same operations?");
         }
         protocol = Protocol.of((int) protocolId);
         return true;

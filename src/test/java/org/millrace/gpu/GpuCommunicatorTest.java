@@ -3,6 +3,7 @@ package org.millrace.gpu;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -17,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
@@ -25,10 +27,14 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeadlineException;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
@@ -401,6 +407,7 @@ class GpuCommunicatorTest {
             MillraceException failure =
                     waitForGood(communicator, () -> LostConnection.report("rank 0 -> rank 1: reset by peer"));
             assertTrue(failure.getMessage().contains("rank 0 -> rank 1: reset by peer"), failure.getMessage());
+            assertEquals(0, assertInstanceOf(PeerLostException.class, failure).rank());
         });
         List<String> names = names();
         assertEquals(1, names.stream().filter("ncclCommAbort"::equals).count(), names.toString());
@@ -408,10 +415,43 @@ class GpuCommunicatorTest {
     }
 
     @Test
+    void aConnectionWhoseEndsDisagreeIsAMismatch() throws Exception {
+        alone(communicator -> {
+            MillraceException failure = waitForGood(communicator,
+                    () -> LostConnection.reportDisagreement("rank 0 -> rank 1: 4 bytes here, 8 there"));
+            assertTrue(failure.getMessage().contains("4 bytes here, 8 there"), failure.getMessage());
+            assertEquals(0, assertInstanceOf(MismatchException.class, failure).rank());
+        });
+    }
+
+    @Test
     void ncclsOwnErrorReachesTheProgram() throws Exception {
         alone(communicator -> {
             MillraceException failure = waitForGood(communicator, () -> nccl.async(6, Integer.MAX_VALUE));
             assertTrue(failure.getMessage().contains("ncclRemoteError"), failure.getMessage());
+            assertEquals(0, assertInstanceOf(PeerLostException.class, failure).rank());
+        });
+        alone(communicator -> {
+            MillraceException failure = waitForGood(communicator, () -> nccl.async(8, Integer.MAX_VALUE));
+            assertTrue(failure.getMessage().contains("ncclTimeout"), failure.getMessage());
+            assertInstanceOf(DeadlineException.class, failure);
+        });
+    }
+
+    /** The stage hears of it too, though what the GPU holds never ends. */
+    @Test
+    void theStageOfAnOperationFailsWithItsCommunicator() throws Exception {
+        alone(communicator -> {
+            try (Stream stream = communicator.device().newStream()) {
+                cuda.fail("cudaEventQuery", NOT_READY, Integer.MAX_VALUE);
+                CompletableFuture<Void> stage =
+                        communicator.allReduce(new int[1], ReduceOp.SUM, stream).toCompletableFuture();
+                LostConnection.report("rank 0 -> rank 1: reset by peer");
+                ExecutionException failed = assertThrows(ExecutionException.class,
+                        () -> stage.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+                assertInstanceOf(PeerLostException.class, failed.getCause());
+                cuda.fail("", 0, 0);
+            }
         });
     }
 
@@ -432,6 +472,8 @@ class GpuCommunicatorTest {
                     }
                 });
                 assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"), failure.getMessage());
+                AbortedException aborted = assertInstanceOf(AbortedException.class, failure);
+                assertEquals(List.of(0, 1), List.of(aborted.rank(), aborted.peer().orElseThrow()));
             }
         });
         thrown.forEach(failure -> assertNull(failure));
@@ -449,6 +491,7 @@ class GpuCommunicatorTest {
                         () -> communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream));
                 assertTrue(failure.getMessage().contains("has not returned for 300 ms (MILLRACE_LATE_DEADLINE)"),
                         failure.getMessage());
+                assertEquals(0, assertInstanceOf(DeadlineException.class, failure).rank());
             }
         }).getFirst();
         assertNull(thrown);
