@@ -362,6 +362,7 @@ class MemoryProxyTest {
                 ProxyException thrown =
                         assertThrows(ProxyException.class, receive::progress, java.util.Arrays.toString(words));
                 assertTrue(thrown.getMessage().contains("unexpected frame"), thrown.getMessage());
+                assertTrue(thrown instanceof ProxyException.DisagreementException, thrown.toString());
                 assertEquals(0, to.recvMem.tailAcquire());
                 assertNull(thrown.getCause());
             }
