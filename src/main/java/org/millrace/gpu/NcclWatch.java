@@ -58,8 +58,7 @@ final class NcclWatch implements Runnable {
         int rank = nccl.rank();
         String text = "rank " + rank + ": " + lost.getMessage();
         return switch (lost.getCause()) {
-            case DisagreementException _ ->
-                new MismatchException(text, rank, CommunicatorException.NOBODY, null, lost);
+            case DisagreementException _ -> new MismatchException(text, rank, CommunicatorException.NOBODY, null, lost);
             case ProxyException _ -> new CommunicatorException(text, rank, CommunicatorException.NOBODY, null, lost);
             case null, default -> new PeerLostException(text, rank, CommunicatorException.NOBODY, null, lost);
         };

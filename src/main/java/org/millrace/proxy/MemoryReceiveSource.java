@@ -48,8 +48,8 @@ final class MemoryReceiveSource implements ReceiveStepSource {
         boolean inSequence = step - expected >= 0 && step - expected < ConnectionLayout.SLOTS
                 && end - step >= (size > 0 ? 1 : 0) && end - expected > 0 && end - step <= ConnectionLayout.SLOTS;
         if (!known || !inSequence || size > room((int) protocolId)) {
-            throw new DisagreementException(name, name + ": unexpected frame: steps " + step + " to " + end + ", protocol "
-                    + protocolId + ", " + size + " bytes; " + "expected step " + expected
+            throw new DisagreementException(name, name + ": unexpected frame: steps " + step + " to " + end
+                    + ", protocol " + protocolId + ", " + size + " bytes; " + "expected step " + expected
                     + " or a few after it, protocol 0 to 2, no more than fits. Do the ranks run the same operations?");
         }
         protocol = Protocol.of((int) protocolId);

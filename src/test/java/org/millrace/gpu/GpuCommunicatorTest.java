@@ -447,8 +447,8 @@ class GpuCommunicatorTest {
                 CompletableFuture<Void> stage =
                         communicator.allReduce(new int[1], ReduceOp.SUM, stream).toCompletableFuture();
                 LostConnection.report("rank 0 -> rank 1: reset by peer");
-                ExecutionException failed = assertThrows(ExecutionException.class,
-                        () -> stage.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+                ExecutionException failed =
+                        assertThrows(ExecutionException.class, () -> stage.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));
                 assertInstanceOf(PeerLostException.class, failed.getCause());
                 cuda.fail("", 0, 0);
             }

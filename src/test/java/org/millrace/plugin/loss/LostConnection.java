@@ -15,7 +15,7 @@ public final class LostConnection {
 
     /** The connection's ends run different operations. */
     public static void reportDisagreement(String what) {
-        ConnectionFailures.report(new MillraceException(what,
-                new DisagreementException(ConnectionName.of("connection 3"), what)));
+        ConnectionFailures.report(
+                new MillraceException(what, new DisagreementException(ConnectionName.of("connection 3"), what)));
     }
 }
