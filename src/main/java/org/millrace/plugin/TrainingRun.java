@@ -3,6 +3,7 @@ package org.millrace.plugin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -32,6 +33,7 @@ public final class TrainingRun {
     /** The machine may be busy, and a yield take long. */
     private static final Duration DEADLINE = Duration.ofSeconds(60);
     private static final int TABLE_VERSION = 11;
+    private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
 
     /** Stands where a request was. */
@@ -127,22 +129,33 @@ public final class TrainingRun {
         long target = NativeMemory.getLong(handle);
         long sending = number();
         long receiving = number();
+        MemorySegment place = array(memory + WINDOW_BYTES);
+        MemorySegment length = array(0);
+        MemorySegment tag = array(TAG);
+        MemorySegment registered = array(target);
         for (int i = 0; i < FALLBACK_MESSAGES; i++) {
             long bytes = i % 64 == 0 ? WINDOW_BYTES : i % 8192;
             NativeMemory.putLong(sending, 0);
             NativeMemory.putLong(receiving, 0);
+            length.set(ValueLayout.JAVA_LONG, 0, bytes);
             await(() -> {
                 if (NativeMemory.getLong(sending) == 0) {
-                    call(Function.ISEND, link.sender(), memory, bytes, source, sending);
+                    call(Function.ISEND, link.sender(), memory, bytes, TAG, source, sending);
                 }
                 if (NativeMemory.getLong(receiving) == 0) {
-                    call(Function.IRECV, link.receiver(), memory + WINDOW_BYTES, bytes, target, receiving);
+                    call(Function.IRECV, link.receiver(), 1, place.address(), length.address(), tag.address(),
+                            registered.address(), receiving);
                 }
                 return isDone(sending) & isDone(receiving);
             });
         }
         call(Function.DEREG_MR, link.sender(), source);
         call(Function.DEREG_MR, link.receiver(), target);
+    }
+
+    /** An array of C's with one element; a number of 32 bits is the lower half. */
+    private static MemorySegment array(long element) {
+        return ARENA.allocateFrom(ValueLayout.JAVA_LONG, element);
     }
 
     /** Whether the request that was put there is done; a message that could not be begun has none. */

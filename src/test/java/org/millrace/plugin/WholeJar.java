@@ -16,7 +16,7 @@ public final class WholeJar {
     public static Path write(Path jar) throws IOException {
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
-                if (entry.endsWith("/target/classes")) {
+                if (Path.of(entry).endsWith("target/classes")) {
                     addAll(out, Path.of(entry));
                 } else if (entry.contains("log4j-api")) {
                     try (var zip = FileSystems.newFileSystem(Path.of(entry))) {
