@@ -13,7 +13,7 @@ public enum LogLevel {
     INFO("INFO"),
     /** As {@link #INFO}. */
     ABORT("INFO"),
-    /** Everything. */
+    /** Also each operation that is launched, and what went another way than it was first tried. */
     TRACE("TRACE");
 
     private final String loggerLevel;

@@ -114,6 +114,22 @@ class LoggingTest {
         assertEquals(4, log("TRACE").size());
     }
 
+    /** A user who asks for more gets more. */
+    @Test
+    void traceShowsEachOperation() throws Exception {
+        List<String> lines = log(ChildMain.builder(Main.class, "perf", "sendrecv", "--device", "host", "-e", "8", "-n",
+                "3", "-w", "2", "-D", "NCCL_DEBUG=TRACE"));
+        assertTrue(lines.stream().anyMatch(line -> line.matches(".* TRACE Announcer: rank 1: .*channels")),
+                lines.toString());
+        lines = log(ChildMain.builder(Main.class, "perf", "all_reduce", "--device", "host", "-e", "8", "-n", "3", "-w",
+                "2", "-D", "NCCL_DEBUG=TRACE", "-D", "NCCL_DEBUG_SUBSYS=COLL"));
+        assertTrue(lines.stream()
+                .anyMatch(line -> line.endsWith(
+                        " TRACE Announcer: rank 0: operation 0: all_reduce of 2 float, sum: RING, SIMPLE, 1 channels")),
+                lines.toString());
+        assertFalse(lines.stream().anyMatch(line -> line.contains(" INFO ")), lines.toString());
+    }
+
     /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
     @Test
     void ncclDebugSubsysSaysOfWhat() throws Exception {

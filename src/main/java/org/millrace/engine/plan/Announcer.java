@@ -1,5 +1,7 @@
 package org.millrace.engine.plan;
 
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
@@ -32,6 +34,8 @@ import org.millrace.proxy.ProxyOp;
  */
 public final class Announcer {
 
+    private static final Logger LOG = LogManager.getLogger(Announcer.class);
+
     private final DeviceCommunicator device;
     private final Connectors connectors;
     /** Null where no network reduces. */
@@ -61,6 +65,10 @@ public final class Announcer {
                     (planned.work().flags() & CollectiveWork.REGISTERED) != 0);
         }
         CollectiveWork work = planned.work();
+        if (LOG.isTraceEnabled()) {
+            LOG.trace("rank {}: {}: {}, {}, {} channels", device.rank(), id, FunctionNumber.algorithm(number),
+                    FunctionNumber.protocol(number), work.channelHigh() + 1);
+        }
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
             for (ChannelTask task : function.tasks(number, work.segment(), device, device.channel(channel))) {
                 announce(task, channel, id, number, planned.regions());
@@ -108,6 +116,9 @@ public final class Announcer {
         }
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
         trace.transfer(planned, id);
+        if (LOG.isTraceEnabled()) {
+            LOG.trace("rank {}: {}, {} channels", device.rank(), id, parts);
+        }
         return id;
     }
 
