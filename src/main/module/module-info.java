@@ -7,6 +7,7 @@ module org.millrace {
     requires static org.jspecify;
 
     exports org.millrace.abi;
+    exports org.millrace.collnet;
     exports org.millrace.config;
     exports org.millrace.cuda;
     exports org.millrace.cuda.handle;
@@ -25,6 +26,7 @@ module org.millrace {
     exports org.millrace;
 
     uses org.millrace.CommunicatorProvider;
+    uses org.millrace.collnet.CollectiveNetworkProvider;
     uses org.millrace.transport.Transport;
 
     provides org.millrace.CommunicatorProvider with org.millrace.engine.EngineProvider, org.millrace.gpu.GpuProvider;

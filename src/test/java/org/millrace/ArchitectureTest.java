@@ -47,7 +47,7 @@ class ArchitectureTest {
             4 plugin:           log, shim, loss, net, unpack, fallback, gin, collnet, takeover, profile,
                                 .
             3 proxy:            ., unpack
-            3 collnet:          .
+            3 collnet:          ., mesh
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
             2 net:              ., tls, device, connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,

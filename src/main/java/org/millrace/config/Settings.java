@@ -111,13 +111,14 @@ public final class Settings {
     /** Whether a network that reduces is used. */
     public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(),
             false,
-            "1 on all ranks: all-reduces of up to MILLRACE_COLLNET_MAX_BYTES go through an aggregator, which runs"
-                    + " in rank 0's process");
+            "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to MILLRACE_COLLNET_MAX_BYTES go"
+                    + " through a collective network: one of another jar that all ranks have, or else the ranks reduce"
+                    + " for each other");
     /** The largest operation that goes that way. */
     public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES",
             new SizeType(1, 1L << 40, 1), 64L << 10,
-            "largest all-reduce that goes through the aggregator: two hops, but all data through one process; the"
-                    + " same on all ranks");
+            "largest collective that goes through the collective network, all ranks' parts together: larger ones"
+                    + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 
     /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
     public static final Setting<Boolean> NET_SHARED_BUFFERS =

@@ -83,7 +83,7 @@ class MatrixCommandTest {
             assertEquals(all, row(run, "all_reduce tree P2P NORMAL"), run.toString());
         }
         assertEquals("ok", row(run, "all_reduce collnet COLLNET NORMAL").getLast(), run.toString());
-        for (String reason : List.of("tree: all_reduce only", "COLLNET: all_reduce only",
+        for (String reason : List.of("tree: all_reduce only", "COLLNET: all_reduce, all_gather and reduce_scatter only",
                 "LL: COLLNET runs Simple only")) {
             assertTrue(run.out().lines().anyMatch(line -> line.matches("# [a-z]: " + reason + ".*")),
                     reason + " in " + run);

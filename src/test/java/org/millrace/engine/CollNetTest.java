@@ -2,6 +2,7 @@ package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
@@ -19,6 +20,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
@@ -123,8 +125,8 @@ class CollNetTest {
         });
         for (Throwable failure : thrown) {
             assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")
-                    && failure.getMessage().contains("gives the aggregator")
-                    && failure.getMessage().contains("99 int64, sum"), String.valueOf(failure));
+                    && failure.getMessage().contains("all-reduce of 792 bytes at 0, int64, sum"),
+                    String.valueOf(failure));
         }
     }
 
@@ -136,15 +138,117 @@ class CollNetTest {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
                     Arena arena = Arena.ofShared();
                     Stream stream = communicator.device().newStream()) {
-                assertEquals(List.of(),
-                        EngineGroup.threadsAlive().stream().filter(name -> name.contains("aggregator")).toList());
                 MemorySegment data = filled(communicator, 10, arena);
                 communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
                 assertEquals(19, data.getAtIndex(ValueLayout.JAVA_LONG, 9));
+                assertEquals("ring", communicator.route().orElseThrow().algorithm());
             }
             return null;
         });
         thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** Over several channels, in place and not; parts are shorter than a slot, and longer than all of them. */
+    @ParameterizedTest
+    @CsvSource({"2, auto", "3, socket", "5, auto"})
+    void partsAreGatheredAndScattered(int ranks, String network) throws Exception {
+        int[] counts = {1, 7, 513, 30_001};
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "1G",
+                "MILLRACE_NET", network, "NCCL_MIN_NCHANNELS", "3", "NCCL_MAX_NCHANNELS", "3"), communicator -> {
+                    for (int count : counts) {
+                        for (boolean inPlace : new boolean[] {false, true}) {
+                            gather(communicator, count, inPlace);
+                            scatter(communicator, count, inPlace);
+                        }
+                    }
+                });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    private static void gather(Communicator communicator, int count, boolean inPlace) {
+        int ranks = communicator.size();
+        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            MemorySegment all = communicator.device().allocate(8L * count * ranks, arena);
+            MemorySegment own = inPlace ? all.asSlice(8L * count * communicator.rank(), 8L * count)
+                    : communicator.device().allocate(8L * count, arena);
+            for (int at = 0; at < count; at++) {
+                own.setAtIndex(ValueLayout.JAVA_LONG, at, 1000L * communicator.rank() + at);
+            }
+            communicator.allGather(own, all, count, DataType.INT64, stream);
+            stream.synchronize(PATIENCE);
+            assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+            for (int rank = 0; rank < ranks; rank++) {
+                for (int at = 0; at < count; at++) {
+                    long found = all.getAtIndex(ValueLayout.JAVA_LONG, (long) rank * count + at);
+                    if (found != 1000L * rank + at) {
+                        assertEquals(1000L * rank + at, found, "rank " + rank + ", element " + at + " of " + count);
+                    }
+                }
+            }
+        }
+    }
+
+    private static void scatter(Communicator communicator, int count, boolean inPlace) {
+        int ranks = communicator.size();
+        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            MemorySegment all = filled(communicator, count * ranks, arena);
+            MemorySegment own = inPlace ? all.asSlice(8L * count * communicator.rank(), 8L * count)
+                    : communicator.device().allocate(8L * count, arena);
+            communicator.reduceScatter(all, own, count, DataType.INT64, ReduceOp.SUM, stream);
+            stream.synchronize(PATIENCE);
+            assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+            for (int at = 0; at < count; at++) {
+                long sum = (long) ranks * ((long) communicator.rank() * count + at) + ranks * (ranks - 1) / 2;
+                long found = own.getAtIndex(ValueLayout.JAVA_LONG, at);
+                if (found != sum) {
+                    assertEquals(sum, found, "element " + at + " of " + count);
+                }
+            }
+        }
+    }
+
+    /** Whatever its size goes that way, and what cannot is refused. */
+    @Test
+    void ncclAlgoMeansIt() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 2,
+                settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"), communicator -> {
+                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                        MemorySegment data = filled(communicator, 20_000, arena);
+                        communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
+                        stream.synchronize(PATIENCE);
+                        assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+                        assertEquals(2 * 19_999 + 1, data.getAtIndex(ValueLayout.JAVA_LONG, 19_999));
+                        String refused = assertThrows(MillraceException.class,
+                                () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
+                                .getMessage();
+                        assertTrue(refused.contains("NCCL_ALGO leaves collnet alone"), refused);
+                    }
+                });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void anotherJarsNetworkIsTaken() throws Exception {
+        Thread self = Thread.currentThread();
+        ClassLoader usual = self.getContextClassLoader();
+        try (var services = CountingCollectives.find()) {
+            self.setContextClassLoader(services);
+            List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
+                try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    MemorySegment data = filled(communicator, 100, arena);
+                    communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                    assertEquals(3 * 99 + 3, data.getAtIndex(ValueLayout.JAVA_LONG, 99));
+                    communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.PROD, stream);
+                    stream.synchronize(PATIENCE);
+                    assertEquals("tree", communicator.route().orElseThrow().algorithm());
+                }
+            });
+            thrown.forEach(failure -> assertNull(failure));
+            assertEquals(3, CountingCollectives.REQUESTS.get());
+        } finally {
+            self.setContextClassLoader(usual);
+        }
     }
 }

@@ -119,7 +119,7 @@ class HostileLettersTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 8, 9, 40, 100})
-    void theWayToTheAggregatorIsChecked(int bytes) throws Exception {
+    void theCollectiveNetworksOfARankAreChecked(int bytes) throws Exception {
         ByteBuffer letter = ByteBuffer.allocate(bytes);
         if (bytes > 0) {
             letter.put((byte) 1);
@@ -133,6 +133,6 @@ class HostileLettersTest {
             PeerInfo.exchange(1, "elsewhere", List.of(), control::allGather);
             control.allGather(letter.array());
         });
-        assertTrue(message.contains("what rank 1 says of its way to the aggregator cannot be read: "), message);
+        assertTrue(message.contains("what rank 1 says of its collective networks cannot be read: "), message);
     }
 }

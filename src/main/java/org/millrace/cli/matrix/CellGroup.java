@@ -55,7 +55,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
         settings.putAll(TransportVariant.neutral());
         settings.putAll(variant.settings());
         settings.put("NCCL_PROTO", protocol);
-        settings.put("NCCL_ALGO", algorithm.equals("collnet") ? "ring" : algorithm);
+        settings.put("NCCL_ALGO", algorithm.equals("collnet") ? "collnet,ring" : algorithm);
         settings.putAll(mode.settings());
         if (Settings.all().stream().anyMatch(each -> each.name().equals(LL_THRESHOLD))) {
             settings.put(LL_THRESHOLD, protocol.equals("LL") ? "1G" : "0");

@@ -65,6 +65,16 @@ public abstract class ChunkSchedule {
         elements = Math.max(0, Math.min(chunkElements, share.elements() - inShare));
     }
 
+    /** The same of what of the chunk lies within bounds: it is counted from where they begin. */
+    final void setWithin(int primitiveKind, long begin, long end) {
+        long first = share.first() + roundFirst;
+        long last = first + Math.min(chunkElements, share.elements() - roundFirst);
+        kind = primitiveKind;
+        inputElement = Math.clamp(first, begin, end) - begin;
+        outputElement = inputElement;
+        elements = Math.clamp(last, begin, end) - begin - inputElement;
+    }
+
     /** Goes on to the next primitive; false if there is none. */
     final boolean next() {
         if (!begun) {

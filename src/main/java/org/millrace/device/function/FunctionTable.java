@@ -1,5 +1,6 @@
 package org.millrace.device.function;
 
+import java.util.List;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.device.function.RingFunction.RingBroadcast;
@@ -21,7 +22,9 @@ public final class FunctionTable {
         FunctionTable table = new FunctionTable();
         table.put(Operation.ALL_REDUCE, Algorithm.RING, new RingAllReduce());
         table.put(Operation.ALL_REDUCE, Algorithm.TREE, new TreeAllReduce());
-        table.put(Operation.ALL_REDUCE, Algorithm.COLLNET, new CollNetAllReduce());
+        for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER)) {
+            table.put(operation, Algorithm.COLLNET, new CollNetFunction());
+        }
         table.put(Operation.ALL_GATHER, Algorithm.RING, new RingAllGather());
         table.put(Operation.REDUCE_SCATTER, Algorithm.RING, new RingReduceScatter());
         table.put(Operation.BROADCAST, Algorithm.RING, new RingBroadcast());

@@ -3,13 +3,14 @@ package org.millrace.engine.plan;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.ChannelPart;
 import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.CollNetFunction;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.function.FunctionTable;
@@ -27,6 +28,7 @@ import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
 
 /**
  * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
@@ -71,14 +73,15 @@ public final class Announcer {
         }
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
             for (ChannelTask task : function.tasks(number, work.segment(), device, device.channel(channel))) {
-                announce(task, channel, id, number, planned.regions());
+                announce(task, channel, id, planned);
             }
         }
         connectors.announceWithout(id.without());
         return id;
     }
 
-    private void announce(ChannelTask task, int channel, OperationId id, int number, UserRegions regions) {
+    private void announce(ChannelTask task, int channel, OperationId id, PlannedCollective planned) {
+        UserRegions regions = planned.regions();
         for (int peer : task.from()) {
             if (peer != device.ranks()) {
                 connectors.receive(peer, channel, task.index())
@@ -90,10 +93,18 @@ public final class Announcer {
                 connectors.send(peer, channel, task.index())
                         .announce(id.part(task.schedule().chunksSent(), task.shape(), regions.sent()));
             } else {
-                DataType type = FunctionNumber.type(number);
-                collNet.announce(type, FunctionNumber.op(number, 0), task.schedule().chunksSent());
+                collNet.announce(channel, windows(task.schedule().chunksSent(), channel, id.operation(), planned));
             }
         }
+    }
+
+    /** What the collective network is asked for, step by step. */
+    private CollNetOp windows(long steps, int channel, Operation operation, PlannedCollective planned) {
+        int number = planned.function();
+        ChannelPart part = CollNetFunction.windows(number, planned.work(), device, channel);
+        return new CollNetOp(operation, FunctionNumber.type(number), (ReduceOp.BuiltIn) FunctionNumber.op(number, 0),
+                steps, part.first(), part.elements(), part.fullChunk(),
+                CollNetFunction.bytesPerRank(number, planned.work()));
     }
 
     /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */

@@ -90,18 +90,18 @@ public final class CollectivePlanner {
         if (ranks == 1 || bytes == 0) {
             return Algorithm.LOCAL;
         }
-        if (operation != Operation.ALL_REDUCE) {
-            return Algorithm.RING;
+        if (collNet != null && collNet.takes(operation, bytes, type, op)) {
+            return Algorithm.COLLNET;
         }
-        return collNet != null && collNet.takes(bytes, type, op) ? Algorithm.COLLNET
-                : options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE : Algorithm.RING;
+        return operation == Operation.ALL_REDUCE && options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE
+                : Algorithm.RING;
     }
 
     private int channels(Algorithm algorithm) {
         return switch (algorithm) {
-            case LOCAL, COLLNET -> 1;
+            case LOCAL -> 1;
             case TREE -> device.channels();
-            case RING, DIRECT -> options.channels();
+            case RING, DIRECT, COLLNET -> options.channels();
         };
     }
 

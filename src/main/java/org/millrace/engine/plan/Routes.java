@@ -14,6 +14,7 @@ import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.CollectiveFunction.InPlace;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.plan.Announcer.OperationId;
 
@@ -124,10 +125,12 @@ public final class Routes {
         }
         if (operation == null || operation.operation() != Operation.ALL_REDUCE) {
             refusals.add("tree: all_reduce only");
-            refusals.add("COLLNET: all_reduce only");
+        }
+        if (operation == null || !CollNet.OPERATIONS.contains(operation.operation())) {
+            refusals.add("COLLNET: all_reduce, all_gather and reduce_scatter only");
         } else if (algorithm != Algorithm.COLLNET) {
             refusals.add(
-                    "COLLNET: NCCL_COLLNET_ENABLE, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
+                    "COLLNET: NCCL_COLLNET_ENABLE, NCCL_ALGO, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
         }
         return refusals;
     }

@@ -9,7 +9,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
-import org.millrace.collnet.MeshNetwork;
+import org.millrace.collnet.mesh.MeshNetwork;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
@@ -131,7 +131,7 @@ public final class CollNetPlugin {
     /** Operators of the program's own, and averages, NCCL makes of these with arithmetic of its kernels. */
     public void collNetReduceSupport(int type, int op, long supported) {
         boolean known = type >= 0 && type < DataType.values().length && op >= 0 && op < OPS.length;
-        NativeMemory.putInt(supported, known && MeshNetwork.reduceSupport(DataType.ofCode(type), OPS[op]) ? 1 : 0);
+        NativeMemory.putInt(supported, known && MeshNetwork.reduces(OPS[op]) ? 1 : 0);
     }
 
     public void collNetRegMr(long group, long address, long bytes, int type, long memory) {
@@ -142,7 +142,7 @@ public final class CollNetPlugin {
                     + " them into the host's");
         }
         NativeMemory.putLong(memory,
-                handles.add(new Registered(of, of.frames().register(NativeMemory.at(address, bytes)))));
+                handles.add(new Registered(of, of.register(NativeMemory.at(address, bytes)))));
     }
 
     /** NCCL frees the memory next: what is still under way, as in a communicator that is aborted, is ended. */

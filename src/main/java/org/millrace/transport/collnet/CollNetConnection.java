@@ -3,12 +3,13 @@ package org.millrace.transport.collnet;
 import java.lang.foreign.Arena;
 import java.util.List;
 import org.millrace.DataType;
+import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
+import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Network;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
@@ -30,27 +31,29 @@ public final class CollNetConnection implements AutoCloseable {
     private boolean closed;
 
     /**
-     * @param network    with which the slots are registered
+     * @param channel    which of a rank's
      * @param collective what reduces; closed with this
      * @param layout     the same on all ranks
      * @param listener   learns that a proxy stopped
      */
-    public CollNetConnection(int rank, Network network, CollectiveNetwork collective, ConnectionLayout layout,
+    public CollNetConnection(int rank, int channel, CollectiveNetwork collective, ConnectionLayout layout,
             long firstStep, StopListener listener) {
         this.collective = collective;
         send = ConnectionInfo.allocate(arena, layout, firstStep);
         receive = ConnectionInfo.allocate(arena, layout, firstStep);
         RequestFifo requests = new RequestFifo();
-        regions = List.of(network.register(send.buffer(Protocol.SIMPLE)),
-                network.register(receive.buffer(Protocol.SIMPLE)));
-        sendProxy = new CollNetSendProxy(name(rank, "->"), send, receive, regions.getFirst(), regions.getLast(),
+        regions = List.of(collective.register(send.buffer(Protocol.SIMPLE)),
+                collective.register(receive.buffer(Protocol.SIMPLE)));
+        sendProxy = new CollNetSendProxy(rank, name(rank, channel, "->"), send, receive, regions.getFirst(), regions.getLast(),
                 collective, requests, listener);
-        receiveProxy = new CollNetReceiveProxy(name(rank, "<-"), receive, collective, requests, listener);
+        receiveProxy = new CollNetReceiveProxy(name(rank, channel, "<-"), receive, collective, requests, listener);
     }
 
-    private static ConnectionName name(int rank, String arrow) {
+    /** A direction's name: of the device's ends, too. */
+    public static ConnectionName name(int rank, int channel, String arrow) {
         String self = "rank " + rank;
-        return new ConnectionName(self, "the aggregator", self + " " + arrow + " aggregator");
+        return new ConnectionName(self, "the collective network",
+                self + " " + arrow + " collective network, channel " + channel);
     }
 
     /** {@return where the device puts its elements} */
@@ -68,9 +71,9 @@ public final class CollNetConnection implements AutoCloseable {
         return List.of(sendProxy, receiveProxy);
     }
 
-    /** {@return the network's end, which says whether an operation can go this way} */
-    public CollectiveNetwork network() {
-        return collective;
+    /** {@return whether an operation can go this way} */
+    public boolean reduceSupport(DataType type, ReduceOp op) {
+        return collective.reduceSupport(type, op);
     }
 
     /** Announces an operation before the device runs it. */
@@ -95,7 +98,7 @@ public final class CollNetConnection implements AutoCloseable {
      */
     static final class RequestFifo {
 
-        private final int[] requests = new int[CollectiveNetwork.REQUESTS];
+        private final int[] requests = new int[ConnectionLayout.SLOTS];
         private long added;
         private long done;
 
@@ -125,8 +128,33 @@ public final class CollNetConnection implements AutoCloseable {
         }
     }
 
-    /** One all-reduce that goes through the network, as an engine enqueues it; each of its steps is a request. */
-    public record CollNetOp(DataType type, ReduceOp.BuiltIn op, long steps) {
+    /**
+     * One channel's part of an operation that goes through the network, as an engine enqueues it; each of its steps is a
+     * request, for a window of the operation's buffer: of what all ranks' parts are one behind the other, where each has
+     * one. Offsets and lengths are bytes.
+     *
+     * @param first        where the channel's part begins
+     * @param bytes        its length
+     * @param windowBytes  of each step but the last, whole elements
+     * @param bytesPerRank length of each rank's part; 0 of an all-reduce
+     */
+    public record CollNetOp(Operation operation, DataType type, ReduceOp.BuiltIn op, long steps, long first, long bytes,
+            long windowBytes, long bytesPerRank) {
+
+        long windowOffset(long step) {
+            return first + step * windowBytes;
+        }
+
+        long windowBytes(long step) {
+            return Math.min(windowBytes, bytes - step * windowBytes);
+        }
+
+        /** How much of a step's window is a rank's own. */
+        long ownBytes(long step, int rank) {
+            long begin = Math.max(windowOffset(step), rank * bytesPerRank);
+            long end = Math.min(windowOffset(step) + windowBytes(step), (rank + 1) * bytesPerRank);
+            return Math.max(0, end - begin);
+        }
     }
 
     /** Asks for the oldest request, and tells the device of results that are there. */
@@ -148,7 +176,7 @@ public final class CollNetConnection implements AutoCloseable {
         @Override
         public int progress() {
             int delivered = 0;
-            while (!requests.isEmpty() && network.test(requests.oldest())) {
+            while (!requests.isEmpty() && network.test(requests.oldest()) != CollectiveNetwork.PENDING) {
                 requests.removeOldest();
                 receive.recvMem().tailRelease(receive.firstStep() + requests.done());
                 delivered++;

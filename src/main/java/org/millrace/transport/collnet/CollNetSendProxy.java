@@ -3,10 +3,12 @@ package org.millrace.transport.collnet;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
+import org.millrace.Operation;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
+import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
@@ -33,12 +35,14 @@ final class CollNetSendProxy extends AbstractProxy {
     private final long slotBytes;
     private @Nullable CollNetOp op;
     private long remaining;
+    private final int rank;
     private long posted;
     private long freed;
 
-    CollNetSendProxy(ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
+    CollNetSendProxy(int rank, ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
             MemoryRegion to, CollectiveNetwork network, RequestFifo requests, StopListener listener) {
         super(name, listener);
+        this.rank = rank;
         this.send = send;
         this.receive = receive;
         this.from = from;
@@ -63,13 +67,7 @@ final class CollNetSendProxy extends AbstractProxy {
         int begun = 0;
         while (!requests.isFull() && hasOperation() && Steps.reached(send.recvMem().tailAcquire(), posted + 1)
                 && Steps.reached(receive.sendMem().headAcquire() + ConnectionLayout.SLOTS, posted + 1)) {
-            long size = send.recvMem().sizePlain(ConnectionLayout.slot(posted));
-            if (size < 0 || size > slotBytes || size % op.type().bytes() != 0) {
-                throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes; "
-                        + "a slot holds whole elements, 0 to " + slotBytes + " bytes");
-            }
-            long offset = ConnectionLayout.slot(posted) * slotBytes;
-            int request = network.iallreduce(from, offset, to, offset, size / op.type().bytes(), op.type(), op.op());
+            int request = ask(op.steps() - remaining);
             if (request < 0) {
                 break;
             }
@@ -79,6 +77,25 @@ final class CollNetSendProxy extends AbstractProxy {
             begun++;
         }
         return begun;
+    }
+
+    /** Asks for a step's window, of which the device has posted what this rank gives. */
+    private int ask(long step) {
+        long window = op.windowBytes(step);
+        long given = op.operation() == Operation.ALL_GATHER ? op.ownBytes(step, rank) : window;
+        long size = send.recvMem().sizePlain(ConnectionLayout.slot(posted));
+        if (size != given) {
+            throw new ProxyException(name + ", step " + posted + ": the device says a size of " + size + " bytes, and "
+                    + op.operation().label() + " sends " + given + " there");
+        }
+        long offset = ConnectionLayout.slot(posted) * slotBytes;
+        return switch (op.operation()) {
+            case ALL_GATHER -> network.iallgather(from, offset, to, offset, op.bytesPerRank(), op.windowOffset(step),
+                    window);
+            case REDUCE_SCATTER -> network.ireducescatter(from, offset, to, offset, op.bytesPerRank(),
+                    op.windowOffset(step), window, op.type(), op.op());
+            default -> network.iallreduce(from, offset, to, offset, window / op.type().bytes(), op.type(), op.op());
+        };
     }
 
     private boolean hasOperation() {

@@ -4,9 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Locale;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.Operation;
+import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
 class AlgorithmChoiceTest {
@@ -14,16 +19,16 @@ class AlgorithmChoiceTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring]",
-                    "^NVLS | [ring, tree]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
-                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree]", "tree;allgather:ring | [tree]",
-                    "allreduce:^ring , nvls | [tree]"})
+            value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring, collnet]",
+                    "^NVLS | [ring, tree, collnet]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
+                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree, collnet]", "CollnetDirect,Ring | [ring, collnet]", "tree;allgather:ring | [tree]",
+                    "allreduce:^ring , nvls | [tree, collnet]"})
     void namesAreThoseOfNccl(String text, String expected) {
-        assertEquals(expected, AlgorithmChoice.parse(text).text());
+        assertEquals(expected, AlgorithmChoice.parse(text).allowed().toString().toLowerCase(Locale.ROOT));
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"circle", "nvls", "^ring,tree", "gather:ring", "allreduce:", ""})
+    @ValueSource(strings = {"circle", "nvls", "^ring,tree,collnet", "gather:ring", "allreduce:", ""})
     void whatLeavesNothingIsRefused(String text) {
         String message = assertThrows(ConfigurationException.class, () -> AlgorithmChoice.parse(text)).getMessage();
         assertTrue(message.contains("NCCL_ALGO=" + text) && message.contains("ring and tree"), message);
@@ -34,5 +39,25 @@ class AlgorithmChoiceTest {
             "^nvls, 8, 1000000000, false"})
     void whatIsForcedIsUsedAndElseTheSizeDecides(String text, int ranks, long bytes, boolean tree) {
         assertEquals(tree, AlgorithmChoice.parse(text).prefersTree(ranks, bytes));
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', value = {"collnet | true | true | true", "ring | false | false | false",
+            "allgather:ring | true | false | true", "ring;reducescatter:collnet | false | false | true"})
+    void collnetIsAllowedByFunction(String text, boolean allReduce, boolean allGather, boolean reduceScatter) {
+        AlgorithmChoice choice = AlgorithmChoice.parse(text);
+        assertEquals(allReduce, choice.allowsCollNet(Operation.ALL_REDUCE));
+        assertEquals(allGather, choice.allowsCollNet(Operation.ALL_GATHER));
+        assertEquals(reduceScatter, choice.allowsCollNet(Operation.REDUCE_SCATTER));
+    }
+
+    @Test
+    void collnetAloneNeedsItEnabled() {
+        String message = assertThrows(ConfigurationException.class,
+                () -> AlgorithmChoice.of(Configuration.load(Map.of("NCCL_ALGO", "collnet")))).getMessage();
+        assertTrue(message.contains("NCCL_ALGO leaves collnet alone") && message.contains("NCCL_COLLNET_ENABLE=1"),
+                message);
+        assertTrue(AlgorithmChoice.of(Configuration.load(Map.of("NCCL_ALGO", "collnet", "NCCL_COLLNET_ENABLE", "1")))
+                .needsCollNet());
     }
 }

@@ -1,4 +1,4 @@
-package org.millrace.collnet;
+package org.millrace.collnet.mesh;
 
 import java.lang.foreign.Arena;
 import org.jspecify.annotations.Nullable;

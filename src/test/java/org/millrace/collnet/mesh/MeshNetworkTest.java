@@ -1,4 +1,4 @@
-package org.millrace.collnet;
+package org.millrace.collnet.mesh;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
+import org.millrace.MismatchException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.IdleProfile;
 import org.millrace.gin.agent.GinMesh;
@@ -246,7 +247,7 @@ class MeshNetworkTest {
                 .iallreduce(memory.getFirst(), 0, memory.getFirst(), 0, 8, DataType.INT32, ReduceOp.BuiltIn.SUM);
         int second = meshes.getLast()
                 .iallreduce(memory.getLast(), 0, memory.getLast(), 0, 4, DataType.INT64, ReduceOp.BuiltIn.MAX);
-        String said = assertThrows(ConnectionException.class, () -> {
+        String said = assertThrows(MismatchException.class, () -> {
             while (meshes.getLast().test(second) == MeshNetwork.PENDING) {
                 meshes.getFirst().test(first);
             }

@@ -1,4 +1,4 @@
-package org.millrace.collnet;
+package org.millrace.collnet.mesh;
 
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;

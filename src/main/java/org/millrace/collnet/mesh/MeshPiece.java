@@ -1,8 +1,8 @@
-package org.millrace.collnet;
+package org.millrace.collnet.mesh;
 
 import java.lang.foreign.MemorySegment;
-import org.millrace.MillraceException;
-import org.millrace.collnet.MeshRequest.Function;
+import org.millrace.MismatchException;
+import org.millrace.collnet.mesh.MeshRequest.Function;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
@@ -250,14 +250,14 @@ final class MeshPiece {
         }
     }
 
-    private DisagreementException disagree(int from, long[] said) {
-        return new DisagreementException("the ranks disagree: rank "
+    private MismatchException disagree(int from, long[] said) {
+        return new MismatchException("the ranks disagree: rank "
                 + rank + " asks for " + MeshRequest.describe(request.function.ordinal(), request.type.code(),
                         request.op.code(), request.windowOffset + base, bytes, request.bytesPerRank)
                 + ", and rank " + from + " for "
                 + MeshRequest.describe((said[WHAT] & BYTE) - 1, said[WHAT] >>> TYPE_SHIFT & BYTE,
                         said[WHAT] >>> OP_SHIFT & BYTE, said[WINDOW_OFFSET], said[BYTES], said[BYTES_PER_RANK])
-                + ". All ranks must call the same operations in the same order");
+                + ". All ranks must call the same operations in the same order", rank, from, null, null);
     }
 
     /** Where a contribution goes. One of a gather is where it belongs, unless it comes early. */
@@ -347,15 +347,5 @@ final class MeshPiece {
     @Override
     public String toString() {
         return begun ? "piece " + sequence + " of " + request : "a piece that was not begun";
-    }
-
-    /** What ranks ask for does not fit together. */
-    static final class DisagreementException extends MillraceException {
-
-        private static final long serialVersionUID = 1L;
-
-        DisagreementException(String message) {
-            super(message);
-        }
     }
 }

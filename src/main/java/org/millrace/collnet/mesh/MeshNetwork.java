@@ -1,5 +1,6 @@
-package org.millrace.collnet;
+package org.millrace.collnet.mesh;
 
+import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -8,10 +9,12 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
+import org.millrace.MismatchException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.collnet.MeshRequest.Function;
+import org.millrace.collnet.CollectiveNetwork;
+import org.millrace.collnet.mesh.MeshRequest.Function;
 import org.millrace.device.arithmetic.ElementKernel;
 import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.ConnectionException;
@@ -25,16 +28,12 @@ import org.millrace.net.Network;
  * rank may be ahead by as many requests as there can be. One thread asks and tests; others move and add.
  *
  * <p>
- * {@linkplain org.millrace.collnet The package} says who sends what to whom.
+ * {@linkplain org.millrace.collnet.mesh The package} says who sends what to whom.
  */
-public final class MeshNetwork implements AutoCloseable {
+public final class MeshNetwork implements CollectiveNetwork {
 
     /** Requests under way at the same time. */
     public static final int REQUESTS = 256;
-    /** What a request returns that cannot be begun now. */
-    public static final int NO_REQUEST = -1;
-    /** What {@link #test} returns for a request that is not done. */
-    public static final long PENDING = -1;
 
     /** What a thread works on at once: three of them fit into a core's second level of cache. */
     static final long LONGEST_PIECE = 256 << 10;
@@ -94,22 +93,22 @@ public final class MeshNetwork implements AutoCloseable {
         return rank;
     }
 
-    /** {@return what makes memory ready for this network} */
-    public Network frames() {
-        return frames;
+    @Override
+    public MemoryRegion register(MemorySegment memory) {
+        return frames.register(memory);
     }
 
-    /** {@return whether a request may reduce such elements by such an operator} */
-    public static boolean reduceSupport(DataType type, ReduceOp op) {
+    @Override
+    public boolean reduceSupport(DataType type, ReduceOp op) {
+        return reduces(op);
+    }
+
+    /** {@return whether requests may reduce by an operator} Each that does nothing to elements before or after. */
+    public static boolean reduces(ReduceOp op) {
         return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;
     }
 
-    /**
-     * Begins to reduce the elements of all ranks, into the memory of each. The two memories may be the same.
-     *
-     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
-     * @throws ConnectionException if the network is lost
-     */
+    @Override
     public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
             DataType type, ReduceOp.BuiltIn op) {
         MeshRequest request = next();
@@ -122,16 +121,7 @@ public final class MeshNetwork implements AutoCloseable {
         return ask(request);
     }
 
-    /**
-     * Begins to gather a window of what all ranks' parts are when they lie one behind the other.
-     *
-     * @param sendOffset    of that part of the window which is this rank's
-     * @param receiveOffset of the window
-     * @param bytesPerRank  length of each rank's part
-     * @param windowOffset  in all parts together
-     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
-     * @throws ConnectionException if the network is lost
-     */
+    @Override
     public int iallgather(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
             long bytesPerRank, long windowOffset, long windowBytes) {
         MeshRequest request = next();
@@ -145,17 +135,7 @@ public final class MeshNetwork implements AutoCloseable {
         return ask(request);
     }
 
-    /**
-     * Begins to reduce a window of buffers that have a part for each rank, into the memory of the rank whose part it
-     * is.
-     *
-     * @param sendOffset    of the window
-     * @param receiveOffset of that part of the window which is this rank's
-     * @param bytesPerRank  length of each rank's part
-     * @param windowOffset  in all parts together
-     * @return a handle for {@link #test}, or {@link #NO_REQUEST}
-     * @throws ConnectionException if the network is lost
-     */
+    @Override
     public int ireducescatter(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
             long bytesPerRank, long windowOffset, long windowBytes, DataType type, ReduceOp.BuiltIn op) {
         MeshRequest request = next();
@@ -202,14 +182,7 @@ public final class MeshNetwork implements AutoCloseable {
         return number;
     }
 
-    /**
-     * Looks whether a request is done: its results are there, and nobody reads this rank's memory any more. Its handle
-     * is then another request's.
-     *
-     * @return its length in bytes, or {@link #PENDING}
-     * @throws ConnectionException      if the network is lost
-     * @throws IllegalArgumentException if there is no such request
-     */
+    @Override
     public long test(int request) {
         MeshRequest asked = requests[Objects.checkIndex(request, REQUESTS)];
         if (!asked.inUse) {
@@ -237,6 +210,10 @@ public final class MeshNetwork implements AutoCloseable {
 
     private void failIfLost() {
         Throwable why = failure.get();
+        if (why instanceof MismatchException) {
+            throw new MismatchException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
+                    rank, MismatchException.NOBODY, null, why);
+        }
         if (why != null) {
             throw new ConnectionException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
                     why);
@@ -261,10 +238,6 @@ public final class MeshNetwork implements AutoCloseable {
         return requests[(int) (number % REQUESTS)];
     }
 
-    /**
-     * Ends this rank's part: when this returns, no thread touches any memory of its requests, whatever was still under
-     * way. May be called twice.
-     */
     @Override
     public synchronized void close() {
         if (!closed) {
