@@ -124,8 +124,9 @@ class CollNetTest {
             }
         });
         for (Throwable failure : thrown) {
-            assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")
-                    && failure.getMessage().contains("all-reduce of 792 bytes at 0, int64, sum"),
+            assertTrue(
+                    failure != null && failure.getMessage().contains("the ranks disagree")
+                            && failure.getMessage().contains("all-reduce of 792 bytes at 0, int64, sum"),
                     String.valueOf(failure));
         }
     }

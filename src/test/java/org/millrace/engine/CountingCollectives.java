@@ -54,9 +54,8 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
             public CollectiveNetwork connect(byte[][] handles, int rank, Duration deadline,
                     Supplier<? extends Throwable> abort) {
                 GinMesh mesh = GinMesh.connect(network, here, handles, rank, channel, deadline, abort);
-                return new Counted(network,
-                        new MeshNetwork(rank, network,
-                                List.of(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers())), null));
+                return new Counted(network, new MeshNetwork(rank, network,
+                        List.of(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers())), null));
             }
 
             @Override

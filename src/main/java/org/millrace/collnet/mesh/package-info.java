@@ -11,9 +11,9 @@
  *
  * <p>
  * A request is cut into pieces, and each piece belongs to one of a rank's threads:
- * {@link org.millrace.collnet.mesh.MeshAggregator}. A thread has connections of its own with the same thread of each other
- * rank, so that threads share nothing but the list of requests. All ranks reduce in the order of ranks: every rank gets
- * the same bits, in every run.
+ * {@link org.millrace.collnet.mesh.MeshAggregator}. A thread has connections of its own with the same thread of each
+ * other rank, so that threads share nothing but the list of requests. All ranks reduce in the order of ranks: every
+ * rank gets the same bits, in every run.
  */
 @NullMarked
 package org.millrace.collnet.mesh;

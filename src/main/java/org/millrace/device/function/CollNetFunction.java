@@ -42,8 +42,7 @@ public final class CollNetFunction extends CollectiveFunction {
                 : Chain.spread(part, true, false, true);
         ChunkSchedule received = operation == Operation.REDUCE_SCATTER ? new Own(part, false, begin, begin + rankBytes)
                 : Chain.spread(part, false, true, false);
-        return List.of(
-                ChannelTask.between(network, sent, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network),
+        return List.of(ChannelTask.between(network, sent, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network),
                 ChannelTask.between(network, received, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network));
     }
 

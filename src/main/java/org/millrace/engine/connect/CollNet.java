@@ -83,8 +83,9 @@ public final class CollNet implements AutoCloseable {
         Set<String> common = agree(control, wanted, maxBytes, providers.keySet());
         if (common == null) {
             if (options.algorithms().needsCollNet()) {
-                throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
-                        + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
+                throw new ConfigurationException(
+                        Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
+                                + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
             }
             return null;
         }
@@ -94,8 +95,8 @@ public final class CollNet implements AutoCloseable {
         for (int channel = 0; channel < options.channels(); channel++) {
             try (CollectiveNetworkProvider.Place place = provider.listen(channel)) {
                 CollectiveNetwork collective = place.connect(control.allGather(place.handle()), control.rank(),
-                        options.connectDeadline(), () -> control.failure() == null ? null
-                                : new MillraceException(control.failure().message()));
+                        options.connectDeadline(),
+                        () -> control.failure() == null ? null : new MillraceException(control.failure().message()));
                 made.add(device, new CollNetConnection(control.rank(), channel, collective, options.layout(),
                         options.firstStep(), failure));
                 control.barrier(); // no rank may begin, and perhaps end, before its peers are connected

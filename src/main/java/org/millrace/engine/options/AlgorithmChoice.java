@@ -12,9 +12,8 @@ import org.millrace.config.Settings;
 
 /**
  * Which algorithm a collective runs: an all-reduce has three, all-gather and reduce-scatter have ring and collnet, the
- * others ring alone. {@code NCCL_ALGO} is read as NCCL reads it:
- * names with commas between, after {@code ^} those that are not wanted; sections with semicolons between, each for the
- * function that it begins with, or for all.
+ * others ring alone. {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after {@code ^} those that
+ * are not wanted; sections with semicolons between, each for the function that it begins with, or for all.
  */
 public record AlgorithmChoice(Set<Kind> allowed, Set<String> withoutCollNet) {
 
@@ -108,8 +107,7 @@ public record AlgorithmChoice(Set<Kind> allowed, Set<String> withoutCollNet) {
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.ALGORITHMS.name() + "=" + text + ": " + why
                 + "; the emulated device has ring and tree for allreduce and ring for all others, and collnet for allreduce,"
-                + " allgather and reducescatter. Allowed: names "
-                + "with commas between,"
+                + " allgather and reducescatter. Allowed: names " + "with commas between,"
                 + " perhaps after ^ (all but these), perhaps after a function and a colon, several such with "
                 + "semicolons between");
     }

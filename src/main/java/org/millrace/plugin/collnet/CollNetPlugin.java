@@ -141,8 +141,7 @@ public final class CollNetPlugin {
                     + " memory: NCCL does without CollNet. MILLRACE_DEVICE_SLOTS=0, and no NCCL_NET_GDR_LEVEL, puts"
                     + " them into the host's");
         }
-        NativeMemory.putLong(memory,
-                handles.add(new Registered(of, of.register(NativeMemory.at(address, bytes)))));
+        NativeMemory.putLong(memory, handles.add(new Registered(of, of.register(NativeMemory.at(address, bytes)))));
     }
 
     /** NCCL frees the memory next: what is still under way, as in a communicator that is aborted, is ended. */

@@ -44,8 +44,8 @@ public final class CollNetConnection implements AutoCloseable {
         RequestFifo requests = new RequestFifo();
         regions = List.of(collective.register(send.buffer(Protocol.SIMPLE)),
                 collective.register(receive.buffer(Protocol.SIMPLE)));
-        sendProxy = new CollNetSendProxy(rank, name(rank, channel, "->"), send, receive, regions.getFirst(), regions.getLast(),
-                collective, requests, listener);
+        sendProxy = new CollNetSendProxy(rank, name(rank, channel, "->"), send, receive, regions.getFirst(),
+                regions.getLast(), collective, requests, listener);
         receiveProxy = new CollNetReceiveProxy(name(rank, channel, "<-"), receive, collective, requests, listener);
     }
 
@@ -129,9 +129,9 @@ public final class CollNetConnection implements AutoCloseable {
     }
 
     /**
-     * One channel's part of an operation that goes through the network, as an engine enqueues it; each of its steps is a
-     * request, for a window of the operation's buffer: of what all ranks' parts are one behind the other, where each has
-     * one. Offsets and lengths are bytes.
+     * One channel's part of an operation that goes through the network, as an engine enqueues it; each of its steps is
+     * a request, for a window of the operation's buffer: of what all ranks' parts are one behind the other, where each
+     * has one. Offsets and lengths are bytes.
      *
      * @param first        where the channel's part begins
      * @param bytes        its length

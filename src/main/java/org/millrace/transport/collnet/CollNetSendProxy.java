@@ -90,8 +90,8 @@ final class CollNetSendProxy extends AbstractProxy {
         }
         long offset = ConnectionLayout.slot(posted) * slotBytes;
         return switch (op.operation()) {
-            case ALL_GATHER -> network.iallgather(from, offset, to, offset, op.bytesPerRank(), op.windowOffset(step),
-                    window);
+            case ALL_GATHER ->
+                network.iallgather(from, offset, to, offset, op.bytesPerRank(), op.windowOffset(step), window);
             case REDUCE_SCATTER -> network.ireducescatter(from, offset, to, offset, op.bytesPerRank(),
                     op.windowOffset(step), window, op.type(), op.op());
             default -> network.iallreduce(from, offset, to, offset, window / op.type().bytes(), op.type(), op.op());

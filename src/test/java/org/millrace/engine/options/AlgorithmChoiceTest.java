@@ -21,7 +21,8 @@ class AlgorithmChoiceTest {
             delimiter = '|',
             value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring, collnet]",
                     "^NVLS | [ring, tree, collnet]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
-                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree, collnet]", "CollnetDirect,Ring | [ring, collnet]", "tree;allgather:ring | [tree]",
+                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree, collnet]",
+                    "CollnetDirect,Ring | [ring, collnet]", "tree;allgather:ring | [tree]",
                     "allreduce:^ring , nvls | [tree, collnet]"})
     void namesAreThoseOfNccl(String text, String expected) {
         assertEquals(expected, AlgorithmChoice.parse(text).allowed().toString().toLowerCase(Locale.ROOT));
@@ -42,8 +43,10 @@ class AlgorithmChoiceTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"collnet | true | true | true", "ring | false | false | false",
-            "allgather:ring | true | false | true", "ring;reducescatter:collnet | false | false | true"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"collnet | true | true | true", "ring | false | false | false",
+                    "allgather:ring | true | false | true", "ring;reducescatter:collnet | false | false | true"})
     void collnetIsAllowedByFunction(String text, boolean allReduce, boolean allGather, boolean reduceScatter) {
         AlgorithmChoice choice = AlgorithmChoice.parse(text);
         assertEquals(allReduce, choice.allowsCollNet(Operation.ALL_REDUCE));
