@@ -121,10 +121,10 @@ public final class Settings {
                     + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 
     /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
-    public static final Setting<Boolean> NET_SHARED_BUFFERS =
-            new Setting<>("NCCL_NET_SHARED_BUFFERS", ValueTypes.booleans(), false,
-                    "1 lets the sends of a channel share 16 slots, and its receives, where they go over a network: less"
-                            + " memory with many peers; the same on all ranks");
+    public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
+            new Setting<>("NCCL_NET_SHARED_BUFFERS", optional(ValueTypes.booleans()), Optional.empty(),
+                    "1 lets the sends of a channel share slots, and its receives, where they go over a network: less"
+                            + " memory with many peers; the same on all ranks; unset: with 16 peers or more");
     /** Bytes of a chunk of sends and receives; NCCL takes 128 KiB. */
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE",
             optional(new SizeType(1 << 10, 1L << 27, 1 << 10)), Optional.empty(),

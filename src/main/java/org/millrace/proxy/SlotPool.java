@@ -10,17 +10,18 @@ import org.millrace.net.MemoryRegion;
  * slots for each ({@code NCCL_NET_SHARED_BUFFERS}). Which slot a step gets is said in {@code connFifo} (mode OFFSET).
  *
  * <p>
- * Every connection that may come can always have one slot. It gets more, up to {@link ConnectionLayout#SLOTS}, as long
- * as one is left for each connection that has none. So no connection can keep another from going on, whatever the order
- * in which the device runs their operations. (NCCL divides the slots by the number of connections that an operation has
- * on the channel.)
+ * Every connection that may come can always have one slot. It gets more, up to a depth of {@link #SHARED_STEPS} divided
+ * by the connections that hold slots just now (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}), as long as one
+ * is left for each connection that has none. So no connection can keep another from going on, whatever the order in
+ * which the device runs their operations. (NCCL has 16 slots for at most 8 connections at a time; here all connections
+ * may be under way, in any order.)
  *
  * <p>
  * Used by one proxy thread alone: all connections of a pool are served by one agent.
  */
 public final class SlotPool {
 
-    /** Slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}); a channel with more connections has one for each. */
+    /** Slots of a channel, as in NCCL ({@code NCCL_SHARED_STEPS}). */
     public static final int SHARED_STEPS = 16;
 
     static final int NONE = -1;
@@ -62,12 +63,13 @@ public final class SlotPool {
     }
 
     /**
-     * {@return how many slots a pool has: {@link #SHARED_STEPS}, or more where that would not be one for each}
+     * {@return how many slots a pool has: {@link #SHARED_STEPS} for those under way, two of which may have
+     * {@link ConnectionLayout#SLOTS} each, and one for each other}
      *
      * @param connections how many share it at the most
      */
     public static int slots(int connections) {
-        return Math.max(SHARED_STEPS, connections);
+        return Math.max(SHARED_STEPS, connections - 2 + SHARED_STEPS);
     }
 
     /**
@@ -83,6 +85,11 @@ public final class SlotPool {
         }
         attached++;
         return new Share();
+    }
+
+    /** {@return the most slots of a connection while so many hold some} */
+    private static int depth(int holders) {
+        return Math.clamp(SHARED_STEPS / holders, 1, ConnectionLayout.SLOTS);
     }
 
     /** {@return where a device finds the slots, for {@link org.millrace.abi.ConnectionInfo#withShared}} */
@@ -112,7 +119,7 @@ public final class SlotPool {
 
         /** A slot's offset in the pool, or {@link #NONE} if the connection has to wait. */
         int take() {
-            if (held > 0 && (held == ConnectionLayout.SLOTS || freeCount <= withoutSlot)) {
+            if (held > 0 && (held >= depth(connections - withoutSlot) || freeCount <= withoutSlot)) {
                 return NONE;
             }
             if (held++ == 0) {

@@ -15,6 +15,7 @@ import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
 
@@ -65,19 +66,39 @@ class SlotPoolTest {
         assertEquals(SlotPool.slots(connections), pool.freeSlots());
     }
 
-    @Test
-    void oneConnectionAloneLeavesAPlaceForThoseThatMayCome() {
-        SlotPool pool = pool(12);
+    @ParameterizedTest
+    @ValueSource(ints = {1, 8, 12, 63})
+    void oneConnectionAloneLeavesAPlaceForThoseThatMayCome(int connections) {
+        SlotPool pool = pool(connections);
         SlotPool.Share greedy = pool.attach();
         int taken = 0;
         while (greedy.take() != SlotPool.NONE) {
             taken++;
         }
-        assertEquals(5, taken, "16 slots, 11 of them kept");
-        for (int i = 1; i < 12; i++) {
+        assertEquals(ConnectionLayout.SLOTS, taken);
+        for (int i = 1; i < connections; i++) {
             assertNotEquals(SlotPool.NONE, pool.attach().take());
         }
         assertThrows(IllegalStateException.class, pool::attach);
+    }
+
+    /** As in NCCL: 16 slots divided by those that are under way, and 8 at the most. */
+    @ParameterizedTest
+    @CsvSource({"1, 8", "2, 8", "3, 5", "4, 4", "5, 3", "8, 2", "16, 1", "40, 1"})
+    void aConnectionsDepthIs16DividedByThoseUnderWay(int holders, int depth) {
+        SlotPool pool = pool(63);
+        List<SlotPool.Share> shares = new ArrayList<>();
+        for (int i = 0; i < holders; i++) {
+            shares.add(pool.attach());
+            assertNotEquals(SlotPool.NONE, shares.get(i).take());
+        }
+        for (SlotPool.Share share : shares) {
+            int held = 1;
+            while (share.take() != SlotPool.NONE) {
+                held++;
+            }
+            assertEquals(depth, held);
+        }
     }
 
     @Test

@@ -28,7 +28,7 @@ public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channel
         byte[] host = Machine.host().getBytes(StandardCharsets.UTF_8);
         String algorithms =
                 AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
-                        + "; sends and receives: " + TransferOptions.of(configuration).text();
+                        + "; sends and receives: " + TransferOptions.of(configuration, control.size()).text();
         byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
         ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + 2 * Long.BYTES + host.length + algorithmBytes.length);
         mine.putInt(EngineOptions.proposedChannels(configuration))

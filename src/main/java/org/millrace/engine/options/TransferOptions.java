@@ -18,8 +18,14 @@ public record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes
     /** NCCL's chunk for sends and receives over a network, and so the size of a slot that is shared. */
     private static final long SHARED_CHUNK_BYTES = 128 << 10;
 
-    static TransferOptions of(Configuration configuration) {
-        boolean shares = configuration.get(Settings.NET_SHARED_BUFFERS);
+    /**
+     * With so many peers and more slots are shared unless the user decides: then that takes less time too, but for
+     * chunks of less than some KiB, as slots stay in the cache. {@code PoolBench} measures it; copies.md has figures.
+     */
+    private static final int SHARING_PEERS = 16;
+
+    static TransferOptions of(Configuration configuration, int ranks) {
+        boolean shares = configuration.get(Settings.NET_SHARED_BUFFERS).orElse(ranks > SHARING_PEERS);
         long slotBytes = configuration.get(Settings.BUFFER_SIZE) / ConnectionLayout.SLOTS;
         long chunkBytes =
                 configuration.get(Settings.P2P_NET_CHUNK_SIZE).orElse(shares ? SHARED_CHUNK_BYTES : slotBytes);
