@@ -11,8 +11,8 @@ import org.millrace.net.MemoryRegion;
  *
  * <p>
  * Every connection that may come can always have one slot. It gets more, up to a depth of {@link #SHARED_STEPS} divided
- * by the connections that hold slots just now (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}), as long as one
- * is left for each connection that has none. So no connection can keep another from going on, whatever the order in
+ * by the connections that hold slots just now (NCCL: {@code min(NCCL_STEPS, NCCL_SHARED_STEPS / nsubs)}), as long as
+ * one is left for each connection that has none. So no connection can keep another from going on, whatever the order in
  * which the device runs their operations. (NCCL has 16 slots for at most 8 connections at a time; here all connections
  * may be under way, in any order.)
  *

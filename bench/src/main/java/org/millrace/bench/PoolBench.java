@@ -21,8 +21,8 @@ import org.millrace.proxy.SendProxy;
 import org.millrace.proxy.SlotPool;
 
 /**
- * Slots that connections share (mode OFFSET) against slots of their own (NORMAL), by number of connections and size of a
- * chunk: time a step, both in turns, and memory. One thread is devices and proxies.
+ * Slots that connections share (mode OFFSET) against slots of their own (NORMAL), by number of connections and size of
+ * a chunk: time a step, both in turns, and memory. One thread is devices and proxies.
  *
  * <pre>
  *   java --enable-native-access=ALL-UNNAMED -cp bench/target/millrace-bench.jar org.millrace.bench.PoolBench
@@ -134,8 +134,7 @@ public final class PoolBench {
 
         End(Arena arena, int number, SlotPool sends, SlotPool receives) {
             ConnectionLayout layout = new ConnectionLayout(ConnectionLayout.SLOTS * LLLine.BYTES,
-                    ConnectionLayout.SLOTS * LL128Line.BYTES,
-                    sends == null ? ConnectionLayout.SLOTS * SLOT : 4096);
+                    ConnectionLayout.SLOTS * LL128Line.BYTES, sends == null ? ConnectionLayout.SLOTS * SLOT : 4096);
             ConnectionInfo sending = ConnectionInfo.allocate(arena, layout, 0);
             ConnectionInfo receiving = ConnectionInfo.allocate(arena, layout, 0);
             from = sends == null ? sending : sending.withShared(sends.slots(), true);
@@ -143,11 +142,10 @@ public final class PoolBench {
             InMemoryFrames frames = new InMemoryFrames();
             OperationQueue queue = new OperationQueue();
             OperationQueue other = new OperationQueue();
-            send = SendProxy.sharing(sends == null ? null : sends.attach(),
-                    ConnectionName.ofRing(0, 1, number, true), from, new InMemoryFrames.Region(from.buffers()), queue,
-                    frames.sender(), PoolBench::stopped);
-            InMemoryFrames.Region staging = new InMemoryFrames.Region(
-                    arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+            send = SendProxy.sharing(sends == null ? null : sends.attach(), ConnectionName.ofRing(0, 1, number, true),
+                    from, new InMemoryFrames.Region(from.buffers()), queue, frames.sender(), PoolBench::stopped);
+            InMemoryFrames.Region staging =
+                    new InMemoryFrames.Region(arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
             receive = ReceiveProxy.sharing(receives == null ? null : receives.attach(),
                     ConnectionName.ofRing(1, 0, number, false), to, new InMemoryFrames.Region(to.buffers()), staging,
                     other, frames.receiver(), PoolBench::stopped);

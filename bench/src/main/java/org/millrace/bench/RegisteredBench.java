@@ -67,9 +67,8 @@ public final class RegisteredBench {
             String transport = p2pDisabled.equals("0") ? "P2P" : "SHM";
             measure(transport + " | all-reduce", communicator, own, registered, stream, (to, from, into, bytes,
                     on) -> to.allReduce(from, into, bytes / 4, DataType.FLOAT32, ReduceOp.SUM, on));
-            measure(transport + " | reduce-scatter", communicator, own, registered, stream,
-                    (to, from, into, bytes, on) -> to.reduceScatter(from, into, bytes / 4 / RANKS, DataType.FLOAT32,
-                            ReduceOp.SUM, on));
+            measure(transport + " | reduce-scatter", communicator, own, registered, stream, (to, from, into, bytes,
+                    on) -> to.reduceScatter(from, into, bytes / 4 / RANKS, DataType.FLOAT32, ReduceOp.SUM, on));
             measure(transport + " | broadcast", communicator, own, registered, stream,
                     (to, from, into, bytes, on) -> to.broadcast(from, into, bytes, DataType.INT8, 0, on));
             send.close();
@@ -82,8 +81,8 @@ public final class RegisteredBench {
                 communicator.device().allocate(LARGEST, arena).fill((byte) 0)};
     }
 
-    private static void measure(String what, Communicator communicator, MemorySegment[] own,
-            MemorySegment[] registered, Stream stream, Operation operation) {
+    private static void measure(String what, Communicator communicator, MemorySegment[] own, MemorySegment[] registered,
+            Stream stream, Operation operation) {
         for (long bytes : new long[] {16 << 10, 256 << 10, 2 << 20, LARGEST}) {
             int times = (int) Math.clamp(LARGEST / bytes, 4, 200);
             double[] slots = new double[ROUNDS];

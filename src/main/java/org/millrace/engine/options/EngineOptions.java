@@ -54,7 +54,8 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
                 configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
                 configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),
-                ProtocolChoice.of(configuration, agreement.onOneHost()), TransferOptions.of(configuration, agreement.ranks()),
+                ProtocolChoice.of(configuration, agreement.onOneHost()),
+                TransferOptions.of(configuration, agreement.ranks()),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
                 configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
                 (int) (long) configuration.get(Settings.FIRST_WORK));

@@ -78,8 +78,8 @@ class ProtocolChoiceTest {
     @CsvSource({"2, , false", "16, , false", "17, , true", "100, 0, false", "2, 1, true"})
     void manyPeersShareSlots(int ranks, String set, boolean shares) {
         Map<String, String> settings = set == null ? Map.of() : Map.of("NCCL_NET_SHARED_BUFFERS", set);
-        assertEquals(shares, TransferOptions.of(Configuration.load(Map.of(), new Properties(), settings), ranks)
-                .sharesSlots());
+        assertEquals(shares,
+                TransferOptions.of(Configuration.load(Map.of(), new Properties(), settings), ranks).sharesSlots());
     }
 
     private static TransferOptions options(Map<String, String> settings) {
