@@ -26,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
@@ -324,7 +325,9 @@ class TypedOperationsTest {
     @Test
     void memoryForArraysIsUsedAgain() throws Exception {
         long[] first = new long[1];
+        Device[] device = new Device[1];
         ranks(1, (communicator, stream) -> {
+            device[0] = communicator.device();
             CompletableFuture<Void> warm =
                     communicator.allReduce(new int[100], ReduceOp.SUM, stream).toCompletableFuture();
             await(warm);
@@ -339,5 +342,6 @@ class TypedOperationsTest {
                 assertTrue(another.memory().address() != first[0]);
             }
         });
+        assertThrows(IllegalStateException.class, () -> device[0].staging().take(400));
     }
 }
