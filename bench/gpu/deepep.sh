@@ -8,8 +8,8 @@
 # Builds DeepEP's elastic part, prints for each test passed or failed, DeepEP's own figures, and what the plugin says of windows and descriptors. A test that
 # does not end is named with what its threads and kernels do. Status 1 if a test failed.
 #
-# TESTS      which, in order: barrier ep hybrid agrs pp engram ep_all ep_full (default: the first six). ep: test_ep.py's first case of a small shape, first
-#            with the time to compile kernels, then twice without; hybrid: the same kernels by two levels; ep_all: every case; ep_full: DeepEP's default shape
+# TESTS      which, in order: barrier ep hybrid agrs pp engram ep_again hybrid_again ep_all ep_full (default: the first six). ep: test_ep.py's first case of a small shape, first
+#            with the time to compile kernels, then without, with figures; hybrid: the same kernels by two levels; ..._again: the second part alone; ep_all: every case; ep_full: DeepEP's default shape
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
 # together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
@@ -179,18 +179,20 @@ uncompiled=${COMPILE_LIMIT:-300}
 [ -e "$work/deepep/deep_ep/_C.so" ] && [ -z "${REBUILD:-}" ] || { began=$SECONDS; build || exit 1; echo "== DeepEP built ($((SECONDS - began)) s)"; }
 for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
   case $test in
-    barrier) run barrier "$compiled" test_barrier.py --allow-hybrid-mode 0 ;;
+    barrier) run barrier "$uncompiled" test_barrier.py --allow-hybrid-mode 0 ;;
     ep)
-      run ep_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only --skip-perf-test
-      run ep_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only
+      run ep_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only --skip-perf-test &&
+        run ep_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only
       ;;
+    ep_again) run ep_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only ;;
+    hybrid_again) run hybrid_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only ;;
     hybrid)
       run hybrid_first "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only --skip-perf-test &&
         run hybrid_again "$compiled" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --test-first-only
       ;;
-    agrs) per_host=$ranks run agrs "$compiled" test_agrs.py ;;
-    pp) run pp "$compiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
-    engram) run engram "$compiled" test_engram.py --num-entries 65536 --num-qps 16 ;;
+    agrs) per_host=$ranks run agrs "$uncompiled" test_agrs.py ;;
+    pp) run pp "$uncompiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
+    engram) run engram "$uncompiled" test_engram.py --num-entries 65536 --num-qps 16 ;;
     ep_all) run ep_all "${ALL_LIMIT:-560}" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test ;;
     ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ;;
     *) echo "there is no test $test" >&2; failures=$((failures + 1)) ;;

@@ -81,7 +81,7 @@ class Job:
 
     def await_all(self, what, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end and not all(what(rank) for rank in self.ranks):
+        while time.monotonic() < end and not stopping.is_set() and not all(what(rank) for rank in self.ranks):
             if any(rank.ended and not what(rank) for rank in self.ranks):
                 break
             time.sleep(0.01)
@@ -128,8 +128,11 @@ def stop(job, result):
     result["stops"].append(dict(job=job.label, told=told, whole=all(rank.said("done ") for rank in job.ranks)))
 
 
+stopping = threading.Event()  # by SIGTERM: what was found so far is printed
+
+
 def work(trials, result):
-    while True:
+    while not stopping.is_set():
         try:
             what, number, client, net, ranks = trials.get_nowait()
         except queue.Empty:
@@ -138,7 +141,7 @@ def work(trials, result):
         try:
             if job.await_all(lambda rank: rank.said("ready"), options.start):
                 what(job, result)
-            else:
+            elif not stopping.is_set():
                 result["not started"].append(job.label)
         finally:
             job.close()
@@ -163,13 +166,17 @@ for what, count in ((kill, options.kills), (stop, options.stops)):
     for i in range(count):
         trials.put((what, trials.qsize(), *variants[i % len(variants)]))
 begin = time.monotonic()
+signal.signal(signal.SIGTERM, lambda *_: stopping.set())
 workers = [threading.Thread(target=work, args=(trials, result)) for _ in range(options.parallel)]
 for worker in workers:
     worker.start()
 for worker in workers:
     worker.join()
 
-print(f"seed {seed}; {options.kills} kills, {options.stops} stops of {options.stop:g} s in {time.monotonic() - begin:.0f} s; grace {options.grace:g} s; logs: {options.output}")
+if stopping.is_set():
+    print(f"ended by SIGTERM: {trials.qsize()} of {options.kills + options.stops} were not begun")
+killed = len({each["job"] for each in result["survivors"]})
+print(f"seed {seed}; {killed} kills, {len(result['stops'])} stops of {options.stop:g} s in {time.monotonic() - begin:.0f} s; grace {options.grace:g} s; logs: {options.output}")
 bad = len(result["not started"])
 if result["not started"]:
     print("did not start:", *result["not started"])

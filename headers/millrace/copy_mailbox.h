@@ -5,15 +5,20 @@
 #include <stdint.h>
 
 #define MILLRACE_COPY_COMMANDS 64
-#define MILLRACE_COPY_WORDS 3
+#define MILLRACE_COPY_WORDS 4
+/* Blocks of threads that make the longer copies. */
+#define MILLRACE_COPY_WORKERS 16
+/* As many copies may be given to a worker before it has made the first of them. */
+#define MILLRACE_COPY_GIVEN 64
 
 /* A word's upper 16 bits are those that are the lower ones of its command's number: whoever reads the word sees them with it. */
 #define MILLRACE_COPY_NUMBER_SHIFT 48
-/* What the third word has of the two addresses, and how many bytes. */
+/* In the third word: the upper bits of from, behind those of to. */
 #define MILLRACE_COPY_FROM_SHIFT 16
-#define MILLRACE_COPY_BYTES_SHIFT 32
-/* Among the bytes: from is no address, but the bytes themselves, 4 or 8. */
-#define MILLRACE_COPY_VALUE 0x8000
+/* In the fourth word, beside the bytes: from is no address, but the bytes themselves, 4 or 8. */
+#define MILLRACE_COPY_VALUE 0x40000000
+/* In the fourth word: who copies. 0 is the warp that reads the commands, others are workers. */
+#define MILLRACE_COPY_WORKER_SHIFT 32
 
 /* In millraceCopyMailbox.state. The host stores the first, the kernel the others. */
 #define MILLRACE_COPY_ABSENT 0
@@ -21,19 +26,21 @@
 #define MILLRACE_COPY_LEAVING 2
 #define MILLRACE_COPY_GONE 3
 
-/* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits and how many bytes. */
+/* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits, the fourth how many bytes and who copies. */
 typedef struct millraceCopyCommand {
   uint64_t to;
   uint64_t from;
-  uint64_t rest;
-  uint64_t reserved;
+  uint64_t upper;
+  uint64_t work;
 } __attribute__((aligned(32))) millraceCopyCommand;
 
-/* Command n lies at n modulo their number. done is the number of the first that was not carried out. */
+/* Command n lies at n modulo their number. done is the number of the first that was neither carried out nor given to a worker; copied is how many copies each
+ * worker has made, since the memory was zeroed. */
 typedef struct millraceCopyMailbox {
   millraceCopyCommand commands[MILLRACE_COPY_COMMANDS];
   uint32_t done;
-  char pad1[124];
+  uint32_t copied[MILLRACE_COPY_WORKERS];
+  char pad1[60];
   uint32_t state;
   char pad2[124];
 } __attribute__((aligned(128))) millraceCopyMailbox;

@@ -1,6 +1,7 @@
-/* A kernel of one warp that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. A copy of a few
- * bytes is through in half the time that a copy engine takes to be started and to answer. And a kernel that makes many copies at once, in the time that a copy
- * engine takes for a few. org.millrace.cuda.copy.CopyKernel is their host.
+/* A kernel that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. Its first block is one warp. It
+ * reads the commands, which lie in the host's memory, so that nobody else polls across PCIe, makes the shortest copies itself, in half the time that a copy
+ * engine takes to be started and to answer, and gives the others to workers, a block each, which make many at once where a copy engine makes one behind the
+ * other. org.millrace.cuda.copy.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
  *
@@ -20,6 +21,25 @@ enum { LOADS = 16 };
 enum { LINE_COMMANDS = 128 / sizeof(millraceCopyCommand), COMMAND_WORDS = sizeof(millraceCopyCommand) / sizeof(u64) };
 /* Looks at the commands for each at the time. */
 enum { LOOKS = 8 };
+enum { WORKER_THREADS = 256 };
+
+/* A copy that a worker is to make. It is there when its number is: how many this worker was given before. */
+struct Work {
+    u64 to;
+    u64 from;
+    u64 bytes;
+    u32 number;
+    u32 pad;
+};
+
+/* In the GPU's memory, zeroed once. The host knows its size (CopyKernel). */
+struct Workers {
+    Work works[MILLRACE_COPY_WORKERS][MILLRACE_COPY_GIVEN];
+    u32 given[MILLRACE_COPY_WORKERS]; // by the first block
+    u32 taken[MILLRACE_COPY_WORKERS]; // by each worker, while it is not there
+    u32 arrived;                      // workers, of all launches
+    u32 left;                         // the launch whose first block gives no more
+};
 
 /* Pairs with the host's store of the command, behind which lies what is to be copied. */
 static __device__ u64 load_acquire(const uint64_t *word) {
@@ -28,11 +48,24 @@ static __device__ u64 load_acquire(const uint64_t *word) {
     return value;
 }
 
+static __device__ u32 load_acquire_here(const u32 *word) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static __device__ void store_release_here(u32 *word, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+}
+
+/* What was copied before is there for all before what is copied behind it. */
+static __device__ void fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
 static __device__ void store(uint32_t *word, u32 value) { asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory"); }
 
 /* Whoever sees the value sees all that the warp has stored before. */
 static __device__ void store_release(uint32_t *word, u32 value) {
-    asm volatile("fence.acq_rel.sys;" ::: "memory");
+    fence();
     store(word, value);
 }
 
@@ -93,31 +126,139 @@ static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     }
 }
 
+/* The host gives a worker no more than there is room for. By one lane, behind what the warp has copied. */
+static __device__ void give(Workers *workers, u32 worker, u64 to, u64 from, u64 bytes) {
+    u32 number = ++workers->given[worker];
+    Work *work = &workers->works[worker][number % MILLRACE_COPY_GIVEN];
+    work->to = to;
+    work->from = from;
+    work->bytes = bytes;
+    store_release_here(&work->number, number);
+}
+
 static __device__ u64 whole(u64 low, u64 high) { return low << 16 >> 16 | high << 48; }
 
-/* Carries out the commands from number on that are there, of one line; returns how many. */
-static __device__ u32 look(const millraceCopyMailbox *mailbox, u32 number, u32 lane) {
+/* Carries out, or gives away, the commands from number on that are there, of one line; returns how many. */
+static __device__ u32 look(const millraceCopyMailbox *mailbox, Workers *workers, u32 number, u32 lane) {
     u32 first = number / LINE_COMMANDS * LINE_COMMANDS;
     u32 mine = first + lane / COMMAND_WORDS;
-    bool used = lane < LINE_COMMANDS * COMMAND_WORDS && lane % COMMAND_WORDS < MILLRACE_COPY_WORDS;
+    bool used = lane < LINE_COMMANDS * COMMAND_WORDS;
     u64 word = used ? load_acquire(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % COMMAND_WORDS) : 0;
     bool missing = used && mine - number < LINE_COMMANDS && word >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine;
     u32 end = (__ffs(__ballot_sync(ALL, missing) | 1u << LINE_COMMANDS * COMMAND_WORDS) - 1) / COMMAND_WORDS; // what one lane has acquired, all have
+    bool copied = false;
     for (u32 i = number - first; i < end; i++) {
-        u64 to = __shfl_sync(ALL, word, i * COMMAND_WORDS);
-        u64 from = __shfl_sync(ALL, word, i * COMMAND_WORDS + 1);
-        u64 rest = __shfl_sync(ALL, word, i * COMMAND_WORDS + 2);
-        carry_out(whole(to, rest), whole(from, rest >> MILLRACE_COPY_FROM_SHIFT), (unsigned short)(rest >> MILLRACE_COPY_BYTES_SHIFT), lane);
+        u64 upper = __shfl_sync(ALL, word, i * COMMAND_WORDS + 2);
+        u64 to = whole(__shfl_sync(ALL, word, i * COMMAND_WORDS), upper);
+        u64 from = whole(__shfl_sync(ALL, word, i * COMMAND_WORDS + 1), upper >> MILLRACE_COPY_FROM_SHIFT);
+        u64 work = __shfl_sync(ALL, word, i * COMMAND_WORDS + 3);
+        u32 worker = (unsigned char)(work >> MILLRACE_COPY_WORKER_SHIFT);
+        if (copied) { // each lane's stores, for whoever sees what comes behind them
+            fence();
+            __syncwarp();
+        }
+        copied = worker == 0;
+        if (copied) {
+            carry_out(to, from, (u32)work, lane);
+        } else if (lane == 0) {
+            give(workers, worker - 1, to, from, (u32)work);
+        }
     }
     return end - (number - first);
 }
 
+/* By all threads of a block; the loads of one pass are under way at once. */
+template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
+    const u32 loads = 8;
+    u64 count = bytes / sizeof(T);
+    for (u64 first = threadIdx.x; first < count; first += loads * blockDim.x) {
+        T values[loads];
+#pragma unroll
+        for (u32 i = 0; i < loads; i++) {
+            if (first + i * blockDim.x < count) {
+                values[i] = get<T>(from + (first + i * blockDim.x) * sizeof(T));
+            }
+        }
+#pragma unroll
+        for (u32 i = 0; i < loads; i++) {
+            if (first + i * blockDim.x < count) {
+                put<T>(to + (first + i * blockDim.x) * sizeof(T), values[i]);
+            }
+        }
+    }
+}
+
+/* A worker. It leaves when the first block gives no more, and it has made all that it was given. */
+static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 launch) {
+    __shared__ Work shared;
+    u32 number = workers->taken[me];
+    if (threadIdx.x == 0) {
+        atomicAdd(&workers->arrived, 1);
+    }
+    while (true) {
+        if (threadIdx.x == 0) {
+            const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
+            bool there = load_acquire_here(&work->number) == number + 1;
+            while (!there) {
+                bool last = load_acquire_here(&workers->left) == launch; // what was given before is there
+                there = load_acquire_here(&work->number) == number + 1;
+                if (last) {
+                    break;
+                }
+            }
+            shared.number = there;
+            if (there) {
+                shared.to = work->to;
+                shared.from = work->from;
+                shared.bytes = work->bytes;
+            }
+        }
+        __syncthreads();
+        if (!shared.number) {
+            break;
+        }
+        u64 to = shared.to, from = shared.from, bytes = shared.bytes;
+        u64 alignment = to | from;
+        u64 width = alignment % sizeof(Line) == 0 ? sizeof(Line) : alignment % sizeof(u64) == 0 ? sizeof(u64) : 1;
+        u64 body = bytes / width * width;
+        if (width == sizeof(Line)) {
+            copy_by_block<Line>(to, from, body);
+        } else if (width == sizeof(u64)) {
+            copy_by_block<u64>(to, from, body);
+        } else {
+            copy_by_block<unsigned char>(to, from, body);
+        }
+        copy_by_block<unsigned char>(to + body, from + body, bytes - body);
+        number++;
+        __syncthreads(); // pairs the other threads' stores with the fence of this one; shared may be written again
+        if (threadIdx.x == 0) {
+            store_release(&mailbox->copied[me], number);
+        }
+    }
+    if (threadIdx.x == 0) {
+        workers->taken[me] = number;
+    }
+}
+
 /*
- * Carries out commands from number on, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says that it is
- * leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen.
+ * The first block carries out commands from number on, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says
+ * that it is leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen. It
+ * begins when all workers are there: what is given to one must not wait for the end of somebody else's kernel. Launches are counted from 1.
  */
-extern "C" __global__ void __launch_bounds__(LANES) copy_commands(millraceCopyMailbox *mailbox, u32 number, u64 linger, u64 life) {
+extern "C" __global__ void __launch_bounds__(WORKER_THREADS)
+    copy_commands(millraceCopyMailbox *mailbox, u32 number, u64 linger, u64 life, Workers *workers, u32 launch) {
+    if (blockIdx.x > 0) {
+        make_copies(mailbox, workers, blockIdx.x - 1, launch);
+        return;
+    }
+    if (threadIdx.x >= LANES) {
+        return;
+    }
     u32 lane = threadIdx.x;
+    u32 all = launch * (gridDim.x - 1);
+    while (load_acquire_here(&workers->arrived) != all) {
+    }
+    __syncwarp();
     u64 born = nanoseconds();
     u64 busy = born;
     u32 seen = number; // when the time was busy
@@ -126,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(LANES) copy_commands(millraceCopyMa
         store(&mailbox->state, MILLRACE_COPY_PRESENT);
     }
     for (u32 looks = 1;; looks++) {
-        u32 found = look(mailbox, number, lane);
+        u32 found = look(mailbox, workers, number, lane);
         if (found > 0) {
             number += found;
             __syncwarp(); // pairs the other lanes' stores with the fence of this one
@@ -151,56 +292,7 @@ extern "C" __global__ void __launch_bounds__(LANES) copy_commands(millraceCopyMa
         }
     }
     if (lane == 0) {
+        store_release_here(&workers->left, launch);
         store_release(&mailbox->state, MILLRACE_COPY_GONE);
-    }
-}
-
-enum { BATCH_COPIES = 128, BATCH_THREADS = 512, BATCH_PIECE = 32768 };
-
-struct Batch {
-    u64 copies[BATCH_COPIES][3]; /* to, from, bytes */
-    u64 count;
-};
-
-/* By all threads of a block; the loads of one pass are under way at once. */
-template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
-    const u32 loads = 4;
-    u64 count = bytes / sizeof(T);
-    for (u64 first = threadIdx.x; first < count; first += loads * blockDim.x) {
-        T values[loads];
-#pragma unroll
-        for (u32 i = 0; i < loads; i++) {
-            if (first + i * blockDim.x < count) {
-                values[i] = get<T>(from + (first + i * blockDim.x) * sizeof(T));
-            }
-        }
-#pragma unroll
-        for (u32 i = 0; i < loads; i++) {
-            if (first + i * blockDim.x < count) {
-                put<T>(to + (first + i * blockDim.x) * sizeof(T), values[i]);
-            }
-        }
-    }
-}
-
-/* Copies in any order, cut into pieces that are dealt out to the blocks in turn. They are there for everybody when the kernel has ended. */
-extern "C" __global__ void __launch_bounds__(BATCH_THREADS) copy_batch(const Batch batch) {
-    for (u32 i = 0; i < batch.count; i++) {
-        u64 bytes = batch.copies[i][2];
-        for (u64 piece = (blockIdx.x + gridDim.x - i % gridDim.x) % gridDim.x; piece * BATCH_PIECE < bytes; piece += gridDim.x) {
-            u64 at = piece * BATCH_PIECE, to = batch.copies[i][0] + at, from = batch.copies[i][1] + at;
-            u64 length = bytes - at < BATCH_PIECE ? bytes - at : BATCH_PIECE;
-            u64 alignment = to | from;
-            u64 width = alignment % sizeof(Line) == 0 ? sizeof(Line) : alignment % sizeof(u64) == 0 ? sizeof(u64) : 1;
-            u64 body = length / width * width;
-            if (width == sizeof(Line)) {
-                copy_by_block<Line>(to, from, body);
-            } else if (width == sizeof(u64)) {
-                copy_by_block<u64>(to, from, body);
-            } else {
-                copy_by_block<unsigned char>(to, from, body);
-            }
-            copy_by_block<unsigned char>(to + body, from + body, length - body);
-        }
     }
 }

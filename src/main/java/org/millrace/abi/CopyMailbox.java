@@ -12,29 +12,30 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * What a host tells a kernel that copies for it, and what that answers.
  *
  * <pre>
- *    0            32           64               2048       2052      2176       2180      2304
- *    +------------+------------+------ - - -----+----------+-- - - --+----------+-- - - --+
- *    | command 0  | command 1  |                |   done   |   pad   |  state   |   pad   |
- *    +------------+------------+------ - - -----+----------+-- - - --+----------+-- - - --+
- *                                                 u32                  u32
+ *    0            32           64               2048     2052         2116    2176     2180    2304
+ *    +------------+------------+------ - - -----+--------+------ - ---+- - - -+--------+- - - -+
+ *    | command 0  | command 1  |                |  done  |   copied   |  pad  | state  |  pad  |
+ *    +------------+------------+------ - - -----+--------+------ - ---+- - - -+--------+- - - -+
+ *                                                 u32      u32 a worker         u32
  *    a command, the bits of its words
- *    0                        48     64 = 0                    48     64 = 0 16    32      48     64
- *    +------------------------+------+------------------------+------+----+----+-------+------+----- - --+
- *    |     to, lower bits     |number|    from, lower bits    |number| to |from| bytes |number| reserved |
- *    +------------------------+------+------------------------+------+----+----+-------+------+----- - --+
- *                                                                  upper bits
+ *    0                  48     64 = 0            48     64 = 0 16    32     48     64 = 0    32     40    48     64
+ *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+----+------+
+ *    |  to, lower bits  |number| from, lower bits |number| to |from|       |number|   bytes   |worker|    |number|
+ *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+----+------+
+ *                                                        upper bits
  * </pre>
  *
  * <p>
  * Command {@code n} lies at {@code n} modulo {@link #COMMANDS}. The host writes commands, and {@code state} while no
- * kernel is there; the kernel writes {@code done}, the number of the first command that it has not carried out, and
- * {@code state} while it is there. Numbers wrap at 2<sup>32</sup>.
+ * kernel is there; the kernel writes {@code done}, the number of the first command that it has neither carried out nor
+ * given to a worker, {@code copied}, how many copies each worker has made in all, and {@code state} while it is there.
+ * Numbers wrap at 2<sup>32</sup>.
  *
  * <p>
  * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read
  * across PCIe brings four commands. The words' releases pair with the kernel's acquires: what is to be copied is
- * visible to it. The kernel's release of {@code done} pairs with the acquire here: a thread that is told then that a
- * copy was made sees it.
+ * visible to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is
+ * told then that a copy was made sees it.
  */
 public final class CopyMailbox {
     /** The struct's size. */
@@ -43,6 +44,10 @@ public final class CopyMailbox {
     public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
     /** How many commands there is room for; a power of two. */
     public static final int COMMANDS = mailbox_h.MILLRACE_COPY_COMMANDS();
+    /** How many workers there are at most. */
+    public static final int WORKERS = mailbox_h.MILLRACE_COPY_WORKERS();
+    /** How many copies a worker may have been given and not have made; a power of two. */
+    public static final int GIVEN = mailbox_h.MILLRACE_COPY_GIVEN();
     /** {@link #stateAcquire()}: no kernel is there, or it has not begun. */
     public static final int ABSENT = mailbox_h.MILLRACE_COPY_ABSENT();
     /** {@link #stateAcquire()}: a kernel carries out commands. */
@@ -53,14 +58,16 @@ public final class CopyMailbox {
     public static final int GONE = mailbox_h.MILLRACE_COPY_GONE();
 
     private static final long DONE = millraceCopyMailbox.layout().byteOffset(groupElement("done"));
+    private static final long COPIED = millraceCopyMailbox.layout().byteOffset(groupElement("copied"));
     private static final long STATE = millraceCopyMailbox.layout().byteOffset(groupElement("state"));
     private static final long COMMAND_BYTES = millraceCopyCommand.sizeof();
     private static final long TO = offset("to");
     private static final long FROM = offset("from");
-    private static final long REST = offset("rest");
+    private static final long UPPER = offset("upper");
+    private static final long WORK = offset("work");
     private static final int NUMBER_SHIFT = mailbox_h.MILLRACE_COPY_NUMBER_SHIFT();
     private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
-    private static final int BYTES_SHIFT = mailbox_h.MILLRACE_COPY_BYTES_SHIFT();
+    private static final int WORKER_SHIFT = mailbox_h.MILLRACE_COPY_WORKER_SHIFT();
     private static final int VALUE = mailbox_h.MILLRACE_COPY_VALUE();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
@@ -93,14 +100,15 @@ public final class CopyMailbox {
      * @param number of the command; its place must be free
      * @param to     address of the target, as the kernel sees it
      * @param from   address of the source, as the kernel sees it
-     * @param bytes  1 to 2<sup>15</sup> - 1
+     * @param bytes  1 to 2<sup>30</sup> - 1
+     * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
      */
-    public void copyRelease(int number, long to, long from, int bytes) {
-        commandRelease(number, to, from, bytes);
+    public void copyRelease(int number, long to, long from, int bytes, int worker) {
+        commandRelease(number, to, from, bytes | (long) worker << WORKER_SHIFT);
     }
 
     /**
-     * Has a value stored.
+     * Has a value stored, by the warp that reads the commands.
      *
      * @param number of the command; its place must be free
      * @param to     address of the target, as the kernel sees it; a multiple of {@code bytes}
@@ -111,16 +119,29 @@ public final class CopyMailbox {
         commandRelease(number, to, value, bytes | VALUE);
     }
 
-    private void commandRelease(int number, long to, long from, int bytes) {
+    private void commandRelease(int number, long to, long from, long work) {
         long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
         long flag = (long) number << NUMBER_SHIFT;
         long upper = to >>> NUMBER_SHIFT | from >>> NUMBER_SHIFT << FROM_SHIFT;
         Words.LONG.setRelease(Words.MEMORY, command + TO, to & LOWER_BITS | flag);
         Words.LONG.setRelease(Words.MEMORY, command + FROM, from & LOWER_BITS | flag);
-        Words.LONG.setRelease(Words.MEMORY, command + REST, upper | (long) bytes << BYTES_SHIFT | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + UPPER, upper | flag);
+        Words.LONG.setRelease(Words.MEMORY, command + WORK, work | flag);
     }
 
-    /** {@return the number of the first command that was not carried out; what those before it copied is there} */
+    /**
+     * {@return how many copies a worker has made; what they copied is there}
+     *
+     * @param worker from 1
+     */
+    public int copiedAcquire(int worker) {
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + COPIED + (long) (worker - 1) * Integer.BYTES);
+    }
+
+    /**
+     * {@return the number of the first command that was neither carried out nor given to a worker; what the warp copied
+     * before it is there}
+     */
     public int doneAcquire() {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
     }
@@ -154,5 +175,10 @@ public final class CopyMailbox {
     /** A kernel is going to be there. Before its launch, which orders it. */
     public void stateAbsent() {
         Words.INT.set(Words.MEMORY, base + STATE, ABSENT);
+    }
+
+    /** The kernel that was going to be there could not be launched. Pairs with {@link #stateAcquire}. */
+    public void stateGoneRelease() {
+        Words.INT.setRelease(Words.MEMORY, base + STATE, GONE);
     }
 }

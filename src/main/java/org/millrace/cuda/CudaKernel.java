@@ -34,26 +34,15 @@ public final class CudaKernel {
     public void launch(LaunchShape shape, KernelParameters arguments, CudaStream stream) {
         MemorySegment queue = stream.handle().enter();
         try {
-            launch(shape, arguments, queue);
+            module.enter();
+            try {
+                runtime.check(CudaFunction.LAUNCH_KERNEL, cudart_h.cudaLaunchKernel(address, shape.grid(),
+                        shape.block(), arguments.pointers(), shape.sharedBytes(), queue));
+            } finally {
+                module.exit();
+            }
         } finally {
             stream.handle().exit();
-        }
-    }
-
-    /**
-     * As {@link #launch(LaunchShape, KernelParameters, CudaStream)}, in a stream of the driver's.
-     *
-     * @param shape     how many threads and how much shared memory
-     * @param arguments values of the kernel's parameters
-     * @param stream    a {@code CUstream} of the context that is current, which is the program's
-     */
-    public void launch(LaunchShape shape, KernelParameters arguments, MemorySegment stream) {
-        module.enter();
-        try {
-            runtime.check(CudaFunction.LAUNCH_KERNEL, cudart_h.cudaLaunchKernel(address, shape.grid(), shape.block(),
-                    arguments.pointers(), shape.sharedBytes(), stream));
-        } finally {
-            module.exit();
         }
     }
 

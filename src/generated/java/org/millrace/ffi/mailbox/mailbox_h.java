@@ -32,14 +32,32 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_COMMANDS() {
         return MILLRACE_COPY_COMMANDS;
     }
-    private static final int MILLRACE_COPY_WORDS = (int)3L;
+    private static final int MILLRACE_COPY_WORDS = (int)4L;
     /**
      * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORDS 3
+     * #define MILLRACE_COPY_WORDS 4
      * }
      */
     public static int MILLRACE_COPY_WORDS() {
         return MILLRACE_COPY_WORDS;
+    }
+    private static final int MILLRACE_COPY_WORKERS = (int)16L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_WORKERS 16
+     * }
+     */
+    public static int MILLRACE_COPY_WORKERS() {
+        return MILLRACE_COPY_WORKERS;
+    }
+    private static final int MILLRACE_COPY_GIVEN = (int)64L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_GIVEN 64
+     * }
+     */
+    public static int MILLRACE_COPY_GIVEN() {
+        return MILLRACE_COPY_GIVEN;
     }
     private static final int MILLRACE_COPY_NUMBER_SHIFT = (int)48L;
     /**
@@ -59,23 +77,23 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_FROM_SHIFT() {
         return MILLRACE_COPY_FROM_SHIFT;
     }
-    private static final int MILLRACE_COPY_BYTES_SHIFT = (int)32L;
+    private static final int MILLRACE_COPY_VALUE = (int)1073741824L;
     /**
      * {@snippet lang=c :
-     * #define MILLRACE_COPY_BYTES_SHIFT 32
-     * }
-     */
-    public static int MILLRACE_COPY_BYTES_SHIFT() {
-        return MILLRACE_COPY_BYTES_SHIFT;
-    }
-    private static final int MILLRACE_COPY_VALUE = (int)32768L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_VALUE 32768
+     * #define MILLRACE_COPY_VALUE 1073741824
      * }
      */
     public static int MILLRACE_COPY_VALUE() {
         return MILLRACE_COPY_VALUE;
+    }
+    private static final int MILLRACE_COPY_WORKER_SHIFT = (int)32L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_WORKER_SHIFT 32
+     * }
+     */
+    public static int MILLRACE_COPY_WORKER_SHIFT() {
+        return MILLRACE_COPY_WORKER_SHIFT;
     }
     private static final int MILLRACE_COPY_ABSENT = (int)0L;
     /**

@@ -17,8 +17,8 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  * struct millraceCopyCommand {
  *     uint64_t to;
  *     uint64_t from;
- *     uint64_t rest;
- *     uint64_t reserved;
+ *     uint64_t upper;
+ *     uint64_t work;
  * }
  * }
  */
@@ -31,8 +31,8 @@ public class millraceCopyCommand {
     private static final GroupLayout $LAYOUT = MemoryLayout.structLayout(
         mailbox_h.C_LONG.withName("to"),
         mailbox_h.C_LONG.withName("from"),
-        mailbox_h.C_LONG.withName("rest"),
-        mailbox_h.C_LONG.withName("reserved")
+        mailbox_h.C_LONG.withName("upper"),
+        mailbox_h.C_LONG.withName("work")
     ).withName("millraceCopyCommand");
 
     /**
@@ -130,92 +130,92 @@ public class millraceCopyCommand {
         struct.set(from$LAYOUT, from$OFFSET, fieldValue);
     }
 
-    private static final OfLong rest$LAYOUT = (OfLong)$LAYOUT.select(groupElement("rest"));
+    private static final OfLong upper$LAYOUT = (OfLong)$LAYOUT.select(groupElement("upper"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t rest
+     * uint64_t upper
      * }
      */
-    public static final OfLong rest$layout() {
-        return rest$LAYOUT;
+    public static final OfLong upper$layout() {
+        return upper$LAYOUT;
     }
 
-    private static final long rest$OFFSET = $LAYOUT.byteOffset(groupElement("rest"));
+    private static final long upper$OFFSET = $LAYOUT.byteOffset(groupElement("upper"));
 
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t rest
+     * uint64_t upper
      * }
      */
-    public static final long rest$offset() {
-        return rest$OFFSET;
+    public static final long upper$offset() {
+        return upper$OFFSET;
     }
 
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t rest
+     * uint64_t upper
      * }
      */
-    public static long rest(MemorySegment struct) {
-        return struct.get(rest$LAYOUT, rest$OFFSET);
+    public static long upper(MemorySegment struct) {
+        return struct.get(upper$LAYOUT, upper$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t rest
+     * uint64_t upper
      * }
      */
-    public static void rest(MemorySegment struct, long fieldValue) {
-        struct.set(rest$LAYOUT, rest$OFFSET, fieldValue);
+    public static void upper(MemorySegment struct, long fieldValue) {
+        struct.set(upper$LAYOUT, upper$OFFSET, fieldValue);
     }
 
-    private static final OfLong reserved$LAYOUT = (OfLong)$LAYOUT.select(groupElement("reserved"));
+    private static final OfLong work$LAYOUT = (OfLong)$LAYOUT.select(groupElement("work"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint64_t reserved
+     * uint64_t work
      * }
      */
-    public static final OfLong reserved$layout() {
-        return reserved$LAYOUT;
+    public static final OfLong work$layout() {
+        return work$LAYOUT;
     }
 
-    private static final long reserved$OFFSET = $LAYOUT.byteOffset(groupElement("reserved"));
+    private static final long work$OFFSET = $LAYOUT.byteOffset(groupElement("work"));
 
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint64_t reserved
+     * uint64_t work
      * }
      */
-    public static final long reserved$offset() {
-        return reserved$OFFSET;
+    public static final long work$offset() {
+        return work$OFFSET;
     }
 
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint64_t reserved
+     * uint64_t work
      * }
      */
-    public static long reserved(MemorySegment struct) {
-        return struct.get(reserved$LAYOUT, reserved$OFFSET);
+    public static long work(MemorySegment struct) {
+        return struct.get(work$LAYOUT, work$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint64_t reserved
+     * uint64_t work
      * }
      */
-    public static void reserved(MemorySegment struct, long fieldValue) {
-        struct.set(reserved$LAYOUT, reserved$OFFSET, fieldValue);
+    public static void work(MemorySegment struct, long fieldValue) {
+        struct.set(work$LAYOUT, work$OFFSET, fieldValue);
     }
 
     /**

@@ -17,7 +17,8 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  * struct millraceCopyMailbox {
  *     millraceCopyCommand commands[64];
  *     uint32_t done;
- *     char pad1[124];
+ *     uint32_t copied[16];
+ *     char pad1[60];
  *     uint32_t state;
  *     char pad2[124];
  * }
@@ -32,7 +33,8 @@ public class millraceCopyMailbox {
     private static final GroupLayout $LAYOUT = MemoryLayout.structLayout(
         MemoryLayout.sequenceLayout(64, millraceCopyCommand.layout()).withName("commands"),
         mailbox_h.C_INT.withName("done"),
-        MemoryLayout.sequenceLayout(124, mailbox_h.C_CHAR).withName("pad1"),
+        MemoryLayout.sequenceLayout(16, mailbox_h.C_INT).withName("copied"),
+        MemoryLayout.sequenceLayout(60, mailbox_h.C_CHAR).withName("pad1"),
         mailbox_h.C_INT.withName("state"),
         MemoryLayout.sequenceLayout(124, mailbox_h.C_CHAR).withName("pad2")
     ).withName("millraceCopyMailbox");
@@ -171,12 +173,89 @@ public class millraceCopyMailbox {
         struct.set(done$LAYOUT, done$OFFSET, fieldValue);
     }
 
+    private static final SequenceLayout copied$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("copied"));
+
+    /**
+     * Layout for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static final SequenceLayout copied$layout() {
+        return copied$LAYOUT;
+    }
+
+    private static final long copied$OFFSET = $LAYOUT.byteOffset(groupElement("copied"));
+
+    /**
+     * Offset for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static final long copied$offset() {
+        return copied$OFFSET;
+    }
+
+    /**
+     * Getter for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static MemorySegment copied(MemorySegment struct) {
+        return struct.asSlice(copied$OFFSET, copied$LAYOUT.byteSize());
+    }
+
+    /**
+     * Setter for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static void copied(MemorySegment struct, MemorySegment fieldValue) {
+        MemorySegment.copy(fieldValue, 0L, struct, copied$OFFSET, copied$LAYOUT.byteSize());
+    }
+
+    private static long[] copied$DIMS = { 16 };
+
+    /**
+     * Dimensions for array field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static long[] copied$dimensions() {
+        return copied$DIMS;
+    }
+    private static final VarHandle copied$ELEM_HANDLE = copied$LAYOUT.varHandle(sequenceElement());
+
+    /**
+     * Indexed getter for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static int copied(MemorySegment struct, long index0) {
+        return (int)copied$ELEM_HANDLE.get(struct, copied$OFFSET, index0);
+    }
+
+    /**
+     * Indexed setter for field:
+     * {@snippet lang=c :
+     * uint32_t copied[16]
+     * }
+     */
+    public static void copied(MemorySegment struct, long index0, int fieldValue) {
+        copied$ELEM_HANDLE.set(struct, copied$OFFSET, index0, fieldValue);
+    }
+
     private static final SequenceLayout pad1$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad1"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static final SequenceLayout pad1$layout() {
@@ -188,7 +267,7 @@ public class millraceCopyMailbox {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static final long pad1$offset() {
@@ -198,7 +277,7 @@ public class millraceCopyMailbox {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static MemorySegment pad1(MemorySegment struct) {
@@ -208,19 +287,19 @@ public class millraceCopyMailbox {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static void pad1(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
-    private static long[] pad1$DIMS = { 124 };
+    private static long[] pad1$DIMS = { 60 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static long[] pad1$dimensions() {
@@ -231,7 +310,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static byte pad1(MemorySegment struct, long index0) {
@@ -241,7 +320,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * char pad1[124]
+     * char pad1[60]
      * }
      */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {

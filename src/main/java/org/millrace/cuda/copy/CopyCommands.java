@@ -20,39 +20,70 @@ import org.millrace.agent.Waiting;
  * </pre>
  *
  * <p>
+ * The warp that reads the commands makes few short copies itself, which is quickest; others are made by workers, many
+ * at once. Copies of one sequence have one worker, which keeps their order. A copy that must be behind others that
+ * workers make is told when those are made.
+ *
+ * <p>
  * One thread at a time.
  */
 final class CopyCommands {
 
-    /** The kernel's 32 lanes load all of a copy at once, with 16 loads each. */
+    /** What begins kernels; it does not keep the caller waiting for that. */
+    interface Launcher extends IntConsumer {
+
+        /**
+         * Enqueues the kernel. If that fails, {@link CopyMailbox#GONE} is the mailbox's state, if it may be tried
+         * again.
+         *
+         * @param number of the command with which it is to begin
+         */
+        @Override
+        void accept(int number);
+    }
+
+    /** The warp's 32 lanes load all of a copy at once, with 16 loads each. */
     private static final int LOADS = 32 * 16;
     private static final int WIDEST_LOAD = 16;
+    /** A longer copy is better off with a copy engine, which has the bandwidth of all workers by itself. */
+    private static final int LONGEST = 32 << 10;
+    /** With so many copies under way the warp is quicker than a worker, which has to be told first. */
+    private static final int FEW = 2;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
-    private final IntConsumer launch;
+    private final Launcher launcher;
+    /** By worker, from 1: how many copies it was given. */
+    private final int[] given;
     private int next;
+    private int nextWorker;
+    /** No worker has more to make than this. */
+    private int mostGiven;
     private boolean launched;
 
     /**
      * Commands for a kernel that was never launched.
      *
-     * @param mailbox zeroed memory
-     * @param first   the number of the first command; 1, or whatever a test wants to wrap
-     * @param launch  enqueues the kernel, which is to begin with the command of the given number
+     * @param mailbox  zeroed memory
+     * @param first    the number of the first command; 1, or whatever a test wants to wrap
+     * @param workers  0 to {@link CopyMailbox#WORKERS}
+     * @param launcher of the kernel
      */
-    CopyCommands(CopyMailbox mailbox, int first, IntConsumer launch) {
+    CopyCommands(CopyMailbox mailbox, int first, int workers, Launcher launcher) {
         this.mailbox = mailbox;
-        this.launch = launch;
+        this.launcher = launcher;
         this.next = first;
+        this.given = new int[workers + 1];
         mailbox.donePlain(first);
     }
 
-    /**
-     * Whether the kernel makes such a copy: by 16 bytes, by 8 or one by one, as all three numbers allow, and all at
-     * once.
-     */
-    static boolean fits(long to, long from, long bytes) {
+    /** Whether the kernel makes such a copy. */
+    boolean fits(long to, long from, long bytes, int order) {
+        return given.length > 1 && order != CopyOrder.IN_TURN && bytes <= LONGEST || fitsWarp(to, from, bytes);
+    }
+
+    /** By 16 bytes, by 8 or one by one, as all three numbers allow, and all at once. */
+    private static boolean fitsWarp(long to, long from, long bytes) {
         long width = Long.lowestOneBit(to | from | bytes | WIDEST_LOAD);
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
     }
@@ -60,67 +91,116 @@ final class CopyCommands {
     /** Has the kernel launched, if it is not there. */
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
-            launched = false;
             mailbox.stateAbsent();
-            launch.accept(next);
             launched = true;
+            launcher.accept(next);
         }
     }
 
     /** Whether the kernel is there and has room for another command. */
     boolean isReady() {
-        return mailbox.stateAcquire() == CopyMailbox.PRESENT && next - mailbox.doneAcquire() < CopyMailbox.COMMANDS;
+        return mailbox.stateAcquire() == CopyMailbox.PRESENT && next - mailbox.doneAcquire() < CopyMailbox.COMMANDS
+                && haveWorkersRoom();
     }
 
-    /** Has bytes copied, as {@link #last()}; false if the kernel went without seeing that. It was ready. */
-    boolean copy(long to, long from, int bytes) {
-        mailbox.copyRelease(next, to, from, bytes);
-        return isSeen();
+    private boolean haveWorkersRoom() {
+        if (mostGiven < CopyMailbox.GIVEN) {
+            return true;
+        }
+        mostGiven = 0;
+        for (int worker = 1; worker < given.length; worker++) {
+            mostGiven = Math.max(mostGiven, given[worker] - mailbox.copiedAcquire(worker));
+        }
+        return mostGiven < CopyMailbox.GIVEN;
     }
 
-    /** Has a value of 4 or 8 bytes stored, as {@link #copy}. */
-    boolean store(long to, long value, int bytes) {
+    /**
+     * Has bytes copied; what is behind all others is told when {@link #areWorkersIdle}.
+     *
+     * @return what {@link #isDone} is asked for; 0 if the kernel went without seeing the command. It was ready
+     */
+    long copy(long to, long from, int bytes, int order) {
+        int worker = worker(to, from, bytes, order);
+        mailbox.copyRelease(next, to, from, bytes, worker);
+        return seen(worker);
+    }
+
+    private int worker(long to, long from, int bytes, int order) {
+        if (given.length == 1 || order == CopyOrder.IN_TURN) {
+            return 0;
+        }
+        boolean warp = fitsWarp(to, from, bytes) && next - mailbox.doneAcquire() < FEW;
+        if (order == CopyOrder.FREE) {
+            nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
+            return warp ? 0 : nextWorker;
+        }
+        int own = 1 + CopyOrder.sequence(order) % (given.length - 1);
+        // The warp gives away what is behind its own copies when it has made them; a worker's it does not wait for.
+        return warp && isIdle(own) ? 0 : own;
+    }
+
+    private boolean isIdle(int worker) {
+        return given[worker] == mailbox.copiedAcquire(worker);
+    }
+
+    /** Has a value of 4 or 8 bytes stored, as {@link #copy} of a copy that is behind all others. */
+    long store(long to, long value, int bytes) {
         mailbox.valueRelease(next, to, value, bytes);
-        return isSeen();
+        return seen(0);
     }
 
-    private boolean isSeen() {
+    private long seen(int worker) {
         int number = next++; // one that was not seen is not used again: its words lie where the next kernel would find
                              // them
-        if (mailbox.stateBehindCommand() == CopyMailbox.PRESENT) {
-            return true;
+        if (mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
+            await(number, () -> mailbox.stateAcquire() == CopyMailbox.GONE); // a look across PCIe: a microsecond or two
+            if (mailbox.doneAcquire() - number <= 0) {
+                mailbox.donePlain(next);
+                return 0;
+            }
         }
-        await(number, () -> mailbox.stateAcquire() == CopyMailbox.GONE); // a look across PCIe: a microsecond or two
-        if (isDone(number)) {
-            return true;
+        if (worker == 0) {
+            return ticket(0, number);
         }
-        mailbox.donePlain(next);
-        return false;
+        mostGiven++;
+        return ticket(worker, ++given[worker]);
     }
 
-    /** The number of the last command. */
-    int last() {
-        return next - 1;
+    /** Never 0: it has a bit more than a worker and a number need. */
+    private static long ticket(int worker, int number) {
+        return 1L << 62 | (long) worker << 32 | Integer.toUnsignedLong(number);
     }
 
-    /** Whether a command was carried out, and all before it. */
-    boolean isDone(int number) {
-        return mailbox.doneAcquire() - number > 0;
+    /** Whether a copy was made. */
+    boolean isDone(long ticket) {
+        int worker = (int) (ticket >>> 32) & 0xff;
+        return worker == 0 ? mailbox.doneAcquire() - (int) ticket > 0
+                : mailbox.copiedAcquire(worker) - (int) ticket >= 0;
     }
 
-    /** Waits until the commands are carried out that were given by now; from any thread. */
+    private boolean areWorkersIdle() {
+        for (int worker = 1; worker < given.length; worker++) {
+            if (!isIdle(worker)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Waits until the copies are made that were told by now; from any thread. */
     void settle() {
-        await(last());
+        int last = next - 1;
+        await(last, () -> mailbox.doneAcquire() - last > 0 && areWorkersIdle());
     }
 
-    /** Waits until a command is carried out, and all before it. */
-    void await(int number) {
-        await(number, () -> isDone(number));
+    /** Waits until a copy is made. */
+    void await(long ticket) {
+        await((int) ticket, () -> isDone(ticket));
     }
 
     /** Waits until the kernel has left, as it does by itself; from any thread. */
     void awaitLeave() {
-        await(last(), () -> !launched || mailbox.stateAcquire() == CopyMailbox.GONE);
+        await(next - 1, () -> !launched || mailbox.stateAcquire() == CopyMailbox.GONE);
     }
 
     private static void await(int number, BooleanSupplier condition) {

@@ -28,9 +28,6 @@ final class CopyEngine implements CopyQueue.Engine {
     private static final int UNMARKED_STORES = 64;
     /** So many copies at once are worth the call for many; to be set higher when it is to be measured without. */
     private static final int LEAST_IN_BATCH = Integer.getInteger("millrace.copyBatch", 2);
-
-    /** So many copies at once are worth the launch of a kernel. */
-    private static final int LEAST_IN_LAUNCH = Integer.getInteger("millrace.copyLaunch", 6);
     private static final int MOST_REFUSALS = 3;
 
     private final CudaDriver driver;
@@ -40,8 +37,6 @@ final class CopyEngine implements CopyQueue.Engine {
     private boolean ignoresCaptures;
     private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
     private final long stream;
-    private final MemorySegment streamSegment;
-    private final @Nullable CopyLaunch kernel;
     private final long[] events = new long[EVENTS];
     /** By event: the last copy before it. */
     private final long[] covered = new long[EVENTS];
@@ -65,12 +60,10 @@ final class CopyEngine implements CopyQueue.Engine {
      * An engine with nothing to do.
      *
      * @param context a {@code CUcontext}
-     * @param kernel  that makes many copies at once, in the program's context; null if there is none
      */
-    CopyEngine(CudaDriver driver, long context, @Nullable CopyLaunch kernel) {
+    CopyEngine(CudaDriver driver, long context) {
         this.driver = driver;
         this.context = context;
-        this.kernel = kernel;
         batches = BatchCopies.find(CopyBatch.MOST);
         long[] made = new long[1];
         driver.inContext(context, () -> {
@@ -80,7 +73,6 @@ final class CopyEngine implements CopyQueue.Engine {
             }
         });
         stream = made[0];
-        streamSegment = MemorySegment.ofAddress(stream);
     }
 
     /** The thread that uses the queue stays in the context, until it uses one of another. */
@@ -140,9 +132,6 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     private void begin(int first, int end) {
-        if (end - first >= LEAST_IN_LAUNCH && kernel != null && launch(kernel, first, end)) {
-            return;
-        }
         if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
             return;
         }
@@ -150,26 +139,6 @@ final class CopyEngine implements CopyQueue.Engine {
             driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), stream);
             calls++;
         }
-    }
-
-    /** False if a copy is too long for a kernel. */
-    private boolean launch(CopyLaunch with, int first, int end) {
-        for (int i = first; i < end; i++) {
-            if (waiting.bytes(i) > CopyLaunch.LONGEST) {
-                return false;
-            }
-        }
-        for (int at = first; at < end; at += CopyLaunch.MOST) {
-            int count = Math.min(end - at, CopyLaunch.MOST);
-            for (int i = 0; i < count; i++) {
-                with.set(i, waiting.to(at + i), waiting.from(at + i), waiting.bytes(at + i));
-            }
-            with.launch(count, streamSegment);
-            calls++;
-            batchCalls++;
-            batched += count;
-        }
-        return true;
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */

@@ -7,55 +7,87 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaKernel;
 import org.millrace.cuda.CudaModule;
 import org.millrace.cuda.CudaStream;
+import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
 
 /**
- * Kernels that make small copies. One of one warp takes them from host memory and answers there, in half the time that
- * a copy engine takes to be started; it is on the GPU while there are such copies, and for a while longer; see
- * {@code src/main/cuda/copy.cu}.
+ * A kernel that makes short copies: few in half the time that a copy engine takes to be started, and many at once. It
+ * takes them from host memory and answers there; it is on the GPU while there are such copies, and for a while longer;
+ * see {@code src/main/cuda/copy.cu}.
  *
  * <p>
- * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for it too: so long
- * as it lingers, or for ten milliseconds where copies come all the time.
+ * It runs in the program's context, beside its kernels, and takes no part in the program's progress: a launch may have
+ * to wait for one of those, or for memory that the program takes or gives back, so that a thread of its own makes it;
+ * until the kernel is there, and all of its workers, the copy engine does everything.
+ *
+ * <p>
+ * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for the kernel too:
+ * so long as it lingers, or for ten milliseconds where copies come all the time.
  */
 public final class CopyKernel implements AutoCloseable {
 
     private static final Duration LIFE = Duration.ofMillis(10);
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    private static final LaunchShape ONE_WARP = LaunchShape.of(1, 32);
+    private static final int WORKERS =
+            Math.clamp(Integer.getInteger("millrace.copyWorkers", 8), 0, CopyMailbox.WORKERS);
+    private static final int WORKER_THREADS = 256;
+    /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
+    private static final long WORK_BYTES = 32;
+    private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 2) * Integer.BYTES;
+    private static final int MOST_REFUSALS = 3;
     private static final int NUMBER = 1;
     private static final int LINGER = 2;
+    private static final int LAUNCH = 5;
 
     private final Arena arena = Arena.ofShared();
     private final CudaModule module;
     private final CudaStream stream;
     private final CudaKernel kernel;
+    private final DeviceMemory workers;
+    private final CopyMailbox mailbox;
     private final KernelParameters arguments;
     private final CopyCommands commands;
-    private final CopyLaunch batches;
+    private final Thread thread;
+    /** The first command of the launch that is asked for; the thread takes it. */
+    private volatile int first;
+    private volatile boolean asked;
+    private volatile boolean closed;
+    /** Of the thread's. */
+    private int launches;
+    private int refusals;
 
-    private CopyKernel(CudaDevice device) {
+    private CopyKernel(CudaDriver driver, CudaDevice device) {
         module = CudaModule.load(device.runtime(), image());
         kernel = module.kernel("copy_commands");
         stream = device.newStream(device.streamPriorities()[1]);
         PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
                 PinnedMemory.Flag.MAPPED);
-        arguments =
-                KernelParameters
-                        .allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
-                                ValueLayout.JAVA_LONG)
-                        .pointer(0, pinned.device())
-                        .set(3, LIFE.toNanos());
-        batches = new CopyLaunch(module.kernel("copy_batch"), arena);
-        commands = new CopyCommands(CopyMailbox.of(global(pinned.host())), 1,
-                number -> kernel.launch(ONE_WARP, arguments.set(NUMBER, number), stream));
+        workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
+        device.runtime().fill(workers.segment(), (byte) 0);
+        arguments = KernelParameters
+                .allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+                        ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.JAVA_INT)
+                .pointer(0, pinned.device())
+                .set(3, LIFE.toNanos())
+                .pointer(4, workers.segment());
+        mailbox = CopyMailbox.of(global(pinned.host()));
+        thread = Thread.ofPlatform()
+                .name("millrace-copy-launch")
+                .daemon()
+                .unstarted(() -> launchWhenAsked(driver, device));
+        commands = new CopyCommands(mailbox, 1, WORKERS, this::ask);
+        thread.start();
     }
 
     /** Of the global scope, so that an access checks no arena: it is freed when the kernel has left. */
@@ -67,23 +99,21 @@ public final class CopyKernel implements AutoCloseable {
     /**
      * Loads the kernel, and has it come and go once: CUDA may load no kernel while others run.
      *
+     * @param driver of the device
      * @param device that copies; it must be current
      * @param linger how long the kernel stays after its last copy
      * @return the kernel, which is not on the GPU
      * @throws org.millrace.MillraceException if the GPU does not run it, or CUDA is older than 12.8
      */
-    public static CopyKernel load(CudaDevice device, Duration linger) {
-        CopyKernel loaded = new CopyKernel(device);
+    public static CopyKernel load(CudaDriver driver, CudaDevice device, Duration linger) {
+        CopyKernel loaded = new CopyKernel(driver, device);
         try {
             loaded.commands.invite();
             loaded.commands.awaitLeave();
-            MemorySegment own = loaded.stream.handle().enter();
-            try {
-                loaded.batches.launch(0, own);
-            } finally {
-                loaded.stream.handle().exit();
-            }
             loaded.stream.synchronize(PATIENCE);
+            if (loaded.launches == 0) {
+                throw new MillraceException("the kernel that copies could not be launched");
+            }
         } catch (RuntimeException failure) {
             loaded.close();
             throw failure;
@@ -100,20 +130,58 @@ public final class CopyKernel implements AutoCloseable {
         }
     }
 
-    CopyLaunch batches() {
-        return batches;
-    }
-
     CopyCommands commands() {
         return commands;
+    }
+
+    private void ask(int number) {
+        first = number;
+        asked = true;
+        LockSupport.unpark(thread);
+    }
+
+    private void launchWhenAsked(CudaDriver driver, CudaDevice device) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            driver.ignoreCaptures();
+            while (!closed) {
+                if (asked) {
+                    asked = false;
+                    launch();
+                } else {
+                    LockSupport.park(this);
+                }
+            }
+        }
+    }
+
+    /** A launch that CUDA refuses is asked for again, a few times; then the copy engine makes all copies. */
+    private void launch() {
+        try {
+            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
+                    arguments.set(NUMBER, first).set(LAUNCH, launches + 1), stream);
+            launches++;
+        } catch (MillraceException refused) {
+            refusals++;
+            if (refusals < MOST_REFUSALS) {
+                mailbox.stateGoneRelease();
+            }
+        }
     }
 
     /** Waits until the kernel has left, and unloads it. No copy may be begun any more. */
     @Override
     public void close() {
+        closed = true;
+        LockSupport.unpark(thread);
+        try {
+            thread.join(PATIENCE);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
         stream.synchronize(PATIENCE);
         stream.close();
         module.close();
+        workers.close();
         arena.close();
     }
 }

@@ -4,9 +4,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDriver;
 
 /**
- * Copies that run one after another while the caller does something else. A copy engine makes them; if there is a
- * {@link CopyKernel}, it makes the small ones. Only one of the two has copies under way at a time, which keeps the
- * order: a small copy behind others of the engine is the engine's too, and the engine begins when the kernel has
+ * Copies that are made while the caller does something else. A copy engine makes them; if there is a
+ * {@link CopyKernel}, it makes the short ones. Only one of the two has copies under way at a time, which keeps the
+ * order: a short copy behind others of the engine is the engine's too, and the engine begins when the kernel has
  * finished, which takes microseconds.
  *
  * <p>
@@ -50,7 +50,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /** As many as can be under way, or more; a power of two. */
-    private static final int COPIES = 1024;
+    private static final int COPIES = 2048;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
@@ -60,6 +60,8 @@ public final class CopyQueue implements AutoCloseable {
     private long done;
     /** Whether it is the kernel that makes those that are under way. */
     private boolean atKernel;
+    /** The last one that was not in turn: those of the kernel's workers are before it, and it. */
+    private long lastUnordered;
 
     /**
      * A queue with nothing in it.
@@ -68,8 +70,7 @@ public final class CopyQueue implements AutoCloseable {
      * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
      */
     public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
-        this(new CopyEngine(driver, context, kernel == null ? null : kernel.batches()),
-                kernel == null ? null : kernel.commands());
+        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
     }
 
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
@@ -77,9 +78,15 @@ public final class CopyQueue implements AutoCloseable {
         this.kernel = kernel;
     }
 
-    /** Whether another copy may be begun without waiting for those under way: only so many can be asked after. */
+    /**
+     * Whether another copy may be begun without waiting for those under way: only so many can be asked after; and where
+     * the kernel has come, the engine first makes what it has begun.
+     */
     public boolean hasRoom() {
-        return atKernel ? kernel.isReady() || isDone(begun) : engine.hasRoom();
+        if (atKernel) {
+            return kernel.isReady() || isDone(begun);
+        }
+        return engine.hasRoom() && (kernel == null || !kernel.isReady() || isDone(begun));
     }
 
     /** Begins a copy, behind all others. */
@@ -95,9 +102,12 @@ public final class CopyQueue implements AutoCloseable {
      * @param order of {@link CopyOrder}: which other copies it must be behind
      */
     public long copy(long to, long from, long bytes, int order) {
-        boolean fits = kernel != null && CopyCommands.fits(to, from, bytes);
-        if (fits && isKernelsTurn() && kernel.copy(to, from, (int) bytes)) {
-            return begunByKernel();
+        boolean fits = kernel != null && kernel.fits(to, from, bytes, order);
+        if (fits && isKernelsTurn(order)) {
+            long ticket = kernel.copy(to, from, (int) bytes, order);
+            if (ticket != 0) {
+                return begunByKernel(ticket, order);
+            }
         }
         passKernel();
         return begunByEngine(engine.copy(to, from, bytes, order), fits);
@@ -109,8 +119,11 @@ public final class CopyQueue implements AutoCloseable {
      * @param to address of the target, a multiple of 8
      */
     public long storeLong(long to, long value) {
-        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Long.BYTES)) {
-            return begunByKernel();
+        if (kernel != null && isKernelsTurn(CopyOrder.IN_TURN)) {
+            long ticket = kernel.store(to, value, Long.BYTES);
+            if (ticket != 0) {
+                return begunByKernel(ticket, CopyOrder.IN_TURN);
+            }
         }
         passKernel();
         return begunByEngine(engine.storeLong(to, value), kernel != null);
@@ -122,27 +135,48 @@ public final class CopyQueue implements AutoCloseable {
      * @param to address of the target, a multiple of 4
      */
     public long storeInt(long to, int value) {
-        if (kernel != null && isKernelsTurn() && kernel.store(to, value, Integer.BYTES)) {
-            return begunByKernel();
+        if (kernel != null && isKernelsTurn(CopyOrder.IN_TURN)) {
+            long ticket = kernel.store(to, value, Integer.BYTES);
+            if (ticket != 0) {
+                return begunByKernel(ticket, CopyOrder.IN_TURN);
+            }
         }
         passKernel();
         return begunByEngine(engine.storeInt(to, value), kernel != null);
     }
 
-    private boolean isKernelsTurn() {
-        return (atKernel || !engine.hasWaiting() && isDone(begun)) && kernel.isReady();
+    /** What is behind all others waits here for what workers of the kernel's make: the warp does not. */
+    private boolean isKernelsTurn(int order) {
+        if (!atKernel) {
+            return !engine.hasWaiting() && isDone(begun) && kernel.isReady();
+        }
+        if (order == CopyOrder.IN_TURN) {
+            await(lastUnordered);
+        }
+        return kernel.isReady();
     }
 
-    private long begunByKernel() {
+    private long begunByKernel(long ticket, int order) {
         atKernel = true;
-        return begun(kernel.last());
+        begun(ticket);
+        if (order != CopyOrder.IN_TURN) {
+            lastUnordered = begun;
+        }
+        return begun;
     }
 
     private void passKernel() {
         if (atKernel) {
-            kernel.await(kernel.last());
-            done = begun;
+            await(begun);
             atKernel = false;
+        }
+    }
+
+    /** Of the kernel's. */
+    private void await(long number) {
+        while (done - number < 0) {
+            kernel.await(numberOf(done + 1));
+            done++;
         }
     }
 
@@ -181,22 +215,34 @@ public final class CopyQueue implements AutoCloseable {
      * @return true once the target holds the bytes and a thread that is told now sees them
      */
     public boolean isDone(long number) {
-        if (done - number < 0 && isMade(numbers[(int) number & COPIES - 1])) {
-            done = number;
+        if (done - number < 0) {
+            if (atKernel) { // its workers are not through in the order in which they were told
+                advance(number);
+            } else if (engine.isDone(numberOf(number))) {
+                done = number;
+            }
         }
         return done - number >= 0;
     }
 
     /** The last copy that was made, as all before it were: looks at those under way one after another. */
     public long lastDone() {
-        while (done != begun && isMade(numbers[(int) (done + 1) & COPIES - 1])) {
-            done++;
-        }
+        advance(begun);
         return done;
     }
 
+    private void advance(long number) {
+        while (done - number < 0 && isMade(numberOf(done + 1))) {
+            done++;
+        }
+    }
+
+    private long numberOf(long copy) {
+        return numbers[(int) copy & COPIES - 1];
+    }
+
     private boolean isMade(long number) {
-        return atKernel ? kernel.isDone((int) number) : engine.isDone(number);
+        return atKernel ? kernel.isDone(number) : engine.isDone(number);
     }
 
     /**

@@ -51,17 +51,12 @@ final class CudaGinDevice implements GinDevice {
     private final long chunkBytes;
     private final GinAgent agent;
     private final @Nullable CopyKernel copyKernel;
-    /**
-     * Stores indices in the GPU's memory; null if they lie in host memory, which is so without a kernel that stores
-     * quickly.
-     */
-    private final @Nullable CopyQueue indices;
     private final AgentRunner runner;
     private final PassWatch watch;
     private final Arena arena = Arena.ofShared();
     private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
     private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
-    /** In which copies are made; null with a copy kernel, which is the program's neighbour in its own context. */
+    /** In which copy engines make copies; null if there is none, and they share the program's. */
     private final @Nullable CopyContext copyContext;
 
     /** What carries a window's staged bytes, and the context in which it is copied. */
@@ -85,8 +80,7 @@ final class CudaGinDevice implements GinDevice {
         this.shared = shared;
         this.chunkBytes = chunkBytes;
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
-        this.copyContext = copyKernel == null ? openContext(driver, device) : null;
-        this.indices = copyKernel == null ? null : new CopyQueue(driver, programsContext(), copyKernel);
+        this.copyContext = openContext(driver, device);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, device), idle);
         this.watch = new PassWatch(agent, runner.thread(), PASS,
@@ -113,7 +107,7 @@ final class CudaGinDevice implements GinDevice {
 
     private @Nullable CopyKernel copyKernel(Duration linger) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return CopyKernel.load(device, linger);
+            return CopyKernel.load(driver, device, linger);
         } catch (MillraceException e) {
             NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
             return null;
@@ -170,21 +164,7 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public void free(long address) {
-        if (indices != null) {
-            indices.settle();
-        }
         allocated.remove(address).close();
-    }
-
-    @Override
-    public Indices indices(int count) {
-        if (indices == null) {
-            return GinDevice.super.indices(count);
-        }
-        long bytes = (long) count * Integer.BYTES;
-        long address = allocate(bytes);
-        return new Indices(NativeMemory.at(arena.allocate(bytes, Long.BYTES).address(), bytes), address,
-                new IndexStore(indices, address));
     }
 
     @Override
@@ -210,9 +190,6 @@ final class CudaGinDevice implements GinDevice {
     public boolean settle() {
         try {
             moverOf.values().forEach(CudaMover::settle);
-            if (indices != null) {
-                indices.settle();
-            }
             return true;
         } catch (MillraceException e) {
             NcclLog.warn("GIN: copies are still under way on " + device + ": " + e.getMessage());
@@ -293,42 +270,9 @@ final class CudaGinDevice implements GinDevice {
             copyContext.close();
         }
         if (copyKernel != null) {
-            indices.close();
             copyKernel.close();
         }
         allocated.values().forEach(DeviceMemory::close);
         arena.close();
-    }
-
-    /** Indices of one context in a GPU's memory. On the agent's thread, with the device current. */
-    private static final class IndexStore implements GinContext.IndexStore {
-
-        private final CopyQueue queue;
-        private final long address;
-        private long last;
-
-        /**
-         * Indices that are zero.
-         *
-         * @param address device memory, 4 bytes for each peer
-         */
-        IndexStore(CopyQueue queue, long address) {
-            this.queue = queue;
-            this.address = address;
-        }
-
-        @Override
-        public boolean begin(int peer, int index) {
-            if (!queue.hasRoom()) {
-                return false;
-            }
-            last = queue.storeInt(address + (long) peer * Integer.BYTES, index);
-            return true;
-        }
-
-        @Override
-        public boolean isSettled() {
-            return queue.isDone(last);
-        }
     }
 }

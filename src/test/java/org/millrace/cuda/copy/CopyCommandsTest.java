@@ -2,6 +2,7 @@ package org.millrace.cuda.copy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
@@ -27,7 +28,11 @@ class CopyCommandsTest {
     private final List<Integer> launches = new ArrayList<>();
 
     private CopyCommands commands(int first) {
-        return new CopyCommands(CopyMailbox.of(mailbox), first, launches::add);
+        return commands(first, 0);
+    }
+
+    private CopyCommands commands(int first, int workers) {
+        return new CopyCommands(CopyMailbox.of(mailbox), first, workers, launches::add);
     }
 
     private long at(long offset) {
@@ -38,13 +43,70 @@ class CopyCommandsTest {
         return memory.get(ValueLayout.JAVA_LONG, offset);
     }
 
-    /** By how much it loads at once: 512 times 16 bytes, 8 or 1. */
+    private static final int IN_TURN = CopyOrder.IN_TURN;
+
+    /** By how much a warp loads at once: 512 times 16 bytes, 8 or 1. */
     @ParameterizedTest
     @CsvSource({"0, 0, 8192, true", "0, 0, 8208, false", "16, 8, 4096, true", "16, 8, 4104, false", "0, 0, 4092, false",
             "4, 8, 512, true", "4, 8, 516, false", "1, 3, 512, true", "1, 3, 513, false", "0, 0, 1, true",
             "0, 0, 1099511627776, false"})
     void whatTheKernelCopies(long to, long from, long bytes, boolean fits) {
-        assertEquals(fits, CopyCommands.fits(to, from, bytes));
+        assertEquals(fits, commands(1).fits(to, from, bytes, CopyOrder.FREE));
+        assertEquals(fits, commands(1, 4).fits(to, from, bytes, IN_TURN), "workers do not wait for each other");
+        assertEquals(bytes <= 32768, commands(1, 4).fits(to, from, bytes, CopyOrder.strict(3)));
+    }
+
+    /** Few go to the warp, unless others of their sequence are at their worker; many to the workers. */
+    @Test
+    void whoCopies() {
+        CopyCommands commands = commands(1, 2);
+        commands.invite();
+        kernel.begin(1);
+        for (int i = 0; i < 64; i++) {
+            memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
+        }
+        List<Long> tickets = new ArrayList<>();
+        for (int i = 0; i < 6; i++) { // to the warp 0 1, then by sequence
+            tickets.add(commands.copy(at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
+        }
+        for (int i = 0; i < 6; i++) {
+            assertFalse(commands.isDone(tickets.get(i)));
+            assertTrue(kernel.look());
+            assertEquals(i < 2, commands.isDone(tickets.get(i)));
+        }
+        tickets.add(commands.copy(at(64 + 48), at(48), 8, CopyOrder.strict(0))); // behind those of its worker
+        assertTrue(kernel.look());
+        assertFalse(commands.isDone(tickets.get(6)), "the warp would overtake the worker");
+        assertTrue(kernel.work(1) && kernel.work(1));
+        assertFalse(kernel.work(1));
+        assertTrue(commands.isDone(tickets.get(3)) && commands.isDone(tickets.get(5)));
+        assertFalse(commands.isDone(tickets.get(2)) || commands.isDone(tickets.get(4)));
+        assertTrue(kernel.work(2) && kernel.work(2) && kernel.work(2));
+        for (long ticket : tickets) {
+            assertTrue(commands.isDone(ticket));
+        }
+        commands.settle();
+        assertEquals(-1, memory.asSlice(0, 56).mismatch(memory.asSlice(64, 56)));
+        long last = commands.copy(at(64 + 56), at(56), 8, CopyOrder.strict(0));
+        assertTrue(kernel.look() && commands.isDone(last), "its worker has nothing to do: the warp's");
+    }
+
+    @Test
+    void aWorkerIsGivenNoMoreThanThereIsRoomFor() {
+        CopyCommands commands = commands(1, 2);
+        commands.invite();
+        kernel.begin(1);
+        for (int i = 0; i < CopyMailbox.GIVEN; i++) {
+            assertTrue(commands.isReady());
+            commands.copy(at(0), at(401), 601, CopyOrder.strict(0)); // too odd for the warp
+            assertTrue(kernel.look());
+        }
+        assertTrue(kernel.work(2));
+        commands.copy(at(0), at(401), 601, CopyOrder.strict(0));
+        assertTrue(kernel.look());
+        assertFalse(commands.isReady());
+        assertTrue(kernel.work(2));
+        assertTrue(commands.isReady());
     }
 
     @ParameterizedTest
@@ -58,11 +120,11 @@ class CopyCommandsTest {
         for (int i = 0; i < 200; i++) {
             assertTrue(commands.isReady());
             memory.set(ValueLayout.JAVA_LONG, 0, i);
-            assertTrue(i % 2 == 0 ? commands.copy(at(8), at(0), 8) : commands.store(at(8), i, 8));
-            assertEquals(first + i, commands.last());
-            assertFalse(commands.isDone(commands.last()));
+            long ticket = i % 2 == 0 ? commands.copy(at(8), at(0), 8, IN_TURN) : commands.store(at(8), i, 8);
+            assertNotEquals(0, ticket);
+            assertFalse(commands.isDone(ticket));
             assertTrue(kernel.look());
-            assertTrue(commands.isDone(commands.last()));
+            assertTrue(commands.isDone(ticket));
             assertEquals(i, longAt(8));
         }
         assertFalse(kernel.look());
@@ -74,7 +136,7 @@ class CopyCommandsTest {
         commands.invite();
         kernel.begin(1);
         memory.set(ValueLayout.JAVA_LONG, 0, -1L);
-        assertTrue(commands.store(at(4), 0x1_2345_6789L, 4));
+        assertNotEquals(0, commands.store(at(4), 0x1_2345_6789L, 4));
         assertTrue(kernel.look());
         assertEquals(0x2345_6789_ffff_ffffL, longAt(0));
     }
@@ -86,7 +148,7 @@ class CopyCommandsTest {
         kernel.begin(1);
         for (int i = 0; i < CopyMailbox.COMMANDS; i++) {
             assertTrue(commands.isReady());
-            assertTrue(commands.store(at(8L * i), i, 8));
+            assertNotEquals(0, commands.store(at(8L * i), i, 8));
         }
         assertFalse(commands.isReady());
         assertTrue(kernel.look());
@@ -111,17 +173,16 @@ class CopyCommandsTest {
 
     @Test
     void aLaunchThatFailsIsTriedAgain() {
-        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, number -> {
+        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, number -> {
             launches.add(number);
             if (launches.size() == 1) {
-                throw new IllegalStateException("no");
+                CopyMailbox.of(mailbox).stateGoneRelease();
             }
         });
-        try {
-            commands.invite();
-        } catch (IllegalStateException expected) {
-            assertEquals(List.of(1), launches);
-        }
+        commands.invite();
+        assertEquals(List.of(1), launches);
+        assertFalse(commands.isReady());
+        commands.invite();
         commands.invite();
         assertEquals(List.of(1, 1), launches);
     }
@@ -147,7 +208,7 @@ class CopyCommandsTest {
             kernel.go();
         });
         begun.await();
-        assertEquals(seen, commands.store(at(0), 7, 8));
+        assertEquals(seen, commands.store(at(0), 7, 8) != 0);
         leaving.join();
         assertEquals(seen ? 7 : 0, longAt(0));
         commands.settle(); // at once: nothing is under way
@@ -156,10 +217,10 @@ class CopyCommandsTest {
         kernel.begin(launches.getLast());
         assertFalse(kernel.look(),
                 "whoever was told that it was not seen has stored it otherwise: it must not be stored again");
-        assertTrue(commands.store(at(8), 8, 8));
-        assertFalse(commands.isDone(commands.last()));
+        long ticket = commands.store(at(8), 8, 8);
+        assertFalse(commands.isDone(ticket));
         assertTrue(kernel.look());
-        assertTrue(commands.isDone(commands.last()));
+        assertTrue(commands.isDone(ticket));
         assertEquals(8, longAt(8));
     }
 }

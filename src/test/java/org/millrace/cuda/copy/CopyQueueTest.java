@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.CopyMailbox;
 
 /** Copies by a copy engine and by a kernel that comes and goes are made in the order in which they were begun. */
@@ -27,6 +27,7 @@ import org.millrace.abi.CopyMailbox;
 class CopyQueueTest {
 
     private static final int BYTES = 1 << 14;
+    private static final int SEQUENCES = 5;
 
     private final MemorySegment mailbox = Arena.ofShared().allocate(CopyMailbox.BYTES, CopyMailbox.ALIGNMENT);
     private final MemorySegment memory = Arena.ofShared().allocate(BYTES, 64);
@@ -110,7 +111,7 @@ class CopyQueueTest {
     @Test
     void theKernelTakesOverWhenTheEngineIsThrough() {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
-        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, kernel::begin);
+        CopyCommands commands = new CopyCommands(CopyMailbox.of(mailbox), 1, 0, kernel::begin);
         CopyQueue queue = new CopyQueue(engine, commands);
         long at = memory.address();
         long first = queue.storeLong(at, 1); // nobody waits for the kernel, which is invited
@@ -142,12 +143,12 @@ class CopyQueueTest {
     }
 
     /**
-     * One thread begins copies that overlap, long ones and short ones; another plays the kernel, which leaves whenever
-     * it likes.
+     * One thread begins copies that overlap, long ones and short ones, behind all others or behind those of a sequence,
+     * which has a part of the memory; another plays the kernel and its workers, which leave whenever they like.
      */
     @ParameterizedTest
-    @ValueSource(ints = {1, -3000})
-    void randomCopiesKeepTheirOrder(int firstCommand) throws InterruptedException {
+    @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
+    void randomCopiesKeepTheirOrder(int firstCommand, int workers) throws InterruptedException {
         Random random = new Random(firstCommand);
         engine.random = random;
         LinkedBlockingQueue<Integer> launches = new LinkedBlockingQueue<>();
@@ -156,21 +157,22 @@ class CopyQueueTest {
         Thread device = Thread.ofPlatform().start(() -> {
             try {
                 for (int first; (first = launches.take()) != 0;) {
-                    played[0] += play(first, new Random(first));
+                    played[0] += play(first, workers, new Random(first));
                 }
             } catch (Throwable thrown) {
                 failure.set(thrown);
             }
         });
-        CopyQueue queue = new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, launches::add));
+        CopyQueue queue =
+                new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers, launches::add));
         byte[] expected = new byte[BYTES];
         random.nextBytes(expected);
         MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, BYTES);
-        for (int i = 0; i < 200_000; i++) {
+        for (int i = 0; i < 50_000; i++) {
             while (!queue.hasRoom()) {
                 Thread.yield();
             }
-            begin(queue, random, expected);
+            begin(queue, workers, random, expected);
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
             }
@@ -186,12 +188,13 @@ class CopyQueueTest {
                 engine.begun + " by the engine, " + played[0] + " by the kernel: both are to be tried");
     }
 
-    private int play(int first, Random random) {
+    private int play(int first, int workers, Random random) {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
         int made = 0;
         kernel.begin(first);
         for (int idle = 0; idle < 100 && made < 500;) {
-            boolean found = kernel.look();
+            boolean found = random.nextInt(1 + workers) == 0 && kernel.look();
+            found |= workers > 0 && kernel.work(1 + random.nextInt(workers));
             made += found ? 1 : 0;
             idle = found ? 0 : idle + random.nextInt(2);
             Thread.yield();
@@ -201,10 +204,15 @@ class CopyQueueTest {
             made++;
         }
         kernel.go();
+        for (int worker = 1; worker <= workers; worker++) {
+            while (kernel.work(worker)) {
+                made++;
+            }
+        }
         return made;
     }
 
-    private void begin(CopyQueue queue, Random random, byte[] expected) {
+    private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         if (random.nextInt(8) == 0) {
             int to = random.nextInt(BYTES / 8) * 8;
             long value = random.nextLong();
@@ -212,10 +220,14 @@ class CopyQueueTest {
             MemorySegment.ofArray(expected).set(ValueLayout.JAVA_LONG_UNALIGNED, to, value);
             return;
         }
+        int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
+        int sequence = random.nextInt(sequences);
+        int part = BYTES / sequences;
         int bytes = 1 + random.nextInt(random.nextInt(16) == 0 ? 3000 : 40);
-        int to = random.nextInt(BYTES - bytes);
-        int from = random.nextInt(BYTES - bytes);
-        queue.copy(memory.address() + to, memory.address() + from, bytes);
+        int to = sequence * part + random.nextInt(part - bytes);
+        int from = sequence * part + random.nextInt(part - bytes);
+        queue.copy(memory.address() + to, memory.address() + from, bytes,
+                sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence));
         System.arraycopy(expected, from, expected, to, bytes);
     }
 

@@ -3,6 +3,10 @@ package org.millrace.cuda.copy;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.ffi.mailbox.mailbox_h;
 import org.millrace.ffi.mailbox.millraceCopyCommand;
@@ -18,10 +22,15 @@ final class PlayedCopyKernel {
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment mailbox;
+    /** By worker: what it was given. */
+    private final List<Queue<Runnable>> given = new ArrayList<>();
     private int number;
 
     PlayedCopyKernel(MemorySegment mailbox) {
         this.mailbox = mailbox;
+        for (int i = 0; i < mailbox_h.MILLRACE_COPY_WORKERS(); i++) {
+            given.add(new ConcurrentLinkedQueue<>());
+        }
     }
 
     void begin(int first) {
@@ -29,7 +38,7 @@ final class PlayedCopyKernel {
         state(mailbox_h.MILLRACE_COPY_PRESENT());
     }
 
-    /** Carries out the next command, if it is there. */
+    /** Carries out the next command, or gives it to a worker, if it is there. */
     boolean look() {
         long command = millraceCopyMailbox.commands$offset()
                 + Integer.remainderUnsigned(number, mailbox_h.MILLRACE_COPY_COMMANDS()) * millraceCopyCommand.sizeof();
@@ -40,11 +49,29 @@ final class PlayedCopyKernel {
                 return false;
             }
         }
-        long rest = words[2];
-        carryOut(whole(words[0], rest), whole(words[1], rest >>> mailbox_h.MILLRACE_COPY_FROM_SHIFT()),
-                (int) (rest >>> mailbox_h.MILLRACE_COPY_BYTES_SHIFT()) & 0xffff);
+        long to = whole(words[0], words[2]);
+        long from = whole(words[1], words[2] >>> mailbox_h.MILLRACE_COPY_FROM_SHIFT());
+        int worker = (int) (words[3] >>> mailbox_h.MILLRACE_COPY_WORKER_SHIFT()) & 0xff;
+        int bytes = (int) words[3];
+        if (worker == 0) {
+            carryOut(to, from, bytes);
+        } else {
+            given.get(worker - 1).add(() -> at(to, bytes).copyFrom(at(from, bytes)));
+        }
         number++;
         INT.setRelease(mailbox, millraceCopyMailbox.done$offset(), number);
+        return true;
+    }
+
+    /** One worker makes the next of the copies that it was given; false if there is none. */
+    boolean work(int worker) {
+        Runnable copy = given.get(worker - 1).poll();
+        if (copy == null) {
+            return false;
+        }
+        copy.run();
+        long copied = millraceCopyMailbox.copied$offset() + (worker - 1L) * Integer.BYTES;
+        INT.setRelease(mailbox, copied, (int) INT.get(mailbox, copied) + 1);
         return true;
     }
 
