@@ -16,12 +16,13 @@ typedef ulonglong2 Line;
 
 enum { ALL = 0xffffffff, LANES = 32 };
 /* Loads of each lane that are under way at once: all of a copy. */
-enum { LOADS = 16 };
+enum { LOADS = 4 };
 /* A look brings one line of commands, a word to a lane: one read across PCIe. */
 enum { LINE_COMMANDS = 128 / sizeof(millraceCopyCommand), COMMAND_WORDS = sizeof(millraceCopyCommand) / sizeof(u64) };
 /* Looks at the commands for each at the time. */
 enum { LOOKS = 8 };
-enum { WORKER_THREADS = 256 };
+/* Few registers too: a worker is to find room beside a block of a program that takes every multiprocessor. */
+enum { WORKER_THREADS = 128, BLOCKS_BY_REGISTERS = 8 };
 
 /* A copy that a worker is to make. It is there when its number is: how many this worker was given before. */
 struct Work {
@@ -169,7 +170,7 @@ static __device__ u32 look(const millraceCopyMailbox *mailbox, Workers *workers,
 
 /* By all threads of a block; the loads of one pass are under way at once. */
 template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64 bytes) {
-    const u32 loads = 8;
+    const u32 loads = 4;
     u64 count = bytes / sizeof(T);
     for (u64 first = threadIdx.x; first < count; first += loads * blockDim.x) {
         T values[loads];
@@ -245,7 +246,7 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
  * that it is leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen. It
  * begins when all workers are there: what is given to one must not wait for the end of somebody else's kernel. Launches are counted from 1.
  */
-extern "C" __global__ void __launch_bounds__(WORKER_THREADS)
+extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS)
     copy_commands(millraceCopyMailbox *mailbox, u32 number, u64 linger, u64 life, Workers *workers, u32 launch) {
     if (blockIdx.x > 0) {
         make_copies(mailbox, workers, blockIdx.x - 1, launch);

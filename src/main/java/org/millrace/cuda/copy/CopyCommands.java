@@ -1,6 +1,7 @@
 package org.millrace.cuda.copy;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntConsumer;
 import org.millrace.MillraceException;
@@ -42,8 +43,8 @@ final class CopyCommands {
         void accept(int number);
     }
 
-    /** The warp's 32 lanes load all of a copy at once, with 16 loads each. */
-    private static final int LOADS = 32 * 16;
+    /** The warp's 32 lanes load all of a copy at once, with 4 loads each. */
+    private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
     /** A longer copy is better off with a copy engine, which has the bandwidth of all workers by itself. */
     private static final int LONGEST = 32 << 10;
@@ -60,6 +61,12 @@ final class CopyCommands {
     /** No worker has more to make than this. */
     private int mostGiven;
     private boolean launched;
+    /** When the kernel was asked to come that was not there yet; 0 once it was. */
+    private long asked;
+    /** Of {@link #counts}; others than this thread may read what is a moment old. */
+    private long copies;
+    private long visits;
+    private long waited;
 
     /**
      * Commands for a kernel that was never launched.
@@ -93,14 +100,28 @@ final class CopyCommands {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
             mailbox.stateAbsent();
             launched = true;
+            asked = System.nanoTime();
             launcher.accept(next);
         }
     }
 
+    /** In words, for people and for scripts. */
+    String counts() {
+        return copies + ", in " + visits + " visits that began "
+                + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for";
+    }
+
     /** Whether the kernel is there and has room for another command. */
     boolean isReady() {
-        return mailbox.stateAcquire() == CopyMailbox.PRESENT && next - mailbox.doneAcquire() < CopyMailbox.COMMANDS
-                && haveWorkersRoom();
+        if (mailbox.stateAcquire() != CopyMailbox.PRESENT) {
+            return false;
+        }
+        if (asked != 0) {
+            visits++;
+            waited += System.nanoTime() - asked;
+            asked = 0;
+        }
+        return next - mailbox.doneAcquire() < CopyMailbox.COMMANDS && haveWorkersRoom();
     }
 
     private boolean haveWorkersRoom() {
@@ -159,6 +180,7 @@ final class CopyCommands {
                 return 0;
             }
         }
+        copies++;
         if (worker == 0) {
             return ticket(0, number);
         }

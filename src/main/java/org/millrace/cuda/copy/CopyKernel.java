@@ -40,8 +40,8 @@ public final class CopyKernel implements AutoCloseable {
     private static final Duration LIFE = Duration.ofMillis(10);
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int WORKERS =
-            Math.clamp(Integer.getInteger("millrace.copyWorkers", 8), 0, CopyMailbox.WORKERS);
-    private static final int WORKER_THREADS = 256;
+            Math.clamp(Integer.getInteger("millrace.copyWorkers", CopyMailbox.WORKERS), 0, CopyMailbox.WORKERS);
+    private static final int WORKER_THREADS = 128;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 2) * Integer.BYTES;
@@ -132,6 +132,12 @@ public final class CopyKernel implements AutoCloseable {
 
     CopyCommands commands() {
         return commands;
+    }
+
+    /** What it has done so far, in a line for people and for scripts. */
+    @Override
+    public String toString() {
+        return "copies by the copying kernel: " + commands.counts();
     }
 
     private void ask(int number) {

@@ -146,7 +146,8 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public String copies() {
-        return moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus).toString();
+        CopyCounts engines = moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus);
+        return copyKernel == null ? engines.toString() : engines + "; " + copyKernel;
     }
 
     @Override

@@ -45,10 +45,10 @@ class CopyCommandsTest {
 
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
-    /** By how much a warp loads at once: 512 times 16 bytes, 8 or 1. */
+    /** By how much a warp loads at once: 128 times 16 bytes, 8 or 1. */
     @ParameterizedTest
-    @CsvSource({"0, 0, 8192, true", "0, 0, 8208, false", "16, 8, 4096, true", "16, 8, 4104, false", "0, 0, 4092, false",
-            "4, 8, 512, true", "4, 8, 516, false", "1, 3, 512, true", "1, 3, 513, false", "0, 0, 1, true",
+    @CsvSource({"0, 0, 2048, true", "0, 0, 2064, false", "16, 8, 1024, true", "16, 8, 1032, false", "0, 0, 1020, false",
+            "4, 8, 128, true", "4, 8, 132, false", "1, 3, 128, true", "1, 3, 129, false", "0, 0, 1, true",
             "0, 0, 1099511627776, false"})
     void whatTheKernelCopies(long to, long from, long bytes, boolean fits) {
         assertEquals(fits, commands(1).fits(to, from, bytes, CopyOrder.FREE));
