@@ -9,7 +9,8 @@
 # does not end is named with what its threads and kernels do. Status 1 if a test failed.
 #
 # TESTS      which, in order: barrier ep hybrid agrs pp engram ep_again hybrid_again ep_all ep_full (default: the first six). ep: test_ep.py's first case of a small shape, first
-#            with the time to compile kernels, then without, with figures; hybrid: the same kernels by two levels; ..._again: the second part alone; ep_all: every case; ep_full: DeepEP's default shape
+#            with the time to compile kernels, then without, with figures; hybrid: the same kernels by two levels; ..._again: the second part alone; ep_all: every case; ep_full: DeepEP's default shape,
+#            and EP_ARGUMENTS (DeepEP takes all multiprocessors where it is told nothing: --num-sms 24)
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
 # together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
@@ -194,7 +195,7 @@ for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
     pp) run pp "$uncompiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
     engram) run engram "$uncompiled" test_engram.py --num-entries 65536 --num-qps 16 ;;
     ep_all) run ep_all "${ALL_LIMIT:-560}" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test ;;
-    ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ;;
+    ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ${EP_ARGUMENTS:-} ;;
     *) echo "there is no test $test" >&2; failures=$((failures + 1)) ;;
   esac
 done

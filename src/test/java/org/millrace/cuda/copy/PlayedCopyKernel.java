@@ -33,8 +33,8 @@ final class PlayedCopyKernel {
         }
     }
 
-    void begin(int first) {
-        number = first;
+    void begin() {
+        number = (int) INT.getAcquire(mailbox, millraceCopyMailbox.done$offset());
         state(mailbox_h.MILLRACE_COPY_PRESENT());
     }
 
