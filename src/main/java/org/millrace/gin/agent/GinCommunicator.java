@@ -50,8 +50,6 @@ public final class GinCommunicator {
     private final WaitRelease waits;
     /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
     private long workless;
-    /** Whether kernels see all indices, or will without more calls; the agent's thread alone uses it. */
-    private boolean stored = true;
     /** Set once; the agent's thread judges it. */
     private volatile @Nullable Hearsay heard;
     /** While it is served. */
@@ -289,7 +287,7 @@ public final class GinCommunicator {
                 return inbound;
             }
         }
-        return rank.contexts().describeStore();
+        return null;
     }
 
     /** One pass over all peers; on the agent's thread. */
@@ -307,9 +305,6 @@ public final class GinCommunicator {
             work += peer.progress(workless > QUIET_PASSES);
         }
         workless = work > 0 ? 0 : workless + 1;
-        if (work > 0 || !stored) {
-            stored = rank.contexts().storeIndices();
-        }
         return work;
     }
 

@@ -15,34 +15,12 @@ import org.millrace.gin.queue.SignalMemory.PeerSignals;
  */
 public final class GinContext {
 
-    /**
-     * Tells kernels how far the agent is with their descriptors where they see it sooner than in the agent's memory: in
-     * that of their GPU. A kernel reads the index each time that it posts a descriptor, which takes a microsecond
-     * across PCIe.
-     */
-    public interface IndexStore {
-
-        /**
-         * Begins to store an index. Those of one peer get there in their order, and behind everything that this thread
-         * did before. Returns false if too much is under way: the agent asks again.
-         *
-         * @param index of the first descriptor that is not complete
-         */
-        boolean begin(int peer, int index);
-
-        /** Whether all that was begun is there. */
-        boolean isSettled();
-    }
-
     private final int number;
     private final GinCells counters;
     private final GinCells signals;
     private final PeerQueue[] queues;
     private final @Nullable PeerSignals[] reached;
     private final GinServed.Counters served = new GinServed.Counters();
-    private @Nullable IndexStore store;
-    /** Whether a queue's index has changed since the store was asked to begin. */
-    private boolean moved;
     private boolean closed;
 
     /**
@@ -88,43 +66,6 @@ public final class GinContext {
      */
     public void reach(int peer, PeerSignals signals) {
         reached[peer] = signals;
-    }
-
-    /**
-     * Has the indices of its queues stored elsewhere too. To be called before the context is served.
-     *
-     * @param elsewhere where kernels look; not to be freed before the agent has let go of the context and what it began
-     *                  is over
-     */
-    public void store(IndexStore elsewhere) {
-        store = elsewhere;
-    }
-
-    /** A queue's index has changed. */
-    void moved() {
-        moved = true;
-    }
-
-    /** Stores elsewhere what has changed; false if there is no room for all of it now. */
-    boolean storeIndices() {
-        if (!moved || store == null || closed) {
-            return true;
-        }
-        for (PeerQueue queue : queues) {
-            if (!queue.storeIndex(store)) {
-                return false;
-            }
-        }
-        moved = false;
-        return true;
-    }
-
-    /** Indices that kernels wait for, for messages; null if they have them all. */
-    @Nullable
-    String describeStore() {
-        return store == null || closed || !moved && store.isSettled() ? null
-                : "context " + number + ", the indices of its queues, which the GPU has not stored: "
-                        + "kernels see no room and no end of a flush";
     }
 
     /** The signals at a peer, if others than frames get there. */
@@ -175,7 +116,6 @@ public final class GinContext {
         for (PeerQueue queue : queues) {
             queue.discard();
         }
-        storeIndices();
     }
 
     /** Adds to all signals. On the agent's thread. */

@@ -80,29 +80,6 @@ public final class GinContexts {
         return sum;
     }
 
-    /**
-     * Has the indices that changed stored where kernels look; false if there was no room for all. On the agent's
-     * thread.
-     */
-    public boolean storeIndices() {
-        boolean stored = true;
-        for (GinContext context : all) {
-            stored &= context == null || context.storeIndices();
-        }
-        return stored;
-    }
-
-    /** Indices that kernels wait for, for messages; null if they have them all. */
-    public @Nullable String describeStore() {
-        for (GinContext context : all) {
-            String store = context == null ? null : context.describeStore();
-            if (store != null) {
-                return store;
-            }
-        }
-        return null;
-    }
-
     /** Says in this memory too how many frames were carried out, from the next time on. On the agent's thread. */
     public void share(SignalMemory memory) {
         shared = Arrays.copyOf(shared, shared.length + 1);

@@ -31,8 +31,6 @@ public final class PeerQueue {
     private boolean hasCurrent;
     private int seen;
     private int completed;
-    /** What a {@link GinContext.IndexStore} was told. */
-    private int stored;
 
     PeerQueue(GinContext context, int peer, GinQueueMemory memory, GinIndices cis) {
         this.context = context;
@@ -44,7 +42,6 @@ public final class PeerQueue {
         this.counters = new int[memory.queueSize()];
         this.completed = cis.acquire(peer);
         this.seen = completed;
-        this.stored = completed;
     }
 
     /** Whose queue it is. */
@@ -122,7 +119,6 @@ public final class PeerQueue {
         if (completed != first) {
             // pairs with the device's acquire: the places are zero, and the sources were read
             cis.release(peer, completed);
-            context.moved();
         }
     }
 
@@ -139,17 +135,6 @@ public final class PeerQueue {
     /** How many of them are complete, in order; from any thread, for a look. */
     int completed() {
         return completed;
-    }
-
-    /** Has its index stored elsewhere, if it has changed; false if there is no room now. */
-    boolean storeIndex(GinContext.IndexStore store) {
-        if (stored != completed) {
-            if (!store.begin(peer, completed)) {
-                return false;
-            }
-            stored = completed;
-        }
-        return true;
     }
 
     /** The communicator has failed: completes what is there without carrying it out. */

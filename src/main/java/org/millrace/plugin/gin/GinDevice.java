@@ -36,23 +36,6 @@ interface GinDevice extends AutoCloseable {
     Shared share(long bytes);
 
     /**
-     * Indices that the agent writes and kernels read.
-     *
-     * @param host   as the agent writes them
-     * @param device their address as kernels see them
-     * @param store  what brings them there; null if it is the same memory. Otherwise they are to be given back by
-     *               {@link #free}
-     */
-    record Indices(MemorySegment host, long device, GinContext.@Nullable IndexStore store) {
-    }
-
-    /** Zeroed memory for 4 bytes each. */
-    default Indices indices(int count) {
-        Shared shared = share((long) count * Integer.BYTES);
-        return new Indices(shared.host(), shared.device(), null);
-    }
-
-    /**
      * Memory that the device's copies reach.
      *
      * @param device  its address as the device sees it

@@ -291,10 +291,7 @@ public final class GinGroup implements AutoCloseable {
     private GinContext context(GinDescriptorFormat format, GinGpuContext seen, int ranks, int signals, int counters,
             int queueSize, List<Long> allocated, GinDevice.Shared signalled) {
         GinDevice.Shared queues = device.share(GinQueueMemory.bytes(format, ranks, queueSize));
-        GinDevice.Indices cis = device.indices(ranks);
-        if (cis.store() != null) {
-            allocated.add(cis.device());
-        }
+        GinDevice.Shared cis = device.share((long) ranks * Integer.BYTES);
         GinDevice.Shared counted = device.share((long) Math.max(counters, 1) * Long.BYTES);
         long pis = take((long) ranks * Integer.BYTES, allocated);
         seen.set(ranks, queueSize, queues.device(), pis, cis.device(), counted.device(), signalled.device());
@@ -302,10 +299,8 @@ public final class GinGroup implements AutoCloseable {
             seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated),
                     take((long) ranks * Integer.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated));
         }
-        GinContext context = new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize),
+        return new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize),
                 cis.host(), counted.host(), signalled.host(), ranks);
-        context.store(cis.store());
-        return context;
     }
 
     private void reach(GinContext context, int index, GinSignals.Contexts signalled) {

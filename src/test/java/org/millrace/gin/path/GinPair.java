@@ -54,18 +54,6 @@ final class GinPair implements AutoCloseable {
             agentSide = new GinContext(number, queues, cisBytes, counterBytes, signalBytes, 2);
         }
 
-        /** From now on the device sees its indices elsewhere, where what the agent says of them comes later. */
-        LateIndexStore storeLate(Arena arena) {
-            GinIndices there = GinIndices.of(arena.allocate(8, 64), 2);
-            for (int peer = 0; peer < 2; peer++) {
-                there.release(peer, cis.acquire(peer));
-            }
-            cis = there;
-            LateIndexStore store = new LateIndexStore(there);
-            agentSide.store(store);
-            return store;
-        }
-
         boolean hasRoom(int peer) {
             return pis[peer] - cis.acquire(peer) < queues.queueSize();
         }

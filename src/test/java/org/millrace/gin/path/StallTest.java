@@ -54,34 +54,6 @@ class StallTest {
         }
     }
 
-    @Test
-    void indicesThatTheDeviceIsNotToldAreNamed() {
-        try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofMillis(1)), null)) {
-            pair.serve();
-            GinPair.Context context = new GinPair.Context(pair.arena, 0, FORMAT, 8, 4, 0);
-            LateIndexStore store = context.storeLate(pair.arena);
-            pair.communicators[0].add(context.agentSide);
-            pair.communicators[1].add(new GinPair.Context(pair.arena, 0, FORMAT, 8, 4, 0).agentSide);
-            FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_ADD, 0);
-            FORMAT.completion(context.words, 0, 1, 7);
-            context.post(1);
-            for (long pass = 0; pair.stalls.isEmpty() && pass < 1000; pass++) {
-                work(pair, PASSES);
-            }
-            assertTrue(
-                    pair.stalls.getFirst()
-                            .startsWith("rank 0: nothing has moved for 1 ms, and this is under way: "
-                                    + "context 0, the indices of its queues, which the GPU has not stored"),
-                    pair.stalls.toString());
-            assertEquals(0, context.cis.acquire(1));
-            store.finishOne();
-            assertEquals(1, context.cis.acquire(1));
-            pair.stalls.clear();
-            work(pair, 10 * PASSES);
-            assertEquals(List.of(), pair.stalls, "nothing is under way");
-        }
-    }
-
     private static void work(GinPair pair, int passes) {
         for (int pass = 0; pass < passes; pass++) {
             pair.work();
