@@ -172,7 +172,9 @@ public final class CopyMailbox {
         return stateAcquire();
     }
 
-    /** A kernel is to be there, which begins with the command of {@link #donePlain}'s number. Pairs with its acquire. */
+    /**
+     * A kernel is to be there, which begins with the command of {@link #donePlain}'s number. Pairs with its acquire.
+     */
     public void stateAbsentRelease() {
         Words.INT.setRelease(Words.MEMORY, base + STATE, ABSENT);
     }

@@ -299,8 +299,8 @@ public final class GinGroup implements AutoCloseable {
             seen.setGets(take((long) Math.max(signals, 1) * Long.BYTES, allocated),
                     take((long) ranks * Integer.BYTES, allocated), take((long) ranks * Integer.BYTES, allocated));
         }
-        return new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize),
-                cis.host(), counted.host(), signalled.host(), ranks);
+        return new GinContext(contexts++, GinQueueMemory.of(queues.host(), format, ranks, queueSize), cis.host(),
+                counted.host(), signalled.host(), ranks);
     }
 
     private void reach(GinContext context, int index, GinSignals.Contexts signalled) {

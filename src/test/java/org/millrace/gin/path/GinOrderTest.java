@@ -114,8 +114,8 @@ class GinOrderTest {
                 check(memory, contexts, program);
                 pair.throwIfFailed();
             }
-            for (int pass = 0; pass < 200_000 && !(pair.communicators[0].isDrained()
-                    && pair.communicators[1].isDrained()); pass++) {
+            for (int pass = 0; pass < 200_000
+                    && !(pair.communicators[0].isDrained() && pair.communicators[1].isDrained()); pass++) {
                 pair.work();
                 check(memory, contexts, program);
                 pair.throwIfFailed();
