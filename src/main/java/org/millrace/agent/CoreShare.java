@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * A rank that is bound to cores has those. Ranks of one host that are not bound, or bound to the same cores, share
- * them: how many there are their launcher says in the environment. A quota of a control group is shared by all in it.
+ * them: how many there are their launcher says in the environment, or else those that run tell. A quota of a control
+ * group is shared by all in it.
  *
  * @param cores  at least 1
  * @param reason where that follows from, for people
@@ -37,33 +38,44 @@ public record CoreShare(int cores, String reason) {
     /** The bandwidth of host memory needs no more, and a trainer needs its cores. */
     private static final int MOST_PROXY_THREADS = 8;
 
-    /** The share of this process. */
-    public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment) {
+    /**
+     * The share of this process.
+     *
+     * @param processes how many processes of this host have the same to do, this one among them; counts where no
+     *                  launcher says how many ranks there are
+     */
+    public static CoreShare ofThisProcess(UnaryOperator<@Nullable String> environment, int processes) {
         int usable = Runtime.getRuntime().availableProcessors();
         int online = count(firstLine(Path.of("/sys/devices/system/cpu/online"))).orElse(usable);
         int allowed = count(allowedList()).orElse(usable);
-        return of(usable, allowed, online, environment);
+        return of(usable, allowed, online, environment, processes);
     }
 
     /**
      * The share of a process.
      *
-     * @param usable  cores by affinity mask and quota, whichever is less
-     * @param allowed cores by affinity mask
-     * @param online  cores of the machine
+     * @param usable    cores by affinity mask and quota, whichever is less
+     * @param allowed   cores by affinity mask
+     * @param online    cores of the machine
+     * @param processes as above
      */
-    static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment) {
+    static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
+            int processes) {
         for (String name : RANKS_OF_HOST) {
             int ranks = number(environment.apply(name));
             if (ranks > 1) {
-                boolean quota = usable < allowed;
-                int share = Math.max(1, Math.min(usable, (quota ? usable : online) / ranks));
-                return share == usable ? new CoreShare(usable, usable + " usable")
-                        : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : online + " online") + ", "
-                                + ranks + " ranks by " + name);
+                return shared(usable, allowed, online, ranks, "ranks by " + name);
             }
         }
-        return new CoreShare(usable, usable + " usable");
+        return shared(usable, allowed, online, Math.max(1, processes), "processes with Millrace");
+    }
+
+    private static CoreShare shared(int usable, int allowed, int online, int among, String whoTheyAre) {
+        boolean quota = usable < allowed;
+        int share = among == 1 ? usable : Math.max(1, Math.min(usable, (quota ? usable : online) / among));
+        return share == usable ? new CoreShare(usable, usable + " usable")
+                : new CoreShare(share, usable + " usable, " + (quota ? "by a quota" : online + " online") + ", " + among
+                        + " " + whoTheyAre);
     }
 
     /** Whether the launcher says that all ranks of the job are on this host; the same on all of them. */

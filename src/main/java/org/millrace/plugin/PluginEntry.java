@@ -9,6 +9,8 @@ import org.millrace.plugin.fallback.FallbackPath;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.PluginConfiguration;
+import org.millrace.plugin.net.ProxyThreads;
+import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.DeviceSlots;
 import org.millrace.plugin.takeover.TakeoverPath;
@@ -47,8 +49,9 @@ public final class PluginEntry {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover()
-                ? new TakeoverPath(settings.threads(), unpack,
-                        settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
+                ? new TakeoverPath(settings.threads(),
+                        processes -> ProxyThreads.decide(NativeEnvironment::get, settings.deviceSlots(), processes),
+                        unpack, settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
                 : new FallbackPath(unpack, settings.maxRecvs());
     }
 }

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -111,6 +112,12 @@ public final class ProcessTrace {
     /** This process's; null if there is none. */
     public static @Nullable ProcessTrace current() {
         return current;
+    }
+
+    /** How many processes of this host write down what they do, this one among them; 1 if it does not. */
+    public static int livingProcesses() {
+        ProcessTrace own = current;
+        return own == null ? 1 : Math.max(1, TraceSweep.living(Objects.requireNonNull(own.path().getParent())));
     }
 
     /** The file. */

@@ -8,10 +8,13 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
 
 /**
  * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
@@ -30,6 +33,22 @@ public final class TraceSweep {
     }
 
     private TraceSweep() {}
+
+    /** How many processes have a trace in a directory and live, as far as can be told. */
+    static int living(Path directory) {
+        Set<ProcessIdentity> living = new HashSet<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
+            for (Path file : files) {
+                FileName name = FileName.parse(file.getFileName().toString());
+                if (name != null && !name.owner().isProvablyDead()) {
+                    living.add(name.owner());
+                }
+            }
+        } catch (IOException | DirectoryIteratorException e) {
+            LogManager.getLogger(TraceSweep.class).debug("cannot look for traces in {}", directory, e);
+        }
+        return living.size();
+    }
 
     static void atExit(ProcessTrace trace) {
         try {

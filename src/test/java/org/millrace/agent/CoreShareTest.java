@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class CoreShareTest {
 
     private static CoreShare share(int usable, int allowed, int online, Map<String, String> environment) {
-        return CoreShare.of(usable, allowed, online, environment::get);
+        return CoreShare.of(usable, allowed, online, environment::get, 1);
     }
 
     @ParameterizedTest
@@ -30,6 +30,17 @@ class CoreShareTest {
         CoreShare share = share(usable, allowed, online, Map.of("LOCAL_WORLD_SIZE", Integer.toString(ranks)));
         assertEquals(cores, share.cores(), share.reason());
         assertTrue(share.reason().startsWith(usable + " usable"), share.reason());
+    }
+
+    /** As of programs that start their ranks themselves. */
+    @Test
+    void withoutALauncherThoseThatRunAreCounted() {
+        CoreShare counted = CoreShare.of(32, 32, 32, name -> null, 8);
+        assertEquals(4, counted.cores());
+        assertEquals("32 usable, 32 online, 8 processes with Millrace", counted.reason());
+        assertEquals(16, CoreShare.of(32, 32, 32, Map.of("LOCAL_WORLD_SIZE", "2")::get, 8).cores(), "it knows better");
+        assertEquals(2, CoreShare.of(2, 2, 32, name -> null, 8).cores(), "cores of its own");
+        assertEquals(1, CoreShare.of(4, 4, 4, name -> null, 8).cores());
     }
 
     @Test
@@ -58,7 +69,7 @@ class CoreShareTest {
 
     @Test
     void thisProcessHasSome() {
-        assertTrue(CoreShare.ofThisProcess(name -> null).cores() >= 1);
+        assertTrue(CoreShare.ofThisProcess(name -> null, 1).cores() >= 1);
     }
 
     @Test

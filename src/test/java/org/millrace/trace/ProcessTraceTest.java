@@ -301,6 +301,7 @@ class ProcessTraceTest {
         Path fresh = old(dead, 1, now - 60_000);
         Path stale = old(dead, 2, now - Duration.ofHours(2).toMillis());
         Path doubtful = old(elsewhere, 3, now - Duration.ofHours(2).toMillis());
+        assertEquals(2, TraceSweep.living(directory), "this process, and that of another container");
         Files.setLastModifiedTime(trace.path(), FileTime.fromMillis(now - Duration.ofHours(5).toMillis()));
         TraceSweep.sweep(directory, now);
         assertTrue(Files.exists(fresh), "an hour has not passed");

@@ -127,9 +127,8 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover,
-                deviceSlots ? ProxyThreads.decideForDeviceSlots(environment) : ProxyThreads.decide(environment), unpack,
-                bounceBytes, Map.copyOf(toSet),
+        return new PluginConfiguration(takeover, ProxyThreads.decide(environment, deviceSlots, 1), unpack, bounceBytes,
+                Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",

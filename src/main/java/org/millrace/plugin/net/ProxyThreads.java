@@ -25,17 +25,29 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
     private static final int MOST_FOR_DEVICE_SLOTS = 2;
 
     /**
-     * Decides for this process.
+     * Decides for this process, where it is alone.
      *
      * @throws ConfigurationException if a setting is not usable
      */
     public static ProxyThreads decide(UnaryOperator<@Nullable String> environment) {
-        return decide(environment, CoreShare.ofThisProcess(environment), Integer.MAX_VALUE);
+        return decide(environment, false, 1);
     }
 
-    /** As the other method does, where GPUs copy: threads then only ask for copies, and more of them wait in turns. */
-    static ProxyThreads decideForDeviceSlots(UnaryOperator<@Nullable String> environment) {
-        return decide(environment, CoreShare.ofThisProcess(environment), MOST_FOR_DEVICE_SLOTS);
+    /**
+     * Decides for this process.
+     *
+     * @param deviceSlots whether GPUs copy: threads then only ask for copies, and more of them wait in turns
+     * @param processes   how many of this host serve connections, this one among them: see {@link CoreShare}
+     * @throws ConfigurationException if a setting is not usable
+     */
+    public static ProxyThreads decide(UnaryOperator<@Nullable String> environment, boolean deviceSlots, int processes) {
+        return decide(environment, CoreShare.ofThisProcess(environment, processes),
+                deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
+    }
+
+    /** Whether as many threads wait in the same way. */
+    public boolean isLike(ProxyThreads other) {
+        return count == other.count && ownCore == other.ownCore;
     }
 
     static ProxyThreads decide(UnaryOperator<@Nullable String> environment, CoreShare share, int most) {

@@ -3,17 +3,20 @@ package org.millrace.plugin.takeover;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.IntFunction;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * Java threads move the data: NCCL is told that its connections need no progress from its proxy, and our own proxies
@@ -24,34 +27,50 @@ public final class TakeoverPath implements DataPath {
     private static final byte ID = 2;
     private static final byte ID_WITH_DEVICE_SLOTS = 3;
 
-    private final ProxyAgent[] agents;
-    private final AgentRunner[] runners;
-    private final int[] sendersServed;
-    private final int[] receiversServed;
-    private final ProxyThreads threads;
-
+    private final IntFunction<ProxyThreads> threadsAmong;
     private final @Nullable UnpackDevice unpack;
     private final @Nullable DeviceSlots deviceSlots;
+    private volatile Threads serving;
     private volatile @Nullable WarmUp warmUp;
+    /** Whether the number of threads is what it stays. */
+    private boolean settled;
+
+    /** The agents, each on its thread, and how many connections each serves. */
+    private record Threads(ProxyThreads number, ProxyAgent[] agents, AgentRunner[] runners, int[] senders,
+            int[] receivers) {
+
+        static Threads start(ProxyThreads number) {
+            ProxyAgent[] agents = new ProxyAgent[number.count()];
+            AgentRunner[] runners = new AgentRunner[agents.length];
+            for (int i = 0; i < agents.length; i++) {
+                agents[i] = new ProxyAgent("proxy-" + i);
+                runners[i] = AgentRunner.start(agents[i], number.newIdleStrategy());
+            }
+            return new Threads(number, agents, runners, new int[agents.length], new int[agents.length]);
+        }
+
+        void close() {
+            for (AgentRunner runner : runners) {
+                runner.close();
+            }
+        }
+    }
 
     /**
      * Starts the threads.
      *
-     * @param unpack      what kernels that unpack need, closed with the path; null for those that do not
-     * @param deviceSlots what serves slots in the memory of GPUs, closed with the path; null if slots are in the host's
+     * @param threads      how many if this process is alone
+     * @param threadsAmong how many if so many processes of this host have connections, this one among them
+     * @param unpack       what kernels that unpack need, closed with the path; null for those that do not
+     * @param deviceSlots  what serves slots in the memory of GPUs, closed with the path; null if slots are in the
+     *                     host's
      */
-    public TakeoverPath(ProxyThreads threads, @Nullable UnpackDevice unpack, @Nullable DeviceSlots deviceSlots) {
+    public TakeoverPath(ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong, @Nullable UnpackDevice unpack,
+            @Nullable DeviceSlots deviceSlots) {
+        this.threadsAmong = threadsAmong;
         this.unpack = unpack;
         this.deviceSlots = deviceSlots;
-        agents = new ProxyAgent[threads.count()];
-        runners = new AgentRunner[threads.count()];
-        sendersServed = new int[threads.count()];
-        receiversServed = new int[threads.count()];
-        this.threads = threads;
-        for (int i = 0; i < agents.length; i++) {
-            agents[i] = new ProxyAgent("proxy-" + i);
-            runners[i] = AgentRunner.start(agents[i], threads.newIdleStrategy());
-        }
+        serving = Threads.start(threads);
     }
 
     @Override
@@ -80,18 +99,34 @@ public final class TakeoverPath implements DataPath {
     @Override
     public void opened(NetEndpoint endpoint) {
         // a fault that is planted is for the program's frames
-        warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !threads.ownCore()) : null;
+        warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !serving.number.ownCore()) : null;
     }
 
     /** All threads. */
     List<ProxyAgent> agents() {
-        return List.of(agents);
+        return List.of(serving.agents);
     }
 
-    /** Called before a connection is served. */
-    void connectionComing() {
-        if (warmUp != null) {
-            warmUp.finish();
+    /**
+     * Called before a connection is served. All ranks have begun when the first is made: only now they can be counted.
+     */
+    synchronized void connectionComing() {
+        if (settled) {
+            return;
+        }
+        settled = true;
+        WarmUp begun = warmUp;
+        if (begun != null) {
+            begun.finish();
+        }
+        ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
+        if (!threads.isLike(serving.number)) {
+            if (begun != null) {
+                begun.stop(); // its connections are served by threads that end
+            }
+            serving.close();
+            serving = Threads.start(threads);
+            NcclLog.info("connections are served by " + threads);
         }
     }
 
@@ -100,7 +135,7 @@ public final class TakeoverPath implements DataPath {
         if (warmUp != null) {
             warmUp.cease();
         }
-        for (AgentRunner runner : runners) {
+        for (AgentRunner runner : serving.runners) {
             runner.wake();
         }
     }
@@ -110,21 +145,23 @@ public final class TakeoverPath implements DataPath {
      * senders do; of those the one that serves the fewest.
      */
     synchronized ProxyAgent assign(boolean receives) {
-        int[] served = receives ? receiversServed : sendersServed;
-        int[] others = receives ? sendersServed : receiversServed;
+        Threads by = serving;
+        int[] served = receives ? by.receivers : by.senders;
+        int[] others = receives ? by.senders : by.receivers;
         int least = 0;
-        for (int i = 1; i < agents.length; i++) {
+        for (int i = 1; i < served.length; i++) {
             int more = served[i] - served[least];
             if (more < 0 || more == 0 && others[i] < others[least]) {
                 least = i;
             }
         }
         served[least]++;
-        return agents[least];
+        return by.agents[least];
     }
 
     synchronized void release(ProxyAgent agent, boolean receives) {
-        (receives ? receiversServed : sendersServed)[List.of(agents).indexOf(agent)]--;
+        Threads by = serving;
+        (receives ? by.receivers : by.senders)[List.of(by.agents).indexOf(agent)]--;
     }
 
     @Override
@@ -132,9 +169,7 @@ public final class TakeoverPath implements DataPath {
         if (warmUp != null) {
             warmUp.stop();
         }
-        for (AgentRunner runner : runners) {
-            runner.close();
-        }
+        serving.close();
         if (unpack != null) {
             unpack.close();
         }
@@ -164,7 +199,7 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public String toString() {
-        return "Java takes the proxy over, with " + threads
+        return "Java takes the proxy over, with " + serving.number
                 + (deviceSlots == null ? "" : "; slots are in the GPU's memory")
                 + (unpack == null ? "" : "; " + unpack);
     }

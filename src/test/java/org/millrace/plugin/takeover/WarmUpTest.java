@@ -1,24 +1,53 @@
 package org.millrace.plugin.takeover;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
+import org.millrace.proxy.ProxyAgent;
 
-/** Steps of this process to itself, before NCCL's first. */
+/** What is done before NCCL's first step. */
 class WarmUpTest {
 
     private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
 
+    private static ProxyThreads threads(int count) {
+        return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
+    }
+
+    /** How many ranks a host has is known when the first connection is made. */
+    @Test
+    void theNumberOfThreadsIsSettledOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        TakeoverPath path = new TakeoverPath(threads(3), processes -> {
+            asked.incrementAndGet();
+            return threads(2);
+        }, null, null);
+        try {
+            List<ProxyAgent> first = path.agents();
+            assertEquals(3, first.size());
+            path.connectionComing();
+            path.connectionComing();
+            assertEquals(1, asked.get());
+            assertEquals(2, path.agents().size());
+            assertEquals(path.agents(), List.of(path.assign(true), path.assign(true)));
+            assertFalse(first.contains(path.assign(false)));
+        } finally {
+            path.close();
+        }
+    }
+
     @Test
     void theFirstConnectionFindsItOver() {
-        TakeoverPath path =
-                new TakeoverPath(new ProxyThreads(1, false, Optional.empty(), Optional.empty(), "a test"), null, null);
+        TakeoverPath path = new TakeoverPath(threads(1), processes -> threads(1), null, null);
         try (NetEndpoint endpoint = NetEndpoint.open(SETTINGS::get)) {
             WarmUp warmUp = new WarmUp(endpoint, path, true);
             warmUp.begin();
