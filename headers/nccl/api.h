@@ -49,6 +49,9 @@ ncclResult_t ncclCommCount(const ncclComm_t comm, int *count);
 ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int *device);
 ncclResult_t ncclCommUserRank(const ncclComm_t comm, int *rank);
 
+/* New in 2.29 (facts: nccl_device/core.h). */
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props);
+
 /* --- memory that NCCL may use in place --------------------------------------------------- */
 
 ncclResult_t ncclMemAlloc(void **ptr, size_t size);

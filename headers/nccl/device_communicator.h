@@ -16,6 +16,31 @@ typedef enum ncclGinConnectionType_t {
   NCCL_GIN_CONNECTION_RAIL = 2
 } ncclGinConnectionType_t;
 
+/* How kernels' puts of a communicator are carried out: not at all, by a CPU's proxy, by the card alone, or as GPI. */
+typedef enum ncclGinType_t {
+  NCCL_GIN_TYPE_NONE = 0,
+  NCCL_GIN_TYPE_PROXY = 2,
+  NCCL_GIN_TYPE_GDAKI = 3,
+  NCCL_GIN_TYPE_GPI = 4
+} ncclGinType_t;
+
+/* What ncclCommQueryProperties tells, as of 2.29.7. The first three fields say how to read the rest, as those of ncclConfig_t do. */
+typedef struct ncclCommProperties_t {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int rank;
+  int nRanks;
+  int cudaDev;
+  int nvmlDev;
+  bool deviceApiSupport;
+  bool multimemSupport;
+  ncclGinType_t ginType;
+  int nLsaTeams;
+  bool hostRmaSupport;
+  ncclGinType_t railedGinType;
+} ncclCommProperties_t;
+
 /* Bytes of ncclDevComm. */
 #define MILLRACE_NCCL_DEV_COMM_BYTES_V22807 200
 #define MILLRACE_NCCL_DEV_COMM_BYTES_V22907 224

@@ -229,6 +229,12 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int nranks, const ncclUniqueId *id, i
   return make_child("ncclCommGrow", out, 0);
 }
 
+ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *p) {
+  CALL("ncclCommQueryProperties", " %p {%zu %x %u}", (void *)comm, p->size, p->magic, p->version);
+  *p = (ncclCommProperties_t){p->size, p->magic, p->version, 1, 2, 3, 4, true, false, NCCL_GIN_TYPE_GDAKI, 5, true, 77};
+  return ncclSuccess;
+}
+
 ncclResult_t ncclCommSuspend(ncclComm_t comm, int flags) {
   CALL("ncclCommSuspend", " %p %d", (void *)comm, flags);
   return ncclSuccess;

@@ -2,7 +2,7 @@ package org.millrace.library;
 
 import org.jspecify.annotations.Nullable;
 
-/** A function that a binding calls. Implemented by enums of at most 64 constants, one per library. */
+/** A function that a binding calls. Implemented by enums, one per library. */
 public interface NativeFunction {
 
     /**
@@ -18,7 +18,7 @@ public interface NativeFunction {
     /** How the library exports it. */
     Export export();
 
-    /** The constant's place in its enum: 0 to 63. */
+    /** The constant's place in its enum, from 0. */
     int ordinal();
 
     /** The exported name. */

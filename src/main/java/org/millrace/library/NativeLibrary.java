@@ -38,17 +38,18 @@ public final class NativeLibrary {
     private final Path path;
     private final MemorySegment handle;
     private final List<String> setAside;
-    private final long lacking;
+    /** A bit for each function, 64 in a word. */
+    private final long[] lacking;
 
     NativeLibrary(Search search, Path path, MemorySegment handle, List<String> setAside) {
         this.search = search;
         this.path = path;
         this.handle = handle;
         this.setAside = List.copyOf(setAside);
-        long bits = 0;
+        long[] bits = new long[search.functions().size() / Long.SIZE + 1];
         for (NativeFunction function : search.functions()) {
             if (DynamicLoader.find(handle, function.symbol()) == null) {
-                bits |= 1L << function.ordinal();
+                bits[function.ordinal() / Long.SIZE] |= 1L << function.ordinal();
             }
         }
         this.lacking = bits;
@@ -128,7 +129,7 @@ public final class NativeLibrary {
      * @return false if it is too old, or too new, to export it
      */
     public boolean has(NativeFunction function) {
-        return (lacking >>> function.ordinal() & 1) == 0;
+        return (lacking[function.ordinal() / Long.SIZE] >>> function.ordinal() & 1) == 0;
     }
 
     /**
@@ -155,15 +156,11 @@ public final class NativeLibrary {
     public record Search(String title, String setting, String property, List<String> names, List<Path> directories,
             List<? extends NativeFunction> functions, String remedy) {
 
-        /** Checks that the functions can be told apart by one bit each. */
+        /** Copies the lists. */
         public Search {
             names = List.copyOf(names);
             directories = List.copyOf(directories);
             functions = List.copyOf(functions);
-            if (functions.size() > Long.SIZE) {
-                throw new IllegalArgumentException(
-                        title + " binds " + functions.size() + " functions; at most " + Long.SIZE + " fit");
-            }
         }
 
         /** How to point at the library. */

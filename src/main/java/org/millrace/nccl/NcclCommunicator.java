@@ -200,6 +200,11 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         return new NcclMemory(this);
     }
 
+    /** {@return what NCCL tells of this communicator; NCCL 2.29.7} */
+    public NcclProperties properties() {
+        return NcclProperties.of(this);
+    }
+
     /** Stops the operations under way, so that the communicator can be split, shrunk or closed. NCCL 2.28.7. */
     public void revoke() {
         library.require(NcclFunction.COMM_REVOKE);

@@ -33,6 +33,7 @@ enum NcclFunction implements NativeFunction {
     COMM_COUNT("ncclCommCount"),
     COMM_CU_DEVICE("ncclCommCuDevice"),
     COMM_USER_RANK("ncclCommUserRank"),
+    COMM_QUERY_PROPERTIES("ncclCommQueryProperties", "2.29"),
     MEM_ALLOC("ncclMemAlloc", "2.19"),
     MEM_FREE("ncclMemFree", "2.19"),
     COMM_REGISTER("ncclCommRegister", "2.19"),

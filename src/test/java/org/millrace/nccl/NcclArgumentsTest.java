@@ -295,6 +295,21 @@ class NcclArgumentsTest {
     }
 
     @Test
+    void properties() {
+        NcclCommunicator c = stubs.communicator();
+        assertTrue(assertThrows(MillraceException.class, c::properties).getMessage().contains("NCCL 2.29.7 and later"));
+        for (int release : List.of(22907, 23008)) {
+            stubs.ncclStub.release(release);
+            assertEquals(new NcclProperties(1, 2, 3, 4, true, false, NcclProperties.Gin.GDAKI, null, 5, true),
+                    c.properties());
+        }
+        stubs.ncclStub.release(RELEASE);
+        String call = "ncclCommQueryProperties " + handle(c) + " {56 cafebeef ";
+        List<String> calls = stubs.calls();
+        assertTrue(calls.containsAll(List.of(call + "22907}", call + "23007}")), calls.toString());
+    }
+
+    @Test
     void memoryOfNcclsOwn() {
         NcclCommunicator c = stubs.communicator();
         String h = handle(c);

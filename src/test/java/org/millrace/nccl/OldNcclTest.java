@@ -37,6 +37,7 @@ class OldNcclTest {
         assertThrows(MillraceException.class, () -> c.shrink(new int[] {0}, false, null));
         assertThrows(MillraceException.class, c::revoke);
         assertThrows(MillraceException.class, c::newUniqueId);
+        assertThrows(MillraceException.class, c::properties);
         assertThrows(MillraceException.class, () -> c.grow(3, null, null));
         assertThrows(MillraceException.class,
                 () -> stubs.nccl.joinGrowing(stubs.device(), stubs.nccl.newUniqueId(), 3, 2, NcclConfig.DEFAULT));

@@ -248,6 +248,42 @@ public class nccl_h extends nccl_h$shared {
     public static int NCCL_GIN_CONNECTION_RAIL() {
         return NCCL_GIN_CONNECTION_RAIL;
     }
+    private static final int NCCL_GIN_TYPE_NONE = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinType_t.NCCL_GIN_TYPE_NONE = 0
+     * }
+     */
+    public static int NCCL_GIN_TYPE_NONE() {
+        return NCCL_GIN_TYPE_NONE;
+    }
+    private static final int NCCL_GIN_TYPE_PROXY = (int)2L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinType_t.NCCL_GIN_TYPE_PROXY = 2
+     * }
+     */
+    public static int NCCL_GIN_TYPE_PROXY() {
+        return NCCL_GIN_TYPE_PROXY;
+    }
+    private static final int NCCL_GIN_TYPE_GDAKI = (int)3L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinType_t.NCCL_GIN_TYPE_GDAKI = 3
+     * }
+     */
+    public static int NCCL_GIN_TYPE_GDAKI() {
+        return NCCL_GIN_TYPE_GDAKI;
+    }
+    private static final int NCCL_GIN_TYPE_GPI = (int)4L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinType_t.NCCL_GIN_TYPE_GPI = 4
+     * }
+     */
+    public static int NCCL_GIN_TYPE_GPI() {
+        return NCCL_GIN_TYPE_GPI;
+    }
     private static final int ncclSuccess = (int)0L;
     /**
      * {@snippet lang=c :
@@ -2133,6 +2169,68 @@ public class nccl_h extends nccl_h$shared {
                 traceDowncall("ncclCommUserRank", comm, rank);
             }
             return (int)mh$.invokeExact(comm, rank);
+        } catch (Error | RuntimeException ex) {
+           throw ex;
+        } catch (Throwable ex$) {
+           throw new AssertionError("should not reach here", ex$);
+        }
+    }
+
+    private static class ncclCommQueryProperties {
+        public static final FunctionDescriptor DESC = FunctionDescriptor.of(
+            nccl_h.C_INT,
+            nccl_h.C_POINTER,
+            nccl_h.C_POINTER
+        );
+
+        public static final MemorySegment ADDR = SYMBOL_LOOKUP.find("ncclCommQueryProperties")
+            .orElseThrow(() -> new UnsatisfiedLinkError("no loaded library has " + "ncclCommQueryProperties"));
+
+        public static final MethodHandle HANDLE = Linker.nativeLinker().downcallHandle(ADDR, DESC);
+    }
+
+    /**
+     * Function descriptor for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+     * }
+     */
+    public static FunctionDescriptor ncclCommQueryProperties$descriptor() {
+        return ncclCommQueryProperties.DESC;
+    }
+
+    /**
+     * Downcall method handle for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+     * }
+     */
+    public static MethodHandle ncclCommQueryProperties$handle() {
+        return ncclCommQueryProperties.HANDLE;
+    }
+
+    /**
+     * Address for:
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+     * }
+     */
+    public static MemorySegment ncclCommQueryProperties$address() {
+        return ncclCommQueryProperties.ADDR;
+    }
+
+    /**
+     * {@snippet lang=c :
+     * ncclResult_t ncclCommQueryProperties(ncclComm_t comm, ncclCommProperties_t *props)
+     * }
+     */
+    public static int ncclCommQueryProperties(MemorySegment comm, MemorySegment props) {
+        var mh$ = ncclCommQueryProperties.HANDLE;
+        try {
+            if (TRACE_DOWNCALLS) {
+                traceDowncall("ncclCommQueryProperties", comm, props);
+            }
+            return (int)mh$.invokeExact(comm, props);
         } catch (Error | RuntimeException ex) {
            throw ex;
         } catch (Throwable ex$) {
