@@ -18,9 +18,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
@@ -250,6 +252,29 @@ class CollNetTest {
             assertEquals(3, CountingCollectives.REQUESTS.get());
         } finally {
             self.setContextClassLoader(usual);
+        }
+    }
+
+    /** The last rank never asks for the second: the others wait in the network, and are told. */
+    @Test
+    void whoWaitsForARankThatGivesUpIsTold() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = filled(communicator, 100, arena);
+                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                if (communicator.rank() == 2) {
+                    communicator.abort();
+                    return;
+                }
+                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+            }
+        });
+        assertNull(thrown.get(2));
+        for (Throwable failure : thrown.subList(0, 2)) {
+            assertTrue(failure instanceof AbortedException || failure instanceof PeerLostException,
+                    String.valueOf(failure));
         }
     }
 }

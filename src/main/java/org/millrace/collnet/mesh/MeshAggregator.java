@@ -155,7 +155,7 @@ final class MeshAggregator implements Agent {
         }
         while (arrivedCount[peer] < receiver.framesCompleted()) {
             int what = accepted[peer][(int) (arrivedCount[peer]++ % ACCEPTED)];
-            int kind = (what & KIND_BIT) == 0 ? MeshPiece.CONTRIBUTION : MeshPiece.RESULT;
+            int kind = (what & KIND_BIT) == 0 ? MeshFrame.CONTRIBUTION : MeshFrame.RESULT;
             pieces[what & ~KIND_BIT].arrived[kind][peer] = true;
             work++;
         }
@@ -164,13 +164,13 @@ final class MeshAggregator implements Agent {
 
     /** Gives a frame its place; false if there is none yet. */
     private boolean accept(int peer, FrameReceiver receiver, FrameHeader said) {
-        long number = MeshPiece.sequence(said);
-        int kind = MeshPiece.kind(said);
+        long number = MeshFrame.sequence(said);
+        int kind = MeshFrame.kind(said);
         MeshPiece piece = place(Math.max(0, number));
         boolean known = number >= done && number < done + PIECES;
-        if (number < done || kind != MeshPiece.CONTRIBUTION && kind != MeshPiece.RESULT
+        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT
                 || known && (piece.accepted[kind][peer]
-                        || !piece.hasBegun() && (kind == MeshPiece.RESULT || !piece.holds(said)))) {
+                        || !piece.hasBegun() && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
             throw new ConnectionException(
                     "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
                             + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");
@@ -185,8 +185,8 @@ final class MeshAggregator implements Agent {
         }
         piece.accepted[kind][peer] = true;
         accepted[peer][(int) (acceptedCount[peer]++ % ACCEPTED)] =
-                (int) (number % PIECES) | (kind == MeshPiece.RESULT ? KIND_BIT : 0);
-        if (kind == MeshPiece.RESULT || !piece.goesToScratch()) {
+                (int) (number % PIECES) | (kind == MeshFrame.RESULT ? KIND_BIT : 0);
+        if (kind == MeshFrame.RESULT || !piece.goesToScratch()) {
             receiver.accept(piece.request().receive(), piece.resultOffset(peer));
         } else {
             receiver.accept(piece.scratch(), piece.scratchPlace(said));
@@ -197,17 +197,17 @@ final class MeshAggregator implements Agent {
     private int advance(MeshPiece piece) {
         int work = 0;
         while (piece.contributionsOffered < senders.length - 1
-                && offer(piece, MeshPiece.CONTRIBUTION, piece.contributionsOffered)) {
+                && offer(piece, MeshFrame.CONTRIBUTION, piece.contributionsOffered)) {
             piece.contributionsOffered++;
             work++;
         }
-        if (!piece.combined && piece.isComplete(MeshPiece.CONTRIBUTION)
+        if (!piece.combined && piece.isComplete(MeshFrame.CONTRIBUTION)
                 && (!piece.overwritesWhatItSends() || isSent(piece))) {
             piece.combine();
             work++;
         }
         while (piece.combined && piece.hasResults() && piece.resultsOffered < senders.length - 1
-                && offer(piece, MeshPiece.RESULT, piece.resultsOffered)) {
+                && offer(piece, MeshFrame.RESULT, piece.resultsOffered)) {
             piece.resultsOffered++;
             work++;
         }
@@ -217,7 +217,7 @@ final class MeshAggregator implements Agent {
     /** Offers a frame to the rank so many behind this one; false if its connection takes no more now. */
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
-        boolean result = kind == MeshPiece.RESULT;
+        boolean result = kind == MeshFrame.RESULT;
         if ((result ? piece.resultBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || departed[peer] != null) {
             return true;
         }
@@ -245,7 +245,7 @@ final class MeshAggregator implements Agent {
     }
 
     private boolean isDone(MeshPiece piece) {
-        return piece.combined && piece.isComplete(MeshPiece.RESULT)
+        return piece.combined && piece.isComplete(MeshFrame.RESULT)
                 && (!piece.hasResults() || piece.resultsOffered == senders.length - 1) && isSent(piece);
     }
 
@@ -253,7 +253,7 @@ final class MeshAggregator implements Agent {
     private void failIfDepartedAreMissed() {
         for (int peer = 0; peer < departed.length; peer++) {
             for (long number = done; departed[peer] != null && number < begun; number++) {
-                if (place(number).lacks(MeshPiece.CONTRIBUTION, peer) || place(number).lacks(MeshPiece.RESULT, peer)) {
+                if (place(number).lacks(MeshFrame.CONTRIBUTION, peer) || place(number).lacks(MeshFrame.RESULT, peer)) {
                     throw departed[peer];
                 }
             }

@@ -16,22 +16,6 @@ import org.millrace.net.MemoryRegion;
  */
 final class MeshPiece {
 
-    /** Kinds of frames. */
-    static final int CONTRIBUTION = 0;
-    static final int RESULT = 1;
-
-    /** A frame's words: {@code 0 sequence | 1 what | 2 bytes | 3 scratch offset | 4 window offset | 5 bytes a rank}. */
-    private static final int SEQUENCE = 0;
-    private static final int WHAT = 1;
-    private static final int BYTES = 2;
-    private static final int SCRATCH_OFFSET = 3;
-    private static final int WINDOW_OFFSET = 4;
-    private static final int BYTES_PER_RANK = 5;
-    private static final int KIND_SHIFT = 24;
-    private static final int OP_SHIFT = 16;
-    private static final int TYPE_SHIFT = 8;
-    private static final int BYTE = 0xff;
-
     /** Up to here an all-reduce takes one hop: what it sends more takes less time than a second one. */
     private static final long EXCHANGED_BYTES = 32 << 10;
 
@@ -88,7 +72,7 @@ final class MeshPiece {
                 && (ranks - 1) * MeshRequest.roundUp(bytes) <= scratchBytes;
         begun = true;
         for (int peer = 0; peer < ranks; peer++) {
-            if (early[peer][WHAT] != 0) {
+            if (early[peer][MeshFrame.WHAT] != 0) {
                 check(peer, early[peer]);
             }
         }
@@ -101,11 +85,11 @@ final class MeshPiece {
         contributionsOffered = 0;
         resultsOffered = 0;
         for (int peer = 0; peer < ranks; peer++) {
-            for (int kind = CONTRIBUTION; kind <= RESULT; kind++) {
+            for (int kind = MeshFrame.CONTRIBUTION; kind <= MeshFrame.RESULT; kind++) {
                 accepted[kind][peer] = false;
                 arrived[kind][peer] = false;
             }
-            early[peer][WHAT] = 0;
+            early[peer][MeshFrame.WHAT] = 0;
             offeredUpTo[peer] = 0;
         }
     }
@@ -194,33 +178,19 @@ final class MeshPiece {
 
     /** Fills in a frame's words. */
     void write(FrameHeader header, int kind, int to) {
-        header.word(SEQUENCE, sequence);
-        header.word(WHAT, what(kind));
-        header.word(BYTES, bytes);
-        header.word(SCRATCH_OFFSET, kind == RESULT ? 0 : scratchOffset(rank, to));
-        header.word(WINDOW_OFFSET, request.windowOffset + base);
-        header.word(BYTES_PER_RANK, request.bytesPerRank);
-        header.payloadBytes(kind == RESULT ? resultBytes(rank) : contributionBytes(rank, to));
-    }
-
-    /** Never 0: the function is counted from 1. */
-    private long what(int kind) {
-        return (long) kind << KIND_SHIFT | (long) request.op.code() << OP_SHIFT
-                | (long) request.type.code() << TYPE_SHIFT | request.function.ordinal() + 1;
-    }
-
-    static long sequence(FrameHeader header) {
-        return header.word(SEQUENCE);
-    }
-
-    static int kind(FrameHeader header) {
-        return (int) (header.word(WHAT) >>> KIND_SHIFT);
+        header.word(MeshFrame.SEQUENCE, sequence);
+        header.word(MeshFrame.WHAT, MeshFrame.what(kind, request));
+        header.word(MeshFrame.BYTES, bytes);
+        header.word(MeshFrame.SCRATCH_OFFSET, kind == MeshFrame.RESULT ? 0 : scratchOffset(rank, to));
+        header.word(MeshFrame.WINDOW_OFFSET, request.windowOffset + base);
+        header.word(MeshFrame.BYTES_PER_RANK, request.bytesPerRank);
+        header.payloadBytes(kind == MeshFrame.RESULT ? resultBytes(rank) : contributionBytes(rank, to));
     }
 
     /** Whether a contribution that came early fits into scratch memory where its sender wants it. */
     boolean holds(FrameHeader header) {
-        long offset = header.word(SCRATCH_OFFSET);
-        return header.word(WHAT) != 0 && offset >= 0 && offset <= scratchBytes && header.payloadBytes() >= 0
+        long offset = header.word(MeshFrame.SCRATCH_OFFSET);
+        return header.word(MeshFrame.WHAT) != 0 && offset >= 0 && offset <= scratchBytes && header.payloadBytes() >= 0
                 && header.payloadBytes() <= scratchBytes - offset;
     }
 
@@ -236,16 +206,16 @@ final class MeshPiece {
     void check(int from, FrameHeader header) {
         keep(from, header);
         check(from, early[from]);
-        early[from][WHAT] = 0;
+        early[from][MeshFrame.WHAT] = 0;
     }
 
     private void check(int from, long[] said) {
-        int kind = (int) (said[WHAT] >>> KIND_SHIFT);
-        long expected = kind == RESULT ? resultBytes(from) : contributionBytes(from, rank);
-        if (said[WHAT] != what(kind) || said[FrameHeader.WORDS] != expected || kind == RESULT && !hasResults()
-                || said[BYTES] != bytes || said[WINDOW_OFFSET] != request.windowOffset + base
-                || said[BYTES_PER_RANK] != request.bytesPerRank
-                || kind == CONTRIBUTION && said[SCRATCH_OFFSET] != scratchOffset(from, rank)) {
+        int kind = MeshFrame.kind(said[MeshFrame.WHAT]);
+        long expected = kind == MeshFrame.RESULT ? resultBytes(from) : contributionBytes(from, rank);
+        if (said[MeshFrame.WHAT] != MeshFrame.what(kind, request) || said[FrameHeader.WORDS] != expected || kind == MeshFrame.RESULT && !hasResults()
+                || said[MeshFrame.BYTES] != bytes || said[MeshFrame.WINDOW_OFFSET] != request.windowOffset + base
+                || said[MeshFrame.BYTES_PER_RANK] != request.bytesPerRank
+                || kind == MeshFrame.CONTRIBUTION && said[MeshFrame.SCRATCH_OFFSET] != scratchOffset(from, rank)) {
             throw disagree(from, said);
         }
     }
@@ -255,8 +225,7 @@ final class MeshPiece {
                 + rank + " asks for " + MeshRequest.describe(request.function.ordinal(), request.type.code(),
                         request.op.code(), request.windowOffset + base, bytes, request.bytesPerRank)
                 + ", and rank " + from + " for "
-                + MeshRequest.describe((said[WHAT] & BYTE) - 1, said[WHAT] >>> TYPE_SHIFT & BYTE,
-                        said[WHAT] >>> OP_SHIFT & BYTE, said[WINDOW_OFFSET], said[BYTES], said[BYTES_PER_RANK])
+                + MeshFrame.describe(said)
                 + ". All ranks must call the same operations in the same order", rank, from, null, null);
     }
 
@@ -271,7 +240,7 @@ final class MeshPiece {
 
     /** In scratch memory: of a contribution that was checked, or that is early and fits. */
     long scratchPlace(FrameHeader header) {
-        return scratchBase + header.word(SCRATCH_OFFSET);
+        return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
     }
 
     /** Whether all contributions to this rank have arrived. */
@@ -287,7 +256,7 @@ final class MeshPiece {
     /** Whether a rank still owes a frame. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
-                && (kind == CONTRIBUTION ? contributionBytes(from, rank) > 0 : hasResults() && resultBytes(from) > 0);
+                && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0 : hasResults() && resultBytes(from) > 0);
     }
 
     /** What is done with contributions when all are here. */
@@ -306,7 +275,7 @@ final class MeshPiece {
                     resultOffset(rank), rangeBytes(rank));
         }
         for (int peer = 0; peer < ranks; peer++) {
-            if (early[peer][WHAT] != 0) {
+            if (early[peer][MeshFrame.WHAT] != 0) {
                 MemorySegment.copy(scratch.segment(), scratchBase + scratchOffset(peer, rank),
                         request.receive().segment(), resultOffset(peer), rangeBytes(peer));
             }

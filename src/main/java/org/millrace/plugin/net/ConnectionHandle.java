@@ -42,6 +42,11 @@ public final class ConnectionHandle {
         return (int) handle & REQUEST_NUMBERS - 1;
     }
 
+    /** The region of a message; one of no bytes needs none. */
+    static int regionOf(long connection, long bytes, long handle) {
+        return bytes == 0 ? 0 : region(connection, handle);
+    }
+
     /** The region that a handle means; it must be one of this connection. */
     public static int region(long connection, long handle) {
         if ((handle & HandleTable.PART_MASK) >>> 10 != 1 || (handle ^ connection) >>> HandleTable.PART_BITS != 0) {

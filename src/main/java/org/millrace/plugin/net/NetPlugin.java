@@ -33,8 +33,6 @@ public final class NetPlugin {
 
     /** Communicators of table versions before 11 have no context of their own. */
     private static final long NO_CONTEXT = 0;
-    /** Set by the shim ({@code jvm_options.c}) where it gives a cache to the JVM. */
-    private static final String CACHE = "org.millrace.cache";
 
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
@@ -144,19 +142,9 @@ public final class NetPlugin {
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
             session = new Session(endpoint, path);
-            NcclLog.info(java() + ", network table v" + version + ", " + endpoint + "; " + path);
+            NcclLog.info(PluginTrace.java() + ", network table v" + version + ", " + endpoint + "; " + path);
         }
         communicators++;
-    }
-
-    /** Which Java, and whether it started with the cache that the shim gave it: a JVM without one does not share. */
-    private static String java() {
-        String java = "Java " + Runtime.version().feature();
-        if (System.getProperty(CACHE) == null) {
-            return java;
-        }
-        return java + (System.getProperty("java.vm.info", "").contains("sharing") ? ", started with its cache"
-                : ", which its cache does not fit");
     }
 
     private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
@@ -287,7 +275,7 @@ public final class NetPlugin {
 
     public void isend(long connection, long address, long bytes, int tag, long memory, long request) {
         DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
-        begun(connection, on.post(address, bytes, region(connection, bytes, memory), tag), request);
+        begun(connection, on.post(address, bytes, ConnectionHandle.regionOf(connection, bytes, memory), tag), request);
     }
 
     /** The arguments are arrays of C's, of so many elements each. */
@@ -303,23 +291,12 @@ public final class NetPlugin {
             long bytes = NativeMemory.getLong(lengths);
             begun(connection,
                     on.post(NativeMemory.getLong(addresses), bytes,
-                            region(connection, bytes, NativeMemory.getLong(memories)), NativeMemory.getInt(tags)),
+                            ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)), NativeMemory.getInt(tags)),
                     request);
             return;
         }
-        ReceiveBuffers buffers = on.buffers();
-        buffers.clear();
-        for (int i = 0; i < count; i++) {
-            long bytes = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
-            long memory = NativeMemory.getLong(memories + (long) i * Long.BYTES);
-            buffers.add(NativeMemory.getLong(addresses + (long) i * Long.BYTES), bytes,
-                    region(connection, bytes, memory), NativeMemory.getInt(tags + (long) i * Integer.BYTES));
-        }
+        on.buffers().read(connection, count, addresses, lengths, tags, memories);
         begun(connection, on.postAll(), request);
-    }
-
-    private static int region(long connection, long bytes, long memory) {
-        return bytes == 0 ? 0 : ConnectionHandle.region(connection, memory);
     }
 
     private static void begun(long connection, int number, long request) {

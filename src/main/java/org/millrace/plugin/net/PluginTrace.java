@@ -21,7 +21,20 @@ import org.millrace.trace.why.StallWatch;
 /** What the plugin writes down of its process besides connections. */
 final class PluginTrace {
 
+    /** Set by the shim ({@code jvm_options.c}) where it gives a cache to the JVM. */
+    private static final String CACHE = "org.millrace.cache";
+
     private PluginTrace() {}
+
+    /** Which Java, and whether it started with the cache that the shim gave it: a JVM without one does not share. */
+    static String java() {
+        String java = "Java " + Runtime.version().feature();
+        if (System.getProperty(CACHE) == null) {
+            return java;
+        }
+        return java + (System.getProperty("java.vm.info", "").contains("sharing") ? ", started with its cache"
+                : ", which its cache does not fit");
+    }
 
     /** Opens this process's trace, if the settings want one. */
     static void open(int tableVersion) {

@@ -1,5 +1,7 @@
 package org.millrace.plugin.net;
 
+import org.millrace.plugin.shim.NativeMemory;
+
 /** The buffers of one receive: where each message goes, how long it may be, and which tag it has. */
 public final class ReceiveBuffers {
 
@@ -22,6 +24,18 @@ public final class ReceiveBuffers {
         regions[count] = region;
         tags[count] = tag;
         count++;
+    }
+
+    /** Reads C's arrays, of so many elements each. */
+    void read(long connection, int elements, long starts, long lengths, long names, long memories) {
+        clear();
+        for (int i = 0; i < elements; i++) {
+            long length = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
+            long memory = NativeMemory.getLong(memories + (long) i * Long.BYTES);
+            add(NativeMemory.getLong(starts + (long) i * Long.BYTES), length,
+                    ConnectionHandle.regionOf(connection, length, memory),
+                    NativeMemory.getInt(names + (long) i * Integer.BYTES));
+        }
     }
 
     public int count() {

@@ -22,11 +22,13 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
+import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.IdleProfile;
 import org.millrace.gin.agent.GinMesh;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -275,5 +277,49 @@ class MeshNetworkTest {
                 Thread.onSpinWait();
             }
         });
+    }
+
+    /** Each breaks one rule; the last two are of a piece that this rank has begun. */
+    @ParameterizedTest
+    @CsvSource({"-1, 1, 8, 0, 8, before", "0, 0, 8, 0, 8, before", "0, 1, 8, -8, 8, before",
+            "0, 1, 8, 9223372036854775807, 8, before", "0, 16777217, 8, 0, 8, before", "0, 33554433, 8, 0, 8, before",
+            "0, 1, 16, 0, 8, after", "0, 1281, 8, 0, 8, after"})
+    void hostileFramesAreRefused(long sequence, long what, long bytes, long scratch, int payload, String when)
+            throws Exception {
+        for (int rank = 0; rank < 2; rank++) {
+            networks.add(NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults()));
+            memory.add(networks.get(rank).register(arena.allocate(4096, 64)));
+        }
+        try (Listener here = networks.getFirst().listen();
+                Listener there = networks.getLast().listen();
+                ExecutorService other = Executors.newSingleThreadExecutor()) {
+            byte[][] addresses = {here.address(), there.address()};
+            Future<GinMesh> hostile = other.submit(
+                    () -> GinMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
+            GinMesh own = GinMesh.connect(networks.getFirst(), here, addresses, 0, 5, PATIENCE, () -> null);
+            meshes.add(new MeshNetwork(0, networks.getFirst(),
+                    List.of(new MeshNetwork.Mesh(own.senders(), own.receivers())), null));
+            int request = when.equals("after") ? ask8() : MeshNetwork.NO_REQUEST;
+            FrameHeader header = new FrameHeader();
+            long[] words = {sequence, what, bytes, scratch, 0, 0};
+            for (int word = 0; word < words.length; word++) {
+                header.word(word, words[word]);
+            }
+            header.payloadBytes(payload);
+            try (GinMesh sender = hostile.get()) {
+                assertTrue(sender.senders()[0].offer(header, memory.getLast(), 0));
+                int asked = request == MeshNetwork.NO_REQUEST ? ask8() : request;
+                assertThrows(MillraceException.class, () -> {
+                    while (meshes.getFirst().test(asked) == MeshNetwork.PENDING) {
+                        sender.senders()[0].progress();
+                    }
+                });
+            }
+        }
+    }
+
+    private int ask8() {
+        return meshes.getFirst()
+                .iallreduce(memory.getFirst(), 0, memory.getFirst(), 0, 1, DataType.INT64, ReduceOp.BuiltIn.SUM);
     }
 }
