@@ -212,8 +212,9 @@ final class MeshPiece {
     private void check(int from, long[] said) {
         int kind = MeshFrame.kind(said[MeshFrame.WHAT]);
         long expected = kind == MeshFrame.RESULT ? resultBytes(from) : contributionBytes(from, rank);
-        if (said[MeshFrame.WHAT] != MeshFrame.what(kind, request) || said[FrameHeader.WORDS] != expected || kind == MeshFrame.RESULT && !hasResults()
-                || said[MeshFrame.BYTES] != bytes || said[MeshFrame.WINDOW_OFFSET] != request.windowOffset + base
+        if (said[MeshFrame.WHAT] != MeshFrame.what(kind, request) || said[FrameHeader.WORDS] != expected
+                || kind == MeshFrame.RESULT && !hasResults() || said[MeshFrame.BYTES] != bytes
+                || said[MeshFrame.WINDOW_OFFSET] != request.windowOffset + base
                 || said[MeshFrame.BYTES_PER_RANK] != request.bytesPerRank
                 || kind == MeshFrame.CONTRIBUTION && said[MeshFrame.SCRATCH_OFFSET] != scratchOffset(from, rank)) {
             throw disagree(from, said);
@@ -221,11 +222,10 @@ final class MeshPiece {
     }
 
     private MismatchException disagree(int from, long[] said) {
-        return new MismatchException("the ranks disagree: rank "
-                + rank + " asks for " + MeshRequest.describe(request.function.ordinal(), request.type.code(),
-                        request.op.code(), request.windowOffset + base, bytes, request.bytesPerRank)
-                + ", and rank " + from + " for "
-                + MeshFrame.describe(said)
+        return new MismatchException("the ranks disagree: rank " + rank + " asks for "
+                + MeshRequest.describe(request.function.ordinal(), request.type.code(), request.op.code(),
+                        request.windowOffset + base, bytes, request.bytesPerRank)
+                + ", and rank " + from + " for " + MeshFrame.describe(said)
                 + ". All ranks must call the same operations in the same order", rank, from, null, null);
     }
 
@@ -256,7 +256,8 @@ final class MeshPiece {
     /** Whether a rank still owes a frame. */
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
-                && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0 : hasResults() && resultBytes(from) > 0);
+                && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0
+                        : hasResults() && resultBytes(from) > 0);
     }
 
     /** What is done with contributions when all are here. */

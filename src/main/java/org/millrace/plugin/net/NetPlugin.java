@@ -291,7 +291,8 @@ public final class NetPlugin {
             long bytes = NativeMemory.getLong(lengths);
             begun(connection,
                     on.post(NativeMemory.getLong(addresses), bytes,
-                            ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)), NativeMemory.getInt(tags)),
+                            ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)),
+                            NativeMemory.getInt(tags)),
                     request);
             return;
         }

@@ -294,8 +294,8 @@ class MeshNetworkTest {
                 Listener there = networks.getLast().listen();
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
-            Future<GinMesh> hostile = other.submit(
-                    () -> GinMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
+            Future<GinMesh> hostile = other
+                    .submit(() -> GinMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
             GinMesh own = GinMesh.connect(networks.getFirst(), here, addresses, 0, 5, PATIENCE, () -> null);
             meshes.add(new MeshNetwork(0, networks.getFirst(),
                     List.of(new MeshNetwork.Mesh(own.senders(), own.receivers())), null));
