@@ -13,6 +13,7 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,9 @@ class AbiProofTest {
     private static final String REMEDY = "what headers/ declares must be named in jextract/*.includes, and then be"
             + " generated (mvn -Pjextract -Djextract.update)";
 
+    /** Tables that the plugin's shim fills in by itself. {@link NcclHeadersTest} compares them with NCCL's. */
+    private static final Pattern OF_C_ALONE = Pattern.compile("(ncclCollNet|ncclNetSGE)_v\\d+_t(\\..*)?");
+
     private static List<Bindings> bindings;
     private static HeaderScan declared;
 
@@ -34,6 +38,8 @@ class AbiProofTest {
     static void read() throws Exception {
         bindings = Bindings.all();
         declared = HeaderScan.of(HEADERS);
+        declared.groups.keySet().removeIf(OF_C_ALONE.asMatchPredicate());
+        declared.functionPointers.keySet().removeIf(OF_C_ALONE.asMatchPredicate());
     }
 
     @Test
