@@ -185,6 +185,7 @@ public final class GinPlugin {
                 handles.get(group, GinGroup.class).createContexts(format, contexts, signals, counters, queueSize);
         NativeMemory.putLong(context, nativeContext(served.group(), served));
         NativeMemory.putLong(deviceHandle, served.deviceHandle().address());
+        GinWarmUp.finishCurrent();
     }
 
     private static GinDescriptorFormat formatOf30(int backend) {

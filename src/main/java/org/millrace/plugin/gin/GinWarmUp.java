@@ -3,8 +3,11 @@ package org.millrace.plugin.gin;
 import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.agent.GinMesh;
@@ -35,7 +38,11 @@ final class GinWarmUp implements Runnable {
     /** Keys of connections that no handle of a peer's can have: they are never passed on. */
     private static final long KEY = 0x7761726d2d7570L;
 
+    /** How long the first contexts wait for it. */
+    private static final Duration PATIENCE = Duration.ofMillis(250);
+
     private static final AtomicBoolean STARTED = new AtomicBoolean();
+    private static volatile @Nullable GinWarmUp current;
 
     private final GinResources resources;
     private final GinDescriptorFormat format;
@@ -45,6 +52,8 @@ final class GinWarmUp implements Runnable {
     private final long end;
     private final long servedBefore = GinGroup.Totals.served().descriptors();
     private GinServed served = GinServed.NONE;
+    private final CountDownLatch over = new CountDownLatch(1);
+    private volatile boolean stopped;
 
     GinWarmUp(GinResources resources, GinDescriptorFormat format, boolean shared, int puts, Duration enough) {
         this.resources = resources;
@@ -65,8 +74,29 @@ final class GinWarmUp implements Runnable {
     static void startOnce(GinResources resources, GinDescriptorFormat format, boolean shared, boolean fewCores) {
         if (STARTED.compareAndSet(false, true)) {
             GinWarmUp warmUp = new GinWarmUp(resources, format, shared, fewCores ? PUTS_ON_FEW_CORES : PUTS, ENOUGH);
+            current = warmUp;
             Thread.ofPlatform().daemon().name("millrace-gin-warm-up").start(warmUp);
         }
+    }
+
+    /**
+     * Waits for its end, but not for long, and has it end then: kernels may post next, and are to find the cores free.
+     */
+    static void finishCurrent() {
+        GinWarmUp warmUp = current;
+        if (warmUp != null) {
+            current = null;
+            warmUp.finish();
+        }
+    }
+
+    void finish() {
+        try {
+            over.await(PATIENCE.toNanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        stopped = true;
     }
 
     /** What it has carried out, when it has ended. */
@@ -75,7 +105,7 @@ final class GinWarmUp implements Runnable {
     }
 
     private boolean goesOn() {
-        return end - System.nanoTime() > 0 && GinGroup.Totals.served().descriptors() == servedBefore;
+        return !stopped && end - System.nanoTime() > 0 && GinGroup.Totals.served().descriptors() == servedBefore;
     }
 
     /** It has a share of the endpoint while it runs, so that this is closed after it if everybody else is gone. */
@@ -95,6 +125,8 @@ final class GinWarmUp implements Runnable {
             }
         } catch (RuntimeException failed) {
             NcclLog.trace("no warm-up of GIN: " + NcclLog.describe(failed)); // NCCL's groups will tell what is wrong
+        } finally {
+            over.countDown();
         }
     }
 

@@ -81,6 +81,14 @@ class GinWarmUpTest {
     }
 
     @Test
+    void theFirstContextsFindItOver() {
+        GinWarmUp warmUp = new GinWarmUp(resources("auto"), GinDescriptorFormat.V30, true, Integer.MAX_VALUE, LIMIT);
+        warmUp.finish();
+        warmUp.run();
+        assertEquals(GinServed.NONE, warmUp.served(), "it was told to end, and does not go on");
+    }
+
+    @Test
     void aNetworkThatCannotBeUsedIsForOthersToTell() {
         GinResources resources = new GinResources(Map.of("MILLRACE_GIN", "host", "MILLRACE_NET", "socket",
                 "MILLRACE_SOCKET_ADDRESSES", "192.0.2.1")::get);
