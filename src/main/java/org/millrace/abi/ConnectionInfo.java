@@ -17,9 +17,10 @@ import org.jspecify.annotations.Nullable;
  *                  it has
  * @param direct    how the sending device points to the user's memory, where no proxy lies between; null where it does
  *                  not
+ * @param unpack    how the device gathers what it receives; null if it arrives in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct) {
+        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct, @Nullable UnpackMemory unpack) {
 
     /**
      * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
@@ -98,7 +99,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         if (sends) {
             sendMem.headRelease(firstStep - ConnectionLayout.SLOTS);
         }
-        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct);
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
     /**
@@ -107,7 +108,16 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @param memory how
      */
     public ConnectionInfo withDirect(DirectMemory memory) {
-        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory);
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
+    }
+
+    /**
+     * {@return the same connection, whose receiving device gathers slices of protocol Simple}
+     *
+     * @param memory where they are
+     */
+    public ConnectionInfo withUnpack(UnpackMemory memory) {
+        return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }
 
     /**
@@ -128,7 +138,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null,
-                null);
+                null, null);
     }
 
     /**

@@ -191,12 +191,12 @@ public final class Settings {
     /** Whether kernels gather what they receive; MILLRACE_UNPACK by another name. */
     public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK =
             new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED", optional(ValueTypes.booleans()), Optional.empty(),
-                    "under libnccl 1 is MILLRACE_UNPACK=1, and 0 is MILLRACE_UNPACK=0; the emulated device refuses 1");
-    /** From which size on they do: always. */
+                    "1: kernels gather what they receive over networks from pages; under libnccl 1 is MILLRACE_UNPACK=1, and 0"
+                            + " is MILLRACE_UNPACK=0");
+    /** From which size on they do; under libnccl always. */
     public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD = new Setting<>("NCCL_NET_DEVICE_UNPACK_THRESHOLD",
-            values(Map.of("0", 0L),
-                    "0, as a kernel gathers all Simple slices of a connection or none (NCCL_PROTO says what is Simple)"),
-            0L, "0: kernels that unpack gather slices of every size");
+            new SizeType(0, 4L << 20, 1), 0L,
+            "bytes of a slice from which on kernels that unpack gather it; 0 under libnccl");
     /** Whether frames over shared memory are copied once. */
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
             new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),

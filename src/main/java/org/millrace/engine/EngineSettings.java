@@ -2,12 +2,14 @@ package org.millrace.engine;
 
 import java.util.List;
 import java.util.Optional;
+import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.engine.options.AlgorithmChoice;
 import org.millrace.engine.options.ProtocolChoice;
 import org.millrace.net.fault.Fault;
+import org.millrace.proxy.unpack.SliceLists.PieceCheck;
 
 /** Settings of the emulated device whose text only its own parts can read. */
 public final class EngineSettings {
@@ -26,12 +28,14 @@ public final class EngineSettings {
         faults(configuration);
     }
 
-    /** Kernels that gather what they receive are libnccl's alone: here a network stores it where it belongs. */
+    /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */
     static void refuseUnpack(Configuration configuration) {
-        if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
-            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK.name()
-                    + "=1 is for kernels under libnccl; the emulated device has none that unpack, as what it receives"
-                    + " is stored where it belongs; unset it, or set it to 0");
+        long most = PieceCheck.MAX_SLICE_BYTES / 2 * ConnectionLayout.SLOTS;
+        if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)
+                && configuration.get(Settings.BUFFER_SIZE) > most) {
+            throw new ConfigurationException(Settings.BUFFER_SIZE.name() + " of more than " + (most >> 20)
+                    + " MiB has slices that kernels cannot gather (" + Settings.NET_DEVICE_UNPACK.name()
+                    + "=1): set one of them to less");
         }
     }
 

@@ -24,6 +24,14 @@ final class OperationReceiveSource implements ReceiveStepSource {
     /** Null if the connection has slots of its own. */
     private final @Nullable Slots shared;
     private final long simpleSlotBytes;
+    /** Null if the device gathers nothing. */
+    private final @Nullable SlicePages gathered;
+    /** Which frames under way the device gathers. */
+    private final boolean[] gathers = new boolean[ConnectionLayout.SLOTS];
+    private long taken;
+    private long arrived;
+    /** Slices of protocol Simple that the device has counted by the next step. */
+    private long slices;
     private @Nullable ProxyOp op;
     private MemoryRegion region;
     private long offset;
@@ -31,13 +39,15 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private long size;
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share) {
+            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share,
+            @Nullable SlicePages gathered) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());
         this.recvMem = info.recvMem();
         this.arriving = new ArrivingFrames(SlotBuffers.inOne(layout, memory), staging, wholeWords);
         this.shared = share == null ? null : new Slots(recvMem, share);
+        this.gathered = gathered;
         this.simpleSlotBytes = info.slotBytes(Protocol.SIMPLE);
     }
 
@@ -110,7 +120,20 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public void receive(FrameReceiver receiver) {
-        receiver.accept(region, offset);
+        if (isGathered()) {
+            gathered.receive(receiver, slices, steps.step(), size);
+        } else {
+            receiver.accept(region, offset);
+        }
+    }
+
+    /** What arrives in the user's memory is where it belongs; a device does not count it. */
+    private boolean isCounted() {
+        return gathered != null && op.protocol() == Protocol.SIMPLE && op.user() == null;
+    }
+
+    private boolean isGathered() {
+        return isCounted() && gathered.takes(size);
     }
 
     @Override
@@ -122,13 +145,22 @@ final class OperationReceiveSource implements ReceiveStepSource {
         } else if (shared != null && op.protocol() == Protocol.SIMPLE && size > 0) {
             shared.taken(step);
         }
-        arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 ? region : null, offset, size);
+        boolean inPages = isGathered();
+        gathers[ConnectionLayout.slot(taken++)] = inPages;
+        arriving.taken(op.protocol(), op.protocol() == Protocol.SIMPLE && size > 0 && !inPages ? region : null, offset,
+                size);
+        if (isCounted()) {
+            slices += (end - step) / op.sliceSteps(); // empty ones behind the data come with it
+        }
         steps.advance(end);
     }
 
     @Override
     public void arrived() {
         arriving.arrived();
+        if (gathers[ConnectionLayout.slot(arrived++)]) {
+            gathered.arrived();
+        }
     }
 
     @Override

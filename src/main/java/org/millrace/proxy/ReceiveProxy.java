@@ -57,13 +57,14 @@ public final class ReceiveProxy extends AbstractProxy {
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
-        return sharing(null, name, info, memory, staging, queue, receiver, listener);
+        return sharing(null, null, name, info, memory, staging, queue, receiver, listener);
     }
 
     /**
      * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
      * pool, to be added to the agent of all connections of the pool}
      *
+     * @param gathered where slices arrive that the device gathers; null if none do
      * @param share    what it takes them with; null if it has its own
      * @param name     the connection
      * @param info     its memory, in mode OFFSET
@@ -73,11 +74,11 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param receiver the way from the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
      */
-    public static ReceiveProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
+    public static ReceiveProxy sharing(@Nullable SlicePages gathered, SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
             StopListener listener) {
         ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,
-                receiver.storesWholeWords(info.layout().slotBytes(Protocol.LL)), queue, share);
+                receiver.storesWholeWords(info.layout().slotBytes(Protocol.LL)), queue, share, gathered);
         return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);
     }
 

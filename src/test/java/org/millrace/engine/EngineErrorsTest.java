@@ -50,11 +50,13 @@ class EngineErrorsTest {
     }
 
     @Test
-    void kernelsThatUnpackAreRefusedByName() {
-        String refused = assertThrows(ConfigurationException.class, () -> new EngineProvider()
-                .join("file:" + directory.resolve("group"), 0, 1, Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1")))
+    void slicesThatKernelsCannotGatherAreRefusedByName() {
+        String refused = assertThrows(ConfigurationException.class,
+                () -> new EngineProvider().join("file:" + directory.resolve("group"), 0, 1,
+                        Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1", "NCCL_BUFFSIZE", "32M")))
                 .getMessage();
-        assertTrue(refused.startsWith("NCCL_NET_DEVICE_UNPACK_ENABLED=1 is for kernels under libnccl"), refused);
+        assertTrue(refused.startsWith("NCCL_BUFFSIZE of more than 16 MiB has slices that kernels cannot gather"),
+                refused);
     }
 
     @Test

@@ -62,7 +62,7 @@ class ProxyAllocationTest {
             agent.add(List.of(
                     SendProxy.sharing(sendShare, ConnectionName.ofRing(0, 1, 0, true), from,
                             MemoryFrames.region(from.buffers()), sends, frames.sender(), (c, f) -> {}),
-                    ReceiveProxy.sharing(receiveShare, ConnectionName.ofRing(1, 0, 0, false), to,
+                    ReceiveProxy.sharing(null, receiveShare, ConnectionName.ofRing(1, 0, 0, false), to,
                             MemoryFrames.region(to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
                             frames.receiver(), (c, f) -> {})));
             MemorySegment user = arena.allocate(BYTES, 8);

@@ -146,7 +146,7 @@ public final class PoolBench {
                     from, new InMemoryFrames.Region(from.buffers()), queue, frames.sender(), PoolBench::stopped);
             InMemoryFrames.Region staging =
                     new InMemoryFrames.Region(arena.allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
-            receive = ReceiveProxy.sharing(receives == null ? null : receives.attach(),
+            receive = ReceiveProxy.sharing(null, receives == null ? null : receives.attach(),
                     ConnectionName.ofRing(1, 0, number, false), to, new InMemoryFrames.Region(to.buffers()), staging,
                     other, frames.receiver(), PoolBench::stopped);
             ProxyOp op = new ProxyOp(0, 0, 0, ENDLESS, 1, 1);

@@ -36,7 +36,7 @@ final class MatrixTable {
 
     private static String row(CellResult result) {
         CellGroup group = result.group();
-        return String.format("%-14s %-7s %-12s %-6s", result.cell().operation().label(), group.algorithm(),
+        return String.format("%-14s %-7s %-19s %-6s", result.cell().operation().label(), group.algorithm(),
                 group.variant(), group.mode());
     }
 
@@ -52,13 +52,13 @@ final class MatrixTable {
         results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>())
                 .put(column(result.group(), result.group().protocol()), text(result)));
         int width = columns.stream().mapToInt(String::length).max().orElse(0) + 1;
-        StringBuilder head = new StringBuilder(String.format("%-42s", "# collective   algo    transport    mode"));
+        StringBuilder head = new StringBuilder(String.format("%-49s", "# collective   algo    transport           mode"));
         columns.forEach(column -> head.append(String.format("%" + width + "s", column)));
         out.println(head);
         for (CellResult first : firstOfRows()) {
             Map<String, String> cells = rows.get(row(first));
             if (Set.copyOf(cells.values()).size() > 1 || !first.isImpossible()) {
-                StringBuilder line = new StringBuilder(String.format("%-42s", row(first)));
+                StringBuilder line = new StringBuilder(String.format("%-49s", row(first)));
                 columns.forEach(
                         column -> line.append(String.format("%" + width + "s", cells.getOrDefault(column, NOT_ASKED))));
                 out.println(line.toString().stripTrailing());

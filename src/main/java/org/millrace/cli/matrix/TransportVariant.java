@@ -22,6 +22,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
     private static final String P2P_DISABLE = "NCCL_P2P_DISABLE";
     private static final String SHM_DISABLE = "NCCL_SHM_DISABLE";
     private static final String NET = "MILLRACE_NET";
+    private static final String UNPACK = "NCCL_NET_DEVICE_UNPACK_ENABLED";
     private static final List<String> RING_AND_TREE = List.of("ring", "tree");
 
     /** All there are: ours, and those of other jars. */
@@ -32,7 +33,10 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
                 new TransportVariant("SHM by copy", RING_AND_TREE,
                         Map.of(P2P_DISABLE, "1", "NCCL_SHM_USE_CUDA_MEMCPY", "1")),
                 new TransportVariant("NET socket", RING_AND_TREE, Map.of(NET, "socket")),
-                new TransportVariant("NET shm", RING_AND_TREE, Map.of(NET, "shm")), new TransportVariant("COLLNET",
+                new TransportVariant("NET shm", RING_AND_TREE, Map.of(NET, "shm")),
+                new TransportVariant("NET shm unpacked", RING_AND_TREE, Map.of(NET, "shm", UNPACK, "1")),
+                new TransportVariant("NET socket unpacked", RING_AND_TREE, Map.of(NET, "socket", UNPACK, "1")),
+                new TransportVariant("COLLNET",
                         List.of("collnet"), Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
         if (isUcxUsable()) {
             all.add(new TransportVariant("NET ucx", RING_AND_TREE, Map.of(NET, "ucx")));
@@ -73,7 +77,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
     /** What has to be set for the same cell to be the same whatever is set around it. */
     static Map<String, String> neutral() {
         return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
-                "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K",
+                "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K",
                 "MILLRACE_DEVICE", "host");
     }
 

@@ -128,6 +128,9 @@ public final class PerfCommand implements Callable<Integer> {
         if (options.net != null) {
             settings.put(Settings.NETWORK.name(), options.net);
         }
+        if (options.unpack) {
+            settings.put(Settings.NET_DEVICE_UNPACK.name(), "1");
+        }
         if (options.channels != null) {
             settings.put(Settings.MIN_CHANNELS.name(), options.channels);
             settings.put(Settings.MAX_CHANNELS.name(), options.channels);

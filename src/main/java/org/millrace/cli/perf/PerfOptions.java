@@ -126,6 +126,12 @@ final class PerfOptions {
     private boolean register;
 
     @Option(
+            names = "--unpack",
+            description = "Kernels gather what they receive over networks; short for "
+                    + "-D NCCL_NET_DEVICE_UNPACK_ENABLED=1.")
+    boolean unpack;
+
+    @Option(
             names = "--profile",
             description = "Say below each line for how long its kernels ran, rank by rank: on the emulated device.")
     private boolean profile;

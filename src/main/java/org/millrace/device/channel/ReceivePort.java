@@ -13,6 +13,9 @@ import org.millrace.proxy.Steps;
 /** The device's end of a connection that it receives on. Its step counter is that of all protocols. */
 public final class ReceivePort extends Port {
 
+    /** A block is one thread here: NCCL's warps take turns of a list's pieces. */
+    private static final int WARPS = 1;
+
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
     private final @Nullable SliceGather gather;
@@ -21,7 +24,7 @@ public final class ReceivePort extends Port {
     private long tail;
 
     public ReceivePort(ConnectionName name, ConnectionInfo info) {
-        this(name, info, null);
+        this(name, info, info.unpack() == null ? null : new SliceGather(info.unpack(), WARPS));
     }
 
     /**

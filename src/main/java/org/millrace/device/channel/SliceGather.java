@@ -3,6 +3,7 @@ package org.millrace.device.channel;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 
 /**
@@ -19,13 +20,20 @@ public final class SliceGather {
     private final UnpackHandle handle;
     private final MemorySegment bounce;
     private final int warps;
+    private final long threshold;
     private long head;
 
     /** Begins where the handle says; {@code warps} are those of the block. */
     SliceGather(MemorySegment meta, MemorySegment handle, MemorySegment bounce, int warps) {
-        this.meta = UnpackMeta.of(meta);
-        this.handle = UnpackHandle.of(handle);
-        this.bounce = bounce;
+        this(new UnpackMemory(meta, handle, bounce, 0), warps);
+    }
+
+    /** Begins where the handle says; {@code warps} are those of the block. */
+    SliceGather(UnpackMemory memory, int warps) {
+        this.meta = UnpackMeta.of(memory.meta());
+        this.handle = UnpackHandle.of(memory.handle());
+        this.bounce = memory.bounce();
+        this.threshold = memory.threshold();
         this.warps = warps;
         enter();
     }
@@ -38,7 +46,7 @@ public final class SliceGather {
     /** The next slice, of 0 bytes or more, has arrived (tail covers it): its bytes are put together in its slot. */
     public void next(MemorySegment slots, long slot, long bytes) {
         head++;
-        if (bytes == 0) {
+        if (bytes == 0 || bytes < threshold) {
             return;
         }
         int slice = (int) head & UnpackMeta.SLICES - 1;

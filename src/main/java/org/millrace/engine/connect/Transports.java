@@ -9,6 +9,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.file.SharedHeap;
@@ -17,6 +18,7 @@ import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.net.NetTransport;
+import org.millrace.transport.net.NetTransport.Unpacking;
 import org.millrace.transport.shared.P2pTransport;
 import org.millrace.transport.shared.ShmTransport;
 
@@ -40,7 +42,9 @@ public final class Transports {
         List<Transport> all = new ArrayList<>(found());
         all.add(new P2pTransport(configuration));
         all.add(new ShmTransport(configuration, sharedDirectory));
-        all.add(new NetTransport(network, here));
+        boolean unpacks = configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false);
+        all.add(new NetTransport(network, here,
+                unpacks ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD)) : null));
         return all;
     }
 

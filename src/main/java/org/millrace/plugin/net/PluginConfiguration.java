@@ -226,7 +226,12 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
 
     /** Whether kernels unpack has two names: MILLRACE_UNPACK, and that of the documents about NCCL's device. */
     private static Kernels kernelsThatUnpack(EnvironmentSettings settings) {
-        settings.get(Settings.NET_DEVICE_UNPACK_THRESHOLD); // there is one value that it can have
+        if (settings.get(Settings.NET_DEVICE_UNPACK_THRESHOLD) != 0) {
+            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK_THRESHOLD.name() + "="
+                    + settings.text(Settings.NET_DEVICE_UNPACK_THRESHOLD.name())
+                    + " is not usable; allowed: 0, as a kernel of NCCL gathers all Simple slices of a connection or"
+                    + " none (NCCL_PROTO says what is Simple)");
+        }
         Kernels ours = settings.get(UNPACK);
         Optional<Boolean> theirs = settings.get(Settings.NET_DEVICE_UNPACK);
         boolean oursIsSet = !settings.text(UNPACK.name()).isEmpty();

@@ -1,6 +1,7 @@
 package org.millrace.transport.net;
 
 import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
@@ -24,12 +25,29 @@ public final class NetTransport implements Transport {
     private final Listener here;
     private final SlotPools pools;
     private final GroupedConnections groups;
+    private final @Nullable Unpacking unpacking;
+
+    /**
+     * Devices that gather what they receive from pages ({@code NCCL_NET_DEVICE_UNPACK_ENABLED}).
+     *
+     * @param threshold bytes of a slice from which on they do
+     */
+    public record Unpacking(long threshold) {
+    }
 
     /**
      * @param network what carries the frames
      * @param here    where the others reach this rank; not closed here
      */
     public NetTransport(Network network, Listener here) {
+        this(network, here, null);
+    }
+
+    /**
+     * @param unpacking how devices gather what they receive; null if it arrives in slots
+     */
+    public NetTransport(Network network, Listener here, @Nullable Unpacking unpacking) {
+        this.unpacking = unpacking;
         this.network = network;
         this.here = here;
         this.pools = new SlotPools(network);
@@ -57,13 +75,13 @@ public final class NetTransport implements Transport {
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new NetworkEnd.Sender(request, network, pools, groups,
+        return new NetworkEnd.Sender(request, network, pools, groups, unpacking,
                 key(request.index(), request.channel(), request.here().rank()));
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new NetworkEnd.Receiver(request, network, pools, groups, here,
+        return new NetworkEnd.Receiver(request, network, pools, groups, here, unpacking,
                 key(request.index(), request.channel(), request.there().rank()));
     }
 

@@ -27,6 +27,7 @@ import org.millrace.trace.ConnectionTrace;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.TransportEnd;
+import org.millrace.transport.net.NetTransport.Unpacking;
 
 /**
  * An end whose data a proxy moves over a network.
@@ -41,6 +42,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private final EndRequest request;
     private final Network network;
     private final SlotPools pools;
+    /** Null if devices find what they receive in their slots. */
+    private final @Nullable Unpacking unpacking;
     private final OperationQueue operations = new OperationQueue();
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo info;
@@ -52,7 +55,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private @Nullable AbstractProxy proxy;
     private @Nullable ConnectionTrace trace;
 
-    NetworkEnd(EndRequest request, Network network, SlotPools pools) {
+    NetworkEnd(EndRequest request, Network network, SlotPools pools, @Nullable Unpacking unpacking) {
+        this.unpacking = unpacking;
         this.request = request;
         this.network = network;
         this.pools = pools;
@@ -125,13 +129,17 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return shared == null ? null : shared.share();
     }
 
+    final @Nullable Unpacking unpacking() {
+        return unpacking;
+    }
+
     final MemoryRegion region() {
         return region;
     }
 
     @Override
     public String way() {
-        return network.name();
+        return unpacking == null ? network.name() : network.name() + " unpacked";
     }
 
     @Override
@@ -185,8 +193,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         private final GroupedConnections groups;
         private final ConnectionKey key;
 
-        Sender(EndRequest request, Network network, SlotPools pools, GroupedConnections groups, ConnectionKey key) {
-            super(request, network, pools);
+        Sender(EndRequest request, Network network, SlotPools pools, GroupedConnections groups,
+                @Nullable Unpacking unpacking, ConnectionKey key) {
+            super(request, network, pools, unpacking);
             this.groups = groups;
             this.key = key;
         }
@@ -223,10 +232,11 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         private @Nullable Pending<FrameReceiver> expected;
         /** Where lines arrive: as long as the buffers of LL and LL128, which lie before that of Simple. */
         private @Nullable MemoryRegion staging;
+        private @Nullable GatherMemory gather;
 
         Receiver(EndRequest request, Network network, SlotPools pools, GroupedConnections groups, Listener listener,
-                ConnectionKey key) {
-            super(request, network, pools);
+                @Nullable Unpacking unpacking, ConnectionKey key) {
+            super(request, network, pools, unpacking);
             this.listener = listener;
             this.groups = groups;
             this.key = key;
@@ -243,6 +253,15 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             super.proxySetup();
             staging = network()
                     .register(arena().allocate(info().layout().bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+            if (unpacking() != null) {
+                gather = new GatherMemory(arena(), network(), super.info().slotBytes(Protocol.SIMPLE),
+                        unpacking().threshold());
+            }
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return gather == null ? super.info() : super.info().withUnpack(gather.device());
         }
 
         @Override
@@ -259,6 +278,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
                 staging.close();
                 staging = null;
             }
+            if (gather != null) {
+                gather.close();
+            }
             super.proxyFree();
         }
 
@@ -269,7 +291,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         AbstractProxy proxy(FrameReceiver receiver) {
-            return ReceiveProxy.sharing(share(), request().name(), info(), region(), staging, operations(), receiver,
+            return ReceiveProxy.sharing(gather == null ? null : gather.slices(receiver.scatters()), share(), request().name(), info(), region(), staging, operations(), receiver,
                     request().settings().listener());
         }
     }

@@ -75,6 +75,9 @@ final class SharedMemoryEnd implements TransportEnd {
         if (!configuration.get(Settings.NETWORK).equals(Settings.NETWORK.defaultValue())) {
             return Optional.of(Availability.no("MILLRACE_NET=" + configuration.get(Settings.NETWORK)));
         }
+        if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
+            return Optional.of(Availability.no(Settings.NET_DEVICE_UNPACK.name() + "=1 is of networks"));
+        }
         return configuration.get(Settings.FAULT)
                 .map(fault -> Availability.no("MILLRACE_FAULT is planted in a network"));
     }

@@ -96,7 +96,7 @@ final class Pump {
         proxies.add(SendProxy.sharing(share(sendPool), sends, sending, MemoryFrames.region(sending.buffers()),
                 line.sends, frames.sender(), (c, f) -> {}));
         proxies.add(
-                ReceiveProxy.sharing(share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()),
+                ReceiveProxy.sharing(null, share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()),
                         MemoryFrames.staging(arena, LAYOUT), line.receives, frames.receiver(), (c, f) -> {}));
         return line;
     }

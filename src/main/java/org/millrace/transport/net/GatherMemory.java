@@ -1,0 +1,72 @@
+package org.millrace.transport.net;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.Random;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMemory;
+import org.millrace.abi.UnpackMeta;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.proxy.unpack.BouncePages;
+import org.millrace.proxy.unpack.GatheredSlices;
+import org.millrace.proxy.unpack.SliceLists;
+
+/** A receiving connection's bounce buffer, lists and handle, for a device that gathers what it receives. */
+final class GatherMemory implements AutoCloseable {
+
+    private static final long LINE = 128;
+
+    private final MemorySegment meta;
+    private final MemorySegment handle;
+    private final MemoryRegion bounce;
+    private final long slotBytes;
+    private final long threshold;
+
+    /** @param arena the connection's */
+    GatherMemory(Arena arena, Network network, long slotBytes, long threshold) {
+        this.slotBytes = slotBytes;
+        this.threshold = threshold;
+        meta = unscoped(arena.allocate(UnpackMeta.BYTES, LINE));
+        handle = unscoped(arena.allocate(UnpackHandle.BYTES, LINE));
+        bounce = network.register(unscoped(arena.allocate((long) BouncePages.needed(slotBytes)
+                * BouncePages.PAGE_BYTES, BouncePages.PAGE_BYTES)));
+        UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
+    }
+
+    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
+    @SuppressWarnings("restricted") // reinterprets the allocation, within its bounds
+    private static MemorySegment unscoped(MemorySegment owned) {
+        return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
+    }
+
+    /** What the device knows of it. */
+    UnpackMemory device() {
+        return new UnpackMemory(meta, handle, bounce.segment(), threshold);
+    }
+
+    /** @param scattered whether the network can fill pages that do not lie behind one another; then they do not */
+    GatheredSlices slices(boolean scattered) {
+        int[] offsets = new int[BouncePages.needed(slotBytes)];
+        for (int page = 0; page < offsets.length; page++) {
+            offsets[page] = page * BouncePages.PAGE_BYTES;
+        }
+        if (scattered) {
+            Random order = new Random(0x5eed);
+            for (int page = offsets.length - 1; page > 0; page--) {
+                int other = order.nextInt(page + 1);
+                int offset = offsets[page];
+                offsets[page] = offsets[other];
+                offsets[other] = offset;
+            }
+        }
+        return new GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
+                new SliceLists(meta, handle, bounce.segment().byteSize(), UnpackHandle.BEFORE_FIRST + 1), threshold);
+    }
+
+    /** May be called twice. */
+    @Override
+    public void close() {
+        bounce.close();
+    }
+}

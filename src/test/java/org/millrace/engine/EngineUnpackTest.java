@@ -1,0 +1,65 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** Kernels of the emulated device that gather what they receive over networks from pages. */
+class EngineUnpackTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    /**
+     * Empty slices are counted, slices below the threshold lie in slots, and those of registered memory, of LL and of
+     * pools are mixed with them on the same connections.
+     */
+    @ParameterizedTest
+    @CsvSource({"2, shm, ring, 0, 0", "3, shm, tree, 3000, 1", "3, socket, ring, 3000, 1", "2, socket, tree, 0, 0"})
+    void everyOperationGivesItsResult(int ranks, String network, String algorithm, int threshold, String shares)
+            throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
+                "NCCL_ALGO", algorithm, "MILLRACE_NET", network, "NCCL_NET_DEVICE_UNPACK_ENABLED", "1",
+                "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "" + threshold, "NCCL_NET_SHARED_BUFFERS", shares,
+                "NCCL_P2P_LL_THRESHOLD", "500", "MILLRACE_FIRST_STEP", "4294967290");
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                for (int count : new int[] {1, 1023, 30_001}) {
+                    List<Call.Running> running = new ArrayList<>();
+                    for (Operation operation : Operation.values()) {
+                        for (boolean registers : new boolean[] {false, true}) {
+                            running.add(new Call(operation, count, ReduceOp.SUM, count % ranks, registers,
+                                    count).new Running(communicator, stream, arena, registers));
+                        }
+                    }
+                    stream.synchronize(PATIENCE);
+                    running.forEach(call -> assertNull(call.wrong()));
+                    running.forEach(Call.Running::release);
+                }
+                assertEquals(List.of("NET " + network + " unpacked"),
+                        communicator.route().orElseThrow().transports());
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+}
