@@ -137,8 +137,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @param firstStep where the counters begin
      */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
-        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null,
-                null, null);
+        return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null, null,
+                null);
     }
 
     /**

@@ -189,14 +189,14 @@ public final class Settings {
             "with MILLRACE_NET=plugin:PATH: the most buffers that one receive of the plugin has, of those that it"
                     + " allows; with MILLRACE_TAKEOVER=0 also the most that one of NCCL's has, 1 unless set");
     /** Whether kernels gather what they receive; MILLRACE_UNPACK by another name. */
-    public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK =
-            new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED", optional(ValueTypes.booleans()), Optional.empty(),
-                    "1: kernels gather what they receive over networks from pages; under libnccl 1 is MILLRACE_UNPACK=1, and 0"
-                            + " is MILLRACE_UNPACK=0");
+    public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK = new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED",
+            optional(ValueTypes.booleans()), Optional.empty(),
+            "1: kernels gather what they receive over networks from pages; under libnccl 1 is MILLRACE_UNPACK=1, and 0"
+                    + " is MILLRACE_UNPACK=0");
     /** From which size on they do; under libnccl always. */
-    public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD = new Setting<>("NCCL_NET_DEVICE_UNPACK_THRESHOLD",
-            new SizeType(0, 4L << 20, 1), 0L,
-            "bytes of a slice from which on kernels that unpack gather it; 0 under libnccl");
+    public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD =
+            new Setting<>("NCCL_NET_DEVICE_UNPACK_THRESHOLD", new SizeType(0, 4L << 20, 1), 0L,
+                    "bytes of a slice from which on kernels that unpack gather it; 0 under libnccl");
     /** Whether frames over shared memory are copied once. */
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
             new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),

@@ -39,8 +39,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private long size;
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share,
-            @Nullable SlicePages gathered) {
+            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share, @Nullable SlicePages gathered) {
         this.name = name;
         this.layout = info.layout();
         this.steps = new OperationSteps(queue, info.firstStep());

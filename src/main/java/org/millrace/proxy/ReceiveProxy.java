@@ -74,9 +74,9 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param receiver the way from the peer; closed when the proxy stops
      * @param listener learns that the proxy stopped
      */
-    public static ReceiveProxy sharing(@Nullable SlicePages gathered, SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
-            MemoryRegion memory, MemoryRegion staging, OperationQueue queue, FrameReceiver receiver,
-            StopListener listener) {
+    public static ReceiveProxy sharing(@Nullable SlicePages gathered, SlotPool.@Nullable Share share,
+            ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
+            FrameReceiver receiver, StopListener listener) {
         ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,
                 receiver.storesWholeWords(info.layout().slotBytes(Protocol.LL)), queue, share, gathered);
         return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);

@@ -56,8 +56,7 @@ class EngineUnpackTest {
                     running.forEach(call -> assertNull(call.wrong()));
                     running.forEach(Call.Running::release);
                 }
-                assertEquals(List.of("NET " + network + " unpacked"),
-                        communicator.route().orElseThrow().transports());
+                assertEquals(List.of("NET " + network + " unpacked"), communicator.route().orElseThrow().transports());
             }
         });
         thrown.forEach(failure -> assertNull(failure));

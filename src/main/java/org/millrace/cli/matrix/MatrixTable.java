@@ -52,7 +52,8 @@ final class MatrixTable {
         results.forEach(result -> rows.computeIfAbsent(row(result), _ -> new LinkedHashMap<>())
                 .put(column(result.group(), result.group().protocol()), text(result)));
         int width = columns.stream().mapToInt(String::length).max().orElse(0) + 1;
-        StringBuilder head = new StringBuilder(String.format("%-49s", "# collective   algo    transport           mode"));
+        StringBuilder head =
+                new StringBuilder(String.format("%-49s", "# collective   algo    transport           mode"));
         columns.forEach(column -> head.append(String.format("%" + width + "s", column)));
         out.println(head);
         for (CellResult first : firstOfRows()) {

@@ -36,8 +36,8 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
                 new TransportVariant("NET shm", RING_AND_TREE, Map.of(NET, "shm")),
                 new TransportVariant("NET shm unpacked", RING_AND_TREE, Map.of(NET, "shm", UNPACK, "1")),
                 new TransportVariant("NET socket unpacked", RING_AND_TREE, Map.of(NET, "socket", UNPACK, "1")),
-                new TransportVariant("COLLNET",
-                        List.of("collnet"), Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
+                new TransportVariant("COLLNET", List.of("collnet"),
+                        Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
         if (isUcxUsable()) {
             all.add(new TransportVariant("NET ucx", RING_AND_TREE, Map.of(NET, "ucx")));
         }
@@ -77,8 +77,8 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
     /** What has to be set for the same cell to be the same whatever is set around it. */
     static Map<String, String> neutral() {
         return Map.of(P2P_DISABLE, "0", "NCCL_P2P_USE_CUDA_MEMCPY", "0", SHM_DISABLE, "0", "NCCL_SHM_USE_CUDA_MEMCPY",
-                "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE", "64K",
-                "MILLRACE_DEVICE", "host");
+                "0", "NCCL_SHM_MEMCPY_MODE", "1", NET, "auto", UNPACK, "0", "NCCL_COLLNET_ENABLE", "0", "NCCL_BUFFSIZE",
+                "64K", "MILLRACE_DEVICE", "host");
     }
 
     @Override

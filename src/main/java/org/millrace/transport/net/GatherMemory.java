@@ -29,8 +29,8 @@ final class GatherMemory implements AutoCloseable {
         this.threshold = threshold;
         meta = unscoped(arena.allocate(UnpackMeta.BYTES, LINE));
         handle = unscoped(arena.allocate(UnpackHandle.BYTES, LINE));
-        bounce = network.register(unscoped(arena.allocate((long) BouncePages.needed(slotBytes)
-                * BouncePages.PAGE_BYTES, BouncePages.PAGE_BYTES)));
+        bounce = network.register(unscoped(
+                arena.allocate((long) BouncePages.needed(slotBytes) * BouncePages.PAGE_BYTES, BouncePages.PAGE_BYTES)));
         UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
     }
 

@@ -95,9 +95,9 @@ final class Pump {
         line.receiving.connect(new ReceivePort(receives, receiving));
         proxies.add(SendProxy.sharing(share(sendPool), sends, sending, MemoryFrames.region(sending.buffers()),
                 line.sends, frames.sender(), (c, f) -> {}));
-        proxies.add(
-                ReceiveProxy.sharing(null, share(receivePool), receives, receiving, MemoryFrames.region(receiving.buffers()),
-                        MemoryFrames.staging(arena, LAYOUT), line.receives, frames.receiver(), (c, f) -> {}));
+        proxies.add(ReceiveProxy.sharing(null, share(receivePool), receives, receiving,
+                MemoryFrames.region(receiving.buffers()), MemoryFrames.staging(arena, LAYOUT), line.receives,
+                frames.receiver(), (c, f) -> {}));
         return line;
     }
 
