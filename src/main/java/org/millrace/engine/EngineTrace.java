@@ -19,6 +19,7 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.reader.TraceBean;
 import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
@@ -76,6 +77,7 @@ final class EngineTrace implements AutoCloseable {
         if (first && trace != null) {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
+            TraceBean.whenWanted(trace);
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
                     sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
         }

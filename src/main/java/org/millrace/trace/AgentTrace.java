@@ -79,7 +79,7 @@ public final class AgentTrace implements AutoCloseable {
         }
         TraceMemory.set(base + AGENT_PASSES_OFFSET, passes);
         TraceMemory.set(base + AGENT_BUSY_OFFSET, busy);
-        TraceMemory.set(base + AGENT_CLOCK_OFFSET, now);
+        TraceMemory.set(base + AGENT_CLOCK_OFFSET, System.nanoTime());
     }
 
     /** The agent has ended. May be called twice, by any thread. */

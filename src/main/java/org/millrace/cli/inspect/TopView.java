@@ -129,7 +129,9 @@ final class TopView {
 
     /** An operation in words: all_reduce #4933 16M. */
     static String text(Operation operation) {
-        return operation.name() + (operation.sequence() < 0 ? "" : " #" + operation.sequence())
+        return operation.name()
+                + (operation.peer() >= 0 ? (operation.name().equals("receive") ? " from " : " to ") + operation.peer()
+                        : operation.sequence() < 0 ? "" : " #" + operation.sequence())
                 + (operation.bytes() <= 0 ? "" : " " + Units.bytes(operation.bytes()));
     }
 

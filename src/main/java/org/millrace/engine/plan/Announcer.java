@@ -109,6 +109,8 @@ public final class Announcer {
 
     /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */
     TransferId announce(PlannedTransfer planned) {
+        TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
+        trace.transfer(planned, id);
         PointToPointWork work = planned.work();
         DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
@@ -125,8 +127,6 @@ public final class Announcer {
                 }
             }
         }
-        TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
-        trace.transfer(planned, id);
         if (LOG.isTraceEnabled()) {
             LOG.trace("rank {}: {}, {} channels", device.rank(), id, parts);
         }

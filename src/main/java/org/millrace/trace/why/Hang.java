@@ -111,6 +111,11 @@ public final class Hang {
         if (verdict == null) {
             verdict = missing();
         }
+        if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN) && links.members()
+                .stream()
+                .anyMatch(member -> member.waitsForCore(Math.min(quiet.toNanos(), MOST_LATE_NANOS)))) {
+            return null;
+        }
         if (verdict == null) {
             verdict = wire(waiting);
         }
@@ -217,6 +222,9 @@ public final class Hang {
                 .min(Comparator.comparingLong(member -> Objects.requireNonNull(member.communicator()).closed()))
                 .orElseThrow();
         long when = Objects.requireNonNull(first.communicator()).closed();
+        if (now() - when < quiet.toNanos()) {
+            return null; // others may have something better to say
+        }
         String words = first.process()
                 .messages()
                 .stream()

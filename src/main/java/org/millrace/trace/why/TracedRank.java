@@ -22,6 +22,7 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         @Nullable TracedCommunicator communicator) {
 
     private static final long UNKNOWN = -2;
+    private static final int PATIENCE = 10;
 
     /** "rank 3 (pid 4711 on a1, stopped)". */
     String words() {
@@ -81,6 +82,18 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
     /** Whether a kernel is to come. */
     boolean hasPending() {
         return communicator != null && communicator.enqueued() > communicator.begun();
+    }
+
+    /**
+     * Whether a thread that serves its connections has made no pass for so long as to have had no core; one that has
+     * made none for much longer has another reason.
+     */
+    boolean waitsForCore(long nanos) {
+        return process.agents()
+                .stream()
+                .filter(agent -> agent.clock() != 0)
+                .mapToLong(agent -> process.heartbeat() - agent.clock())
+                .anyMatch(age -> age > nanos && age < PATIENCE * nanos);
     }
 
     /** When it was last known to have had no core for long, or has none now. */

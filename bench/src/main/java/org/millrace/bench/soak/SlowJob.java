@@ -81,7 +81,7 @@ public final class SlowJob {
         int size = 2 + random.nextInt(4);
         long seed = random.nextLong();
         String network = NETWORKS[random.nextInt(NETWORKS.length)];
-        String delay = "delay:frame=" + (1 + random.nextInt(50)) + ",polls=100";
+        String delay = "delay:frame=" + (1 + random.nextInt(50)) + ",polls=10";
         List<Process> ranks = new ArrayList<>();
         for (int rank = 0; rank < size; rank++) {
             List<String> command =
