@@ -50,6 +50,13 @@ public final class AgentRunner implements AutoCloseable {
         idleStrategy.wake(thread);
     }
 
+    /**
+     * Says that what was learnt of the thread's core is over: see {@link IdleStrategy#forget}. Called by any thread.
+     */
+    public void forget() {
+        idleStrategy.forget();
+    }
+
     /** The thread, for those who measure it. */
     public Thread thread() {
         return thread;

@@ -19,4 +19,11 @@ public interface IdleStrategy {
     default void wake(Thread thread) {
         // a strategy with short sleeps need not be woken
     }
+
+    /**
+     * Begins anew, as what the strategy has learnt of its core is over. Called by any thread.
+     */
+    default void forget() {
+        // most learn nothing
+    }
 }

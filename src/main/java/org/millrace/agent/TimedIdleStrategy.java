@@ -116,6 +116,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private volatile boolean parked;
     /** Written by those that wake it, reset by the thread that idles. */
     private volatile boolean woken;
+    /** Likewise. */
+    private volatile boolean forgetful;
 
     /**
      * A strategy that begins to spin, or to yield if it never spins.
@@ -180,6 +182,9 @@ public final class TimedIdleStrategy implements IdleStrategy {
     }
 
     private void yieldCore() {
+        if (forgetful) {
+            forgetNow();
+        }
         long before = scheduler.nanoTime();
         if (avoidsSpins && before - lostCoreAt >= spinAvoidanceNanos) {
             avoidsSpins = false; // from the next work on
@@ -239,6 +244,10 @@ public final class TimedIdleStrategy implements IdleStrategy {
     }
 
     private void park() {
+        if (forgetful) {
+            forgetNow();
+            return;
+        }
         long idle = scheduler.nanoTime() - idleSince;
         parked = true;
         scheduler.park(Math.clamp(idle / (shortParks > SHORT_PARKS ? SHARED_PARK_DIVISOR : PARK_DIVISOR), minParkNanos,
@@ -260,6 +269,22 @@ public final class TimedIdleStrategy implements IdleStrategy {
             woken = true;
             LockSupport.unpark(thread);
         }
+    }
+
+    /** What took the core while connections were set up, the JIT compiler above all, is no reason to avoid yields. */
+    @Override
+    public void forget() {
+        forgetful = true;
+    }
+
+    private void forgetNow() {
+        forgetful = false;
+        avoidsYields = false;
+        avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+        avoidsSpins = false;
+        spinAvoidanceNanos = 0;
+        shortParks = 0;
+        begin();
     }
 
     Stage stage() {

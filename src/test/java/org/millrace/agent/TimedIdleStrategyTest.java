@@ -181,6 +181,40 @@ class TimedIdleStrategyTest {
     }
 
     @Test
+    void whatTookTheCoreBeforeIsForgotten() {
+        TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        for (int i = 0; i < 4; i++) {
+            strategy.idle(0);
+            scheduler.now += TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+        }
+        strategy.idle(0);
+        strategy.idle(0);
+        assertEquals(5, scheduler.yields);
+        assertEquals(1, scheduler.parks.size());
+        scheduler.yieldLasts = 1;
+        strategy.forget();
+        strategy.idle(0);
+        strategy.idle(0);
+        assertEquals(7, scheduler.yields, "no short park stands in for a yield");
+        assertEquals(1, scheduler.parks.size());
+        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        strategy.idle(0);
+        scheduler.now += TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        strategy.idle(0);
+        assertEquals(9, scheduler.yields, "and the next avoidance is the shortest");
+    }
+
+    @Test
+    void aThreadThatIsToForgetParksNoMore() {
+        TimedIdleStrategy strategy = parking();
+        strategy.forget();
+        strategy.idle(0);
+        assertEquals(List.of(), scheduler.parks);
+        assertEquals(Stage.SPIN, strategy.stage());
+    }
+
+    @Test
     void aThreadThatLosesItsCoreWhileItSpinsYieldsForAWhile() {
         TimedIdleStrategy strategy = strategy(SPIN);
         idleUntilTheNextLook(strategy);

@@ -111,10 +111,16 @@ public final class TakeoverPath implements DataPath {
      * Called before a connection is served. All ranks have begun when the first is made: only now they can be counted.
      */
     synchronized void connectionComing() {
-        if (settled) {
-            return;
+        if (!settled) {
+            settled = true;
+            settle();
         }
-        settled = true;
+        for (AgentRunner runner : serving.runners) {
+            runner.forget();
+        }
+    }
+
+    private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
             begun.finish();
