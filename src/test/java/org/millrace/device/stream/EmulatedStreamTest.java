@@ -1,12 +1,15 @@
 package org.millrace.device.stream;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -53,6 +56,32 @@ class EmulatedStreamTest {
                 return "its gate";
             }
         }), () -> null, _ -> {}, Long.MAX_VALUE);
+    }
+
+    /** A thread that runs proxies too does not stand still for the length of a copy. */
+    @Test
+    void aLargeCopyIsSeveralPassesAndOtherStreamsGoOn() {
+        EmulatedStream stream = device.newStream();
+        EmulatedStream other = device.newStream();
+        byte[] source = new byte[(2 << 20) + 1];
+        byte[] target = new byte[source.length];
+        new Random(1).nextBytes(source);
+        device.copyToDevice(MemorySegment.ofArray(source), MemorySegment.ofArray(target), stream);
+        other.call(() -> log.add("meanwhile"));
+        device.doWork();
+        assertEquals(List.of("meanwhile"), log);
+        assertFalse(stream.query());
+        assertEquals(1 << 20, Arrays.mismatch(source, target));
+        run();
+        assertTrue(stream.query());
+        assertArrayEquals(source, target);
+        device.copyToHost(MemorySegment.ofArray(target).asSlice(0, 2 << 20),
+                MemorySegment.ofArray(target).asSlice(1, 2 << 20), stream); // as if at once, where they overlap
+        run();
+        assertArrayEquals(Arrays.copyOf(source, 2 << 20), Arrays.copyOfRange(target, 1, target.length));
+        device.copyToHost(MemorySegment.ofArray(new byte[0]), MemorySegment.ofArray(new byte[0]), stream);
+        run();
+        assertTrue(stream.query());
     }
 
     @Test
