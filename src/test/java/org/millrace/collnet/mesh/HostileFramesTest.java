@@ -86,7 +86,6 @@ class HostileFramesTest {
     }
 
     private int ask8() {
-        return mesh
-                .iallreduce(memory.getFirst(), 0, memory.getFirst(), 0, 1, DataType.INT64, ReduceOp.BuiltIn.SUM);
+        return mesh.iallreduce(memory.getFirst(), 0, memory.getFirst(), 0, 1, DataType.INT64, ReduceOp.BuiltIn.SUM);
     }
 }

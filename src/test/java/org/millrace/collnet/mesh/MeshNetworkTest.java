@@ -329,8 +329,7 @@ class MeshNetworkTest {
                 set(rank, i, value(rank, i));
             }
             requests[rank] = meshes.get(rank)
-                    .iallreduce(memory.get(rank), 0, memory.get(rank), 0, count, DataType.INT64,
-                            ReduceOp.BuiltIn.SUM);
+                    .iallreduce(memory.get(rank), 0, memory.get(rank), 0, count, DataType.INT64, ReduceOp.BuiltIn.SUM);
         }
         await(requests);
         for (int rank = 0; rank < ranks; rank++) {
