@@ -39,7 +39,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
      * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
      * least to the most.
      */
-    static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
+    static final long LEAST_AVOIDANCE_NANOS = 2_000_000;
     static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
 
     /**
