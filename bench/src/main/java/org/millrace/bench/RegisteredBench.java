@@ -84,7 +84,7 @@ public final class RegisteredBench {
     private static void measure(String what, Communicator communicator, MemorySegment[] own, MemorySegment[] registered,
             Stream stream, Operation operation) {
         for (long bytes : new long[] {16 << 10, 256 << 10, 2 << 20, LARGEST}) {
-            int times = (int) Math.clamp(LARGEST / bytes, 4, 200);
+            int times = Math.clamp(LARGEST / bytes, 4, 200);
             double[] slots = new double[ROUNDS];
             double[] inPlace = new double[ROUNDS];
             double[] ratio = new double[ROUNDS];

@@ -12,7 +12,7 @@ import java.util.stream.Collectors;
 import org.millrace.bench.suite.Suite;
 import org.millrace.bench.suite.Suites;
 
-/** One page with everything, that needs nothing else: no script, no font, no picture, no request. */
+/** One page with everything, that needs nothing else: no font, no picture, no request; a script sorts and filters. */
 public final class HtmlReport {
 
     private final Results results;
@@ -53,7 +53,7 @@ public final class HtmlReport {
         html.append("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
                 + "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
                 + "<title>What fences, polls, rings and crossings cost</title>\n<style>\n")
-                .append(style())
+                .append(resource("report.css"))
                 .append("</style></head>\n<body>\n");
         html.append("<h1>What fences, polls, rings and crossings cost</h1>\n<p class=\"soft\">")
                 .append(Html.text(environment("processor")))
@@ -62,6 +62,10 @@ public final class HtmlReport {
                 .append(" · ")
                 .append(Html.text(environment("date")))
                 .append("</p>\n");
+        if (results.isSmoke()) {
+            html.append("<p class=\"bad\">A run with --smoke: it shows that everything runs, and no figure here means "
+                    + "anything.</p>\n");
+        }
         summary();
         Map<String, List<Line>> bySuite = results.lines()
                 .stream()
@@ -81,10 +85,13 @@ public final class HtmlReport {
         html.append("<a href=\"#machine\">Machine and method</a></nav>\n");
         howToRead();
         changes();
+        html.append("<p class=\"tools\"><input id=\"filter\" type=\"search\" placeholder=\"show lines with …\"/> <label>sorted "
+                + "by <select id=\"sort\"><option value=\"\">group</option><option value=\"java\">Java</option><option "
+                + "value=\"c\">C</option><option value=\"ratio\">Java / C</option></select></label></p>\n");
         suites.forEach(suite -> suite(suite, bySuite.getOrDefault(suite.name(), List.of()),
                 latencies.getOrDefault(suite.name(), List.of())));
         machine();
-        html.append("</body></html>\n");
+        html.append("<script>//<![CDATA[\n").append(resource("report.js")).append("//]]></script>\n</body></html>\n");
     }
 
     private void summary() {
@@ -194,11 +201,11 @@ public final class HtmlReport {
         return results.environment().getOrDefault(name, "?");
     }
 
-    private static String style() {
-        try (InputStream style = HtmlReport.class.getResourceAsStream("report.css")) {
-            return new String(style.readAllBytes(), StandardCharsets.UTF_8);
+    private static String resource(String name) {
+        try (InputStream text = HtmlReport.class.getResourceAsStream(name)) {
+            return new String(text.readAllBytes(), StandardCharsets.UTF_8);
         } catch (IOException e) {
-            throw new IllegalStateException("the jar lacks report.css", e);
+            throw new IllegalStateException("the jar lacks " + name, e);
         }
     }
 }

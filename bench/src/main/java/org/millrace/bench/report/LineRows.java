@@ -45,7 +45,10 @@ final class LineRows {
     }
 
     private void row(Line line) {
-        html.append("<div class=\"row\"><span class=\"title\">")
+        html.append(Html.format("<div class=\"row\" data-java=\"%s\" data-c=\"%s\" data-ratio=\"%s\">",
+                Statistics.median(line.java()), line.hasC() ? Statistics.median(line.c()) : "",
+                line.ratio() == null ? "" : line.ratio().value()));
+        html.append("<span class=\"title\">")
                 .append(Html.text(line.title()))
                 .append(asides(line))
                 .append("</span>");

@@ -10,6 +10,9 @@ import java.util.Set;
 /** All that was measured, by one JVM or by many. */
 public final class Results {
 
+    /** The name in the environment of how long was measured. */
+    public static final String EFFORT = "effort";
+
     private final Map<String, String> environment = new LinkedHashMap<>();
     private final Set<String> notes = new LinkedHashSet<>();
     private final Map<String, Line> lines = new LinkedHashMap<>();
@@ -82,5 +85,10 @@ public final class Results {
         notes.addAll(more.notes);
         more.lines.values().forEach(this::add);
         more.latencies.values().forEach(this::add);
+    }
+
+    /** Whether only seconds were measured: then no figure means anything, and every page says so. */
+    public boolean isSmoke() {
+        return environment.getOrDefault(EFFORT, "").startsWith("smoke");
     }
 }

@@ -70,6 +70,16 @@ final class Options {
         return forks == null ? ofSet : ofSet.withForks(forks);
     }
 
+    boolean isSmoke() {
+        return smoke;
+    }
+
+    /** What effort that is, for readers of the result. */
+    String effortName() {
+        return smoke ? "smoke: seconds, to show that everything runs; no figure means anything"
+                : full ? "full" : "quick";
+    }
+
     List<Suite> suites() {
         return suites;
     }

@@ -21,6 +21,7 @@ import org.millrace.bench.suite.Suite;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 /** Measures everything that was asked for and writes the report. */
@@ -50,12 +51,16 @@ final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         options.check(spec.commandLine());
+        if (options.saveBaseline() && options.isSmoke()) {
+            throw new ParameterException(spec.commandLine(), "--save-baseline: the figures of --smoke mean nothing");
+        }
         createOutput(options.output());
         Path scratch = Files.createTempDirectory("millrace-bench");
         try {
             Path library = CompiledLibrary.compile(scratch);
             long deadlineSeconds = options.effort().full() ? FULL_DEADLINE_SECONDS : QUICK_DEADLINE_SECONDS;
             child = new ChildProcess(library, scratch, deadlineSeconds);
+            results.environment().put(Results.EFFORT, options.effortName());
             results.environment().putAll(Environment.describe());
             if (Environment.isBusy()) {
                 results.notes()

@@ -7,9 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.StringReader;
 import java.util.List;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.regex.Pattern;
 import javax.xml.parsers.DocumentBuilderFactory;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.w3c.dom.Document;
 import org.w3c.dom.Element;
 import org.w3c.dom.NodeList;
@@ -19,7 +22,7 @@ class ReportTest {
 
     /** All that makes a browser fetch something. */
     private static final Pattern FETCH = Pattern
-            .compile("https?:|//[a-z]|src=|@import|url\\(|<link|<script|<iframe|<object", Pattern.CASE_INSENSITIVE);
+            .compile("https?:|//[a-z]|src=|@import|url\\(|<link|<script[^>]*src|<iframe|<object", Pattern.CASE_INSENSITIVE);
 
     @Test
     void thePageIsWellFormedAndHasEverything() throws Exception {
@@ -37,6 +40,30 @@ class ReportTest {
     void thePageAsksTheNetworkForNothing() {
         String page = HtmlReport.render(Sample.results(0.5, 0.5), List.of());
         assertFalse(FETCH.matcher(page).find(), () -> FETCH.matcher(page).results().toList().toString());
+    }
+
+    /** A run of seconds must not be taken for a measurement, wherever its figures are looked at. */
+    @Test
+    void aSmokeRunSaysSo(@TempDir Path directory) throws Exception {
+        Results results = Sample.results(0.5, 0.5);
+        assertFalse(HtmlReport.render(results, null).contains("--smoke"), "not without reason");
+        results.environment().put(Results.EFFORT, "smoke: seconds");
+        assertTrue(parse(HtmlReport.render(results, null)).getDocumentElement()
+                .getTextContent()
+                .contains("A run with --smoke"));
+        assertTrue(MarkdownTables.all(results).startsWith("**A run with --smoke"));
+        ResultFile.write(results, directory.resolve("result.json"));
+        assertTrue(Files.readString(directory.resolve("result.json")).contains("\"effort\": \"smoke: seconds\""));
+        assertTrue(ResultFile.read(directory.resolve("result.json")).isSmoke());
+    }
+
+    /** What the page's script sorts by. */
+    @Test
+    void rowsCarryTheirNumbers() throws Exception {
+        String page = HtmlReport.render(Sample.results(0.5, 0.25), null);
+        assertTrue(page.matches("(?s).*<div class=\"row\" data-java=\"0\\.5[0-9]*\" data-c=\"0\\.25[0-9]*\" "
+                + "data-ratio=\"[12]\\.[0-9]+\">.*"), page);
+        assertTrue(page.contains("id=\"filter\"") && page.contains("id=\"sort\""));
     }
 
     @Test

@@ -59,6 +59,7 @@ class OptionsTest {
         assertSaid(2, "abc", "--forks", "abc");
         assertSaid(2, "--forks", "--forks", "0");
         assertSaid(2, "--smoke", "--quick", "--smoke");
+        assertSaid(2, "mean nothing", "--smoke", "--save-baseline");
         assertSaid(1, file.toString(), "--out", file + "/result", "--smoke", "--suite", "rings");
         assertSaid(1, "broken.json", "render", broken.toString(), directory.toString());
         assertSaid(1, "none.json", "render", directory.resolve("none.json").toString(), directory.toString());
