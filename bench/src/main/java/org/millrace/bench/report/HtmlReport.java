@@ -85,9 +85,10 @@ public final class HtmlReport {
         html.append("<a href=\"#machine\">Machine and method</a></nav>\n");
         howToRead();
         changes();
-        html.append("<p class=\"tools\"><input id=\"filter\" type=\"search\" placeholder=\"show lines with …\"/> <label>sorted "
-                + "by <select id=\"sort\"><option value=\"\">group</option><option value=\"java\">Java</option><option "
-                + "value=\"c\">C</option><option value=\"ratio\">Java / C</option></select></label></p>\n");
+        html.append(
+                "<p class=\"tools\"><input id=\"filter\" type=\"search\" placeholder=\"show lines with …\"/> <label>sorted "
+                        + "by <select id=\"sort\"><option value=\"\">group</option><option value=\"java\">Java</option><option "
+                        + "value=\"c\">C</option><option value=\"ratio\">Java / C</option></select></label></p>\n");
         suites.forEach(suite -> suite(suite, bySuite.getOrDefault(suite.name(), List.of()),
                 latencies.getOrDefault(suite.name(), List.of())));
         machine();

@@ -48,10 +48,7 @@ final class LineRows {
         html.append(Html.format("<div class=\"row\" data-java=\"%s\" data-c=\"%s\" data-ratio=\"%s\">",
                 Statistics.median(line.java()), line.hasC() ? Statistics.median(line.c()) : "",
                 line.ratio() == null ? "" : line.ratio().value()));
-        html.append("<span class=\"title\">")
-                .append(Html.text(line.title()))
-                .append(asides(line))
-                .append("</span>");
+        html.append("<span class=\"title\">").append(Html.text(line.title())).append(asides(line)).append("</span>");
         html.append("<span class=\"plot\">").append(plot(line)).append("</span>");
         html.append("<span class=\"number\"><span class=\"label java\">Java </span>")
                 .append(time(line, line.java()))

@@ -26,7 +26,8 @@ public final class MarkdownTables {
      * @return Markdown
      */
     public static String all(Results results) {
-        StringBuilder text = new StringBuilder(results.isSmoke() ? "**A run with --smoke: no figure means anything.**\n\n" : "");
+        StringBuilder text =
+                new StringBuilder(results.isSmoke() ? "**A run with --smoke: no figure means anything.**\n\n" : "");
         text.append(machine(results));
         variants(results).forEach(
                 variant -> text.append("\n### ").append(variant).append("\n\n").append(table(results, variant)));

@@ -21,8 +21,8 @@ import org.xml.sax.InputSource;
 class ReportTest {
 
     /** All that makes a browser fetch something. */
-    private static final Pattern FETCH = Pattern
-            .compile("https?:|//[a-z]|src=|@import|url\\(|<link|<script[^>]*src|<iframe|<object", Pattern.CASE_INSENSITIVE);
+    private static final Pattern FETCH = Pattern.compile(
+            "https?:|//[a-z]|src=|@import|url\\(|<link|<script[^>]*src|<iframe|<object", Pattern.CASE_INSENSITIVE);
 
     @Test
     void thePageIsWellFormedAndHasEverything() throws Exception {
