@@ -1,0 +1,128 @@
+package org.millrace.trace.why;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.why.Link.Sign;
+import org.millrace.trace.why.Verdict.Cause;
+
+/** A communicator that may hang, and what all questions about it need. */
+class HangingGroup {
+
+    final Links links;
+    final Kernels kernels;
+    final Duration quiet;
+
+    /** @param quiet for how long a connection has stood still that counts */
+    HangingGroup(Links links, Duration quiet) {
+        this.links = links;
+        this.kernels = new Kernels(links.members());
+        this.quiet = quiet;
+    }
+
+    Verdict verdict(Cause cause, @Nullable TracedRank culprit, @Nullable TracedRank peer, @Nullable Link link,
+            @Nullable Operation operation, String detail, Duration still) {
+        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, still,
+                links.members()
+                        .stream()
+                        .map(member -> member.process().identity().pid())
+                        .collect(Collectors.toUnmodifiableSet()));
+    }
+
+    /** Nanoseconds since anything happened on a connection; negative while that is not long enough to count. */
+    long stillness(Link link) {
+        long since = now() - link.lastChange();
+        return since >= quiet.toNanos() ? since : -1;
+    }
+
+    /** By the clocks of those who live: what comes from another host has another clock, and its own last word. */
+    long now() {
+        return links.members()
+                .stream()
+                .filter(member -> member.state() != ProcessState.DEAD && member.state() != ProcessState.STOPPED)
+                .mapToLong(member -> member.state() == ProcessState.UNKNOWN ? member.process().heartbeat()
+                        : member.process().read())
+                .max()
+                .orElseGet(() -> links.members().getFirst().process().read());
+    }
+
+    Duration still(List<Link> waiting) {
+        return waiting.stream()
+                .mapToLong(this::stillness)
+                .filter(nanos -> nanos >= 0)
+                .max()
+                .stream()
+                .mapToObj(Duration::ofNanos)
+                .findFirst()
+                .orElse(Duration.ZERO);
+    }
+
+    long lastChange() {
+        return links.all().stream().mapToLong(Link::lastChange).reduce(kernels.lastChange(), Math::max);
+    }
+
+    /** What a rank is in: the first operation that has not ended, where that is known; else its last. */
+    static @Nullable Operation operation(@Nullable TracedRank member) {
+        if (member == null || member.communicator() == null || member.communicator().last().isEmpty()) {
+            return null;
+        }
+        List<Operation> last = member.communicator().last();
+        boolean told = last.stream().anyMatch(each -> each.ended() != 0);
+        return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
+                : last.getLast();
+    }
+
+    static @Nullable Operation collective(TracedRank member, long sequence) {
+        return member.communicator() == null ? null
+                : member.communicator()
+                        .last()
+                        .stream()
+                        .filter(each -> each.peer() < 0 && each.sequence() == sequence)
+                        .findFirst()
+                        .orElse(null);
+    }
+
+    @Nullable Verdict wire(List<Link> waiting) {
+        Link oldest = waiting.stream()
+                .filter(link -> link.sign() == Sign.ON_THE_WIRE)
+                .max(Comparator.comparingLong(this::stillness))
+                .orElse(null);
+        return oldest == null ? null
+                : verdict(Cause.WIRE, oldest.from(), oldest.to(), oldest, operation(oldest.from()),
+                        oldest.network() + ", " + oldest.channelText() + ", step " + oldest.step()
+                                + "; the receiving kernel has room for it",
+                        still(waiting));
+    }
+
+    /** What has arrived at a kernel that could take it, and does not. */
+    @Nullable Link root(List<Link> waiting) {
+        return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
+    }
+
+    static List<Link> untaken(List<Link> waiting) {
+        return waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
+    }
+
+    @Nullable Verdict notConsumed(List<Link> waiting, @Nullable Link found) {
+        Link root = found == null ? untaken(waiting).stream().findFirst().orElse(null) : found;
+        return root == null ? null
+                : verdict(Cause.NOT_CONSUMED, root.to(), root.from(), root, operation(root.to()),
+                        root.channelText() + ", step " + root.step() + ", which "
+                                + (root.from() == null ? root.peerText() : root.from().shortly()) + " has sent",
+                        still(waiting));
+    }
+
+    /** Whether the kernel that should take this waits for somebody who should take what it has made of it. */
+    boolean waitsItself(Link link) {
+        Set<TracedRank> seen = new HashSet<>();
+        return link.to() == null || links.all()
+                .stream()
+                .anyMatch(next -> next.from() == link.to() && next.channel() == link.channel() && next.isFull()
+                        && next.sign() == Sign.NOT_CONSUMED && seen.add(next.from()));
+    }
+}

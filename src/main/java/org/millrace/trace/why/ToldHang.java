@@ -1,0 +1,120 @@
+package org.millrace.trace.why;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.why.Kernels.Missing;
+import org.millrace.trace.why.Link.Sign;
+import org.millrace.trace.why.Verdict.Cause;
+
+/** What a communicator waits for of whose ranks it is known what their kernels are in: the engine's. */
+final class ToldHang extends HangingGroup {
+
+    /** A process that had no core is given so long to go on. */
+    private static final long MOST_LATE_NANOS = 1_000_000_000;
+
+    ToldHang(Links links, Duration quiet) {
+        super(links, quiet);
+    }
+
+    /**
+     * Whether somebody is in an operation, and nothing has moved in the communicator for long, though all had a core to
+     * move and to write it down.
+     */
+    boolean standsStill() {
+        return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
+                && links.members()
+                        .stream()
+                        .filter(member -> member.state() == ProcessState.RUNNING)
+                        .allMatch(member -> now() - member.lastLate() >= Math.min(quiet.toNanos(), MOST_LATE_NANOS));
+    }
+
+    /** What to say if it does. */
+    @Nullable Verdict told(List<Link> waiting) {
+        Verdict verdict = inFunction();
+        if (verdict == null) {
+            verdict = missing();
+        }
+        if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN) && links.members()
+                .stream()
+                .anyMatch(member -> member.waitsForCore(Math.min(quiet.toNanos(), MOST_LATE_NANOS)))) {
+            return null;
+        }
+        if (verdict == null) {
+            verdict = wire(waiting);
+        }
+        if (verdict == null) {
+            verdict = outside();
+        }
+        return verdict == null ? notConsumed(waiting, root(waiting)) : verdict;
+    }
+
+    private @Nullable Verdict outside() {
+        TracedRank rank = kernels.outsider();
+        if (rank == null) {
+            return null;
+        }
+        Link link = shows(rank, null);
+        TracedRank peer = link == null ? null : link.from() == rank ? link.to() : link.from();
+        return verdict(rank.hasPending() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, rank, peer, link, null,
+                (rank.hasPending() ? "what is before it on its stream has not ended" : "; all others are in one")
+                        + over(link, peer),
+                Duration.ofNanos(now() - lastChange()));
+    }
+
+    /** A rank whose kernels do not go on: what a stream has called does not return. */
+    private @Nullable Verdict inFunction() {
+        TracedRank stuck = links.members()
+                .stream()
+                .filter(member -> member.inFunction() > 0 && (member.isInside() || member.hasPending()))
+                .max(Comparator.comparingLong(TracedRank::inFunction))
+                .orElse(null);
+        if (stuck == null) {
+            return null;
+        }
+        Link link = shows(stuck, null);
+        TracedRank peer = link == null ? null : link.from() == stuck ? link.to() : link.from();
+        return verdict(Cause.NOT_CONSUMED, stuck, peer, link, operation(stuck),
+                "a function that one of its streams has called does not return" + over(link, peer),
+                Duration.ofNanos(stuck.inFunction()));
+    }
+
+    /** A rank that has not come to what others are in. */
+    private @Nullable Verdict missing() {
+        Missing missing = kernels.missing();
+        if (missing == null) {
+            return null;
+        }
+        Link link = shows(missing.rank(), missing.waiting());
+        TracedRank peer = link == null ? missing.waiting() : link.from() == missing.rank() ? link.to() : link.from();
+        return verdict(missing.enqueued() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, missing.rank(), peer, link,
+                missing.operation(),
+                (missing.enqueued() ? "what is before it on its stream has not ended" : last(missing))
+                        + over(link, peer),
+                Duration.ofNanos(now() - lastChange()));
+    }
+
+    private static String last(Missing missing) {
+        return missing.operation().peer() >= 0 ? ""
+                : missing.rank().lastCollective() < 0 ? "; it has launched none"
+                        : "; the last that it has launched is #" + missing.rank().lastCollective();
+    }
+
+    /** The connection of a rank that shows best that another waits for it. */
+    private @Nullable Link shows(TracedRank rank, @Nullable TracedRank waiting) {
+        return links.all()
+                .stream()
+                .filter(link -> link.from() == rank && link.to() != null || link.to() == rank && link.from() != null)
+                .min(Comparator.comparing((Link link) -> !link.joins(rank, waiting))
+                        .thenComparing(link -> link.sign() == Sign.NONE)
+                        .thenComparing(link -> link.to() != rank))
+                .orElse(null);
+    }
+
+    private static String over(@Nullable Link link, @Nullable TracedRank peer) {
+        return peer == null ? ""
+                : "; " + peer.shortly() + " waits for it"
+                        + (link == null ? "" : " (" + link.network() + ", " + link.channelText() + ")");
+    }
+}
