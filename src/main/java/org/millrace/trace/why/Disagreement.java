@@ -17,7 +17,8 @@ final class Disagreement extends HangingGroup {
     }
 
     /** Of each collective that all have enqueued: whoever is alone with what it says of it is wrong. */
-    @Nullable Verdict disagreement(List<Link> waiting) {
+    @Nullable
+    Verdict disagreement(List<Link> waiting) {
         List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
         for (TracedRank member : told) {
             for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {

@@ -87,7 +87,8 @@ class HangingGroup {
                         .orElse(null);
     }
 
-    @Nullable Verdict wire(List<Link> waiting) {
+    @Nullable
+    Verdict wire(List<Link> waiting) {
         Link oldest = waiting.stream()
                 .filter(link -> link.sign() == Sign.ON_THE_WIRE)
                 .max(Comparator.comparingLong(this::stillness))
@@ -100,7 +101,8 @@ class HangingGroup {
     }
 
     /** What has arrived at a kernel that could take it, and does not. */
-    @Nullable Link root(List<Link> waiting) {
+    @Nullable
+    Link root(List<Link> waiting) {
         return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
     }
 
@@ -108,7 +110,8 @@ class HangingGroup {
         return waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
     }
 
-    @Nullable Verdict notConsumed(List<Link> waiting, @Nullable Link found) {
+    @Nullable
+    Verdict notConsumed(List<Link> waiting, @Nullable Link found) {
         Link root = found == null ? untaken(waiting).stream().findFirst().orElse(null) : found;
         return root == null ? null
                 : verdict(Cause.NOT_CONSUMED, root.to(), root.from(), root, operation(root.to()),

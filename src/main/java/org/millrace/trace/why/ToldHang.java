@@ -31,7 +31,8 @@ final class ToldHang extends HangingGroup {
     }
 
     /** What to say if it does. */
-    @Nullable Verdict told(List<Link> waiting) {
+    @Nullable
+    Verdict told(List<Link> waiting) {
         Verdict verdict = inFunction();
         if (verdict == null) {
             verdict = missing();

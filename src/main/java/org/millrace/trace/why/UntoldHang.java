@@ -40,7 +40,8 @@ final class UntoldHang extends HangingGroup {
     }
 
     /** What to say if connections stand still, or operations. */
-    @Nullable Verdict untold(List<Link> waiting) {
+    @Nullable
+    Verdict untold(List<Link> waiting) {
         Verdict verdict = wire(waiting);
         return verdict == null ? kernel(waiting) : verdict;
     }
