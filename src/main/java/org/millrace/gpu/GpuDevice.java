@@ -120,6 +120,7 @@ final class GpuDevice implements Device {
 
     @Override
     public StagingMemory staging() {
+        copies.prepare();
         return staging;
     }
 

@@ -19,10 +19,24 @@ final class StagedCopies implements AutoCloseable {
 
     private final CudaDevice device;
     private final StagingMemory pinned;
+    private boolean prepared;
 
     StagedCopies(CudaDevice device) {
         this.device = device;
         this.pinned = new StagingMemory((bytes, arena) -> PinnedMemory.allocate(device, bytes, arena).host());
+    }
+
+    /**
+     * Takes what copies there and back need, before operations are enqueued: to pin memory can wait for kernels to end,
+     * and hold up what they wait for.
+     */
+    synchronized void prepare() {
+        if (!prepared) {
+            prepared = true;
+            try (StagingMemory.Lease _ = pinned.take(PIECE_BYTES); StagingMemory.Lease _ = pinned.take(PIECE_BYTES)) {
+                return; // both are idle from now on
+            }
+        }
     }
 
     /** Whether memory of the host is to be copied so. What a graph records, CUDA copies by itself. */
@@ -47,7 +61,8 @@ final class StagedCopies implements AutoCloseable {
             throw new IllegalArgumentException("copy between " + host.byteSize() + " bytes of the host and "
                     + onDevice.byteSize() + " of the device: both must be of one size");
         }
-        StagingMemory.Lease lease = pinned.take(Math.min(host.byteSize(), PIECE_BYTES));
+        prepare();
+        StagingMemory.Lease lease = pinned.take(PIECE_BYTES);
         for (long at = 0; at < host.byteSize(); at += PIECE_BYTES) {
             long bytes = Math.min(PIECE_BYTES, host.byteSize() - at);
             MemorySegment piece = lease.memory().asSlice(0, bytes);

@@ -156,7 +156,7 @@ class GpuCommunicatorTest {
                 assertArrayEquals(new float[] {1, 2}, values);
                 List<String> order = cuda.calls().stream().map(call -> call.split(" ")[0]).toList();
                 assertEquals(
-                        List.of("cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc",
+                        List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc",
                                 "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc", "cudaEventRecord"),
                         order.stream().filter(IN_ORDER::contains).toList());
                 double[] large = new double[1 << 20]; // two pieces, there and back
@@ -164,7 +164,9 @@ class GpuCommunicatorTest {
                 communicator.allReduce(large, ReduceOp.SUM, stream)
                         .toCompletableFuture()
                         .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                assertEquals(4, cuda.calls().stream().filter(call -> call.startsWith("cudaMemcpyAsync")).count());
+                List<String> calls = cuda.calls();
+                assertEquals(4, calls.stream().filter(call -> call.startsWith("cudaMemcpyAsync")).count());
+                assertFalse(calls.stream().anyMatch(call -> call.startsWith("cudaHostAlloc")), calls.toString());
                 cuda.recordCalls(false);
                 assertEquals(List.of("ncclAllReduce", "ncclAllReduce"),
                         names().stream().filter(name -> name.equals("ncclAllReduce")).toList());
