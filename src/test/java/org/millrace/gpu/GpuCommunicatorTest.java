@@ -155,10 +155,9 @@ class GpuCommunicatorTest {
                         .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
                 assertArrayEquals(new float[] {1, 2}, values);
                 List<String> order = cuda.calls().stream().map(call -> call.split(" ")[0]).toList();
-                assertEquals(
-                        List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc",
-                                "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc", "cudaEventRecord"),
-                        order.stream().filter(IN_ORDER::contains).toList());
+                assertEquals(List.of("cudaHostAlloc", "cudaHostAlloc", "cudaLaunchHostFunc", "cudaMemcpyAsync",
+                        "cudaLaunchHostFunc", "cudaMemcpyAsync", "cudaLaunchHostFunc", "cudaLaunchHostFunc",
+                        "cudaEventRecord"), order.stream().filter(IN_ORDER::contains).toList());
                 double[] large = new double[1 << 20]; // two pieces, there and back
                 large[large.length - 1] = 7;
                 communicator.allReduce(large, ReduceOp.SUM, stream)
