@@ -14,13 +14,14 @@
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
 # together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
+# DEBUGGER=1 adds what cuda-gdb sees in a test that does not end, and stops it for that.
 # WORK (/tmp/millrace-deepep) keeps what was built, and the kernels that DeepEP compiled; the second time nothing is compiled again.
 #
 # Needs nvcc, PyTorch, and NCCL 2.30.4 or newer with its headers, which is loaded in place of PyTorch's: NCCL_HOME and CUDA_HOME say where, else python3's
 # nvidia.nccl package and /usr/local/cuda.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,22s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1") || exit 2
 source=$(realpath "$2")
@@ -118,7 +119,7 @@ stacks() { # LABEL PID...: what the threads of processes do that should have end
   done >"$output/$label.stacks" 2>&1
   sleep 1
   for pid in "${busy[@]}"; do cat "$work/stacks/$label.$pid"; done >>"$output/$label.stacks" 2>&1
-  for pid in "${busy[@]}"; do
+  [ -n "${DEBUGGER:-}" ] && for pid in "${busy[@]}"; do # it stops the process for a while
     echo "==== process $pid: native threads"
     timeout -s KILL 20 "$CUDA_HOME/bin/cuda-gdb" -p "$pid" -batch -ex 'info cuda kernels' -ex 'thread apply all bt 14' 2>&1 |
       grep -vE '^\[New|^warning|^$' | head -900
@@ -157,7 +158,7 @@ run() {
       timeout -k 5 "$limit" python3 "$work/deepep/tests/elastic/$test" --num-processes 1 "$@" >"$output/$label.$rank.log" 2>&1 &
     pids+=($!)
   done
-  (sleep $((limit > 70 ? limit - 50 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
+  (sleep $((limit > 60 ? limit - 20 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
   watch=$!
   for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   { kill $(descendants $watch); wait $watch; } 2>/dev/null
