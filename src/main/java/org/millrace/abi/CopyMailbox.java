@@ -172,11 +172,9 @@ public final class CopyMailbox {
         return stateAcquire();
     }
 
-    /**
-     * A kernel is to be there, which begins with the command of {@link #donePlain}'s number. Pairs with its acquire.
-     */
-    public void stateAbsentRelease() {
-        Words.INT.setRelease(Words.MEMORY, base + STATE, ABSENT);
+    /** A kernel is going to be there. Before its launch, which orders it. */
+    public void stateAbsent() {
+        Words.INT.set(Words.MEMORY, base + STATE, ABSENT);
     }
 
     /** The kernel that was going to be there could not be launched. Pairs with {@link #stateAcquire}. */

@@ -3,6 +3,7 @@ package org.millrace.cuda.copy;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.IntConsumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
@@ -29,6 +30,19 @@ import org.millrace.agent.Waiting;
  */
 final class CopyCommands {
 
+    /** What begins kernels; it does not keep the caller waiting for that. */
+    interface Launcher extends IntConsumer {
+
+        /**
+         * Enqueues the kernel. If that fails, {@link CopyMailbox#GONE} is the mailbox's state, if it may be tried
+         * again.
+         *
+         * @param number of the command with which it is to begin
+         */
+        @Override
+        void accept(int number);
+    }
+
     /** The warp's 32 lanes load all of a copy at once, with 4 loads each. */
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
@@ -39,7 +53,7 @@ final class CopyCommands {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
-    private final Runnable launcher;
+    private final Launcher launcher;
     /** By worker, from 1: how many copies it was given. */
     private final int[] given;
     private int next;
@@ -60,10 +74,9 @@ final class CopyCommands {
      * @param mailbox  zeroed memory
      * @param first    the number of the first command; 1, or whatever a test wants to wrap
      * @param workers  0 to {@link CopyMailbox#WORKERS}
-     * @param launcher enqueues the kernel, without keeping the caller waiting for that; what is to be tried again is
-     *                 {@link CopyMailbox#GONE}
+     * @param launcher of the kernel
      */
-    CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
+    CopyCommands(CopyMailbox mailbox, int first, int workers, Launcher launcher) {
         this.mailbox = mailbox;
         this.launcher = launcher;
         this.next = first;
@@ -85,10 +98,10 @@ final class CopyCommands {
     /** Has the kernel launched, if it is not there. */
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
-            mailbox.stateAbsentRelease();
+            mailbox.stateAbsent();
             launched = true;
             asked = System.nanoTime();
-            launcher.run();
+            launcher.accept(next);
         }
     }
 

@@ -7,9 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.cuda.CudaDevice;
@@ -44,40 +42,35 @@ public final class CopyKernel implements AutoCloseable {
     private static final int WORKERS =
             Math.clamp(Integer.getInteger("millrace.copyWorkers", CopyMailbox.WORKERS), 0, CopyMailbox.WORKERS);
     private static final int WORKER_THREADS = 128;
-    /**
-     * Streams share a few queues of the GPU's: one may stand behind a kernel of the program's that waits for copies.
-     */
-    private static final int STREAMS = 4;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
     private static final long WORK_BYTES = 32;
-    private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 1 + 3L * STREAMS) * Integer.BYTES;
+    private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 2) * Integer.BYTES;
     private static final int MOST_REFUSALS = 3;
-    /** A kernel that is to run at once does so within this time; else the next stream is tried. */
-    private static final long AT_ONCE_NANOS = 60_000;
-    private static final int LINGER = 1;
-    private static final int STREAM = 4;
+    private static final int NUMBER = 1;
+    private static final int LINGER = 2;
     private static final int LAUNCH = 5;
 
     private final Arena arena = Arena.ofShared();
     private final CudaModule module;
-    private final List<CudaStream> streams;
+    private final CudaStream stream;
     private final CudaKernel kernel;
     private final DeviceMemory workers;
     private final CopyMailbox mailbox;
     private final KernelParameters arguments;
     private final CopyCommands commands;
     private final Thread thread;
+    /** The first command of the launch that is asked for; the thread takes it. */
+    private volatile int first;
     private volatile boolean asked;
     private volatile boolean closed;
-    /** By stream: how many there were. */
-    private final int[] launches = new int[STREAMS];
-    private int lucky;
-    private volatile int refusals;
+    /** Of the thread's. */
+    private int launches;
+    private int refusals;
 
     private CopyKernel(CudaDriver driver, CudaDevice device) {
         module = CudaModule.load(device.runtime(), image());
         kernel = module.kernel("copy_commands");
-        streams = Stream.generate(() -> device.newStream(device.streamPriorities()[1])).limit(STREAMS).toList();
+        stream = device.newStream(device.streamPriorities()[1]);
         PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
                 PinnedMemory.Flag.MAPPED);
         workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
@@ -117,8 +110,8 @@ public final class CopyKernel implements AutoCloseable {
         try {
             loaded.commands.invite();
             loaded.commands.awaitLeave();
-            loaded.synchronize();
-            if (loaded.refusals > 0) {
+            loaded.stream.synchronize(PATIENCE);
+            if (loaded.launches == 0) {
                 throw new MillraceException("the kernel that copies could not be launched");
             }
         } catch (RuntimeException failure) {
@@ -147,7 +140,8 @@ public final class CopyKernel implements AutoCloseable {
         return "copies by the copying kernel: " + commands.counts();
     }
 
-    private void ask() {
+    private void ask(int number) {
+        first = number;
         asked = true;
         LockSupport.unpark(thread);
     }
@@ -166,45 +160,18 @@ public final class CopyKernel implements AutoCloseable {
         }
     }
 
-    /**
-     * In one stream after the other, as long as the kernel has not come: the first that comes does what there is to do,
-     * the others go. A launch that CUDA refuses is asked for again, a few times; then the copy engine makes all copies.
-     */
+    /** A launch that CUDA refuses is asked for again, a few times; then the copy engine makes all copies. */
     private void launch() {
-        for (int i = 0; i < STREAMS && !closed && mailbox.stateAcquire() == CopyMailbox.ABSENT; i++) {
-            int stream = (lucky + i) % STREAMS;
-            try {
-                if (streams.get(stream).query()) {
-                    kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
-                            arguments.set(STREAM, stream).set(LAUNCH, launches[stream] + 1), streams.get(stream));
-                    launches[stream]++;
-                }
-            } catch (MillraceException refused) {
-                refusals++;
-                if (refusals < MOST_REFUSALS) {
-                    mailbox.stateGoneRelease();
-                }
-                return;
-            }
-            if (hasCome()) {
-                lucky = stream;
+        try {
+            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
+                    arguments.set(NUMBER, first).set(LAUNCH, launches + 1), stream);
+            launches++;
+        } catch (MillraceException refused) {
+            refusals++;
+            if (refusals < MOST_REFUSALS) {
+                mailbox.stateGoneRelease();
             }
         }
-    }
-
-    private boolean hasCome() {
-        long begin = System.nanoTime();
-        while (mailbox.stateAcquire() == CopyMailbox.ABSENT) {
-            if (System.nanoTime() - begin > AT_ONCE_NANOS) {
-                return false;
-            }
-            Thread.onSpinWait();
-        }
-        return true;
-    }
-
-    private void synchronize() {
-        streams.forEach(stream -> stream.synchronize(PATIENCE));
     }
 
     /** Waits until the kernel has left, and unloads it. No copy may be begun any more. */
@@ -217,8 +184,8 @@ public final class CopyKernel implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        synchronize();
-        streams.forEach(CudaStream::close);
+        stream.synchronize(PATIENCE);
+        stream.close();
         module.close();
         workers.close();
         arena.close();

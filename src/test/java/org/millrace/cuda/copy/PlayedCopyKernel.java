@@ -33,8 +33,8 @@ final class PlayedCopyKernel {
         }
     }
 
-    void begin() {
-        number = (int) INT.getAcquire(mailbox, millraceCopyMailbox.done$offset());
+    void begin(int first) {
+        number = first;
         state(mailbox_h.MILLRACE_COPY_PRESENT());
     }
 
