@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
@@ -46,6 +47,9 @@ public final class CopyKernel implements AutoCloseable {
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 2) * Integer.BYTES;
     private static final int MOST_REFUSALS = 3;
+    /** Mailbox, number of the first command, linger, life, workers, and which launch it is. */
+    static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
+            ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.JAVA_INT};
     private static final int NUMBER = 1;
     private static final int LINGER = 2;
     private static final int LAUNCH = 5;
@@ -75,9 +79,7 @@ public final class CopyKernel implements AutoCloseable {
                 PinnedMemory.Flag.MAPPED);
         workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
         device.runtime().fill(workers.segment(), (byte) 0);
-        arguments = KernelParameters
-                .allocate(arena, ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
-                        ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.JAVA_INT)
+        arguments = KernelParameters.allocate(arena, PARAMETERS)
                 .pointer(0, pinned.device())
                 .set(3, LIFE.toNanos())
                 .pointer(4, workers.segment());
