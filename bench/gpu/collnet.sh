@@ -56,11 +56,12 @@ for side in $check; do
   net=${nets%% *}
   log=$output/check.$side.log
   : > "$log"
-  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,TUNING launch "$log" unbound "$net" "$side" all_reduce -b 8 -e 1M -f 32 -n 1 -w 0 -d all -o all
+  # to files of its own: what NCCL says while an operation runs would stand in the midst of that operation's line
+  NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET,TUNING NCCL_DEBUG_FILE="$output/check.$side.nccl.%p" launch "$log" unbound "$net" "$side" all_reduce -b 8 -e 1M -f 32 -n 1 -w 0 -d all -o all
   awk -v side="$side" '/via COLLNET\/Millrace/ {connected++} /Algo COLLNET/ {through++} /-> Algo/ {all++}
     $1 ~ /^[0-9]+$/ && NF > 10 {lines++; wrong += ($9 != "0" && $9 != "N/A") + ($13 != "0" && $13 != "N/A")}
     END {printf "check %s: %d connections via COLLNET/Millrace; %d of %d operations by CollNet; %d lines of every type and operator, %d wrong\n",
-           side, connected, through, all, lines, wrong; exit wrong || !lines || !connected}' "$log" || status=1
+           side, connected, through, all, lines, wrong; exit wrong || !lines || !connected}' "$log" "$output/check.$side".nccl.* || status=1
 done
 
 for bind in $binds; do
