@@ -39,8 +39,14 @@ public final class TimedIdleStrategy implements IdleStrategy {
      * How long short parks then stand in for yields, or yields for spinning: each further time doubles it, from the
      * least to the most.
      */
-    static final long LEAST_AVOIDANCE_NANOS = 2_000_000;
+    static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
     static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
+    /**
+     * The same after a long yield that stands alone: the JIT compiler takes the core now and then for a millisecond.
+     */
+    static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
+    /** Between two that stand alone. */
+    static final long ALONE_NANOS = 100_000_000;
 
     /**
      * Looks at the clock after which spinning is slower: not within the ten microseconds between two small operations.
@@ -106,11 +112,12 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private long spinAvoidanceNanos;
 
     private boolean avoidsYields;
+    private boolean yieldedLong;
     private boolean sharpTimers;
     private int shortParks;
     private long firstShortPark;
     private long avoidsSince;
-    private long avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+    private long avoidanceNanos;
 
     /** Written by the thread that idles; read by those that wake it. */
     private volatile boolean parked;
@@ -204,14 +211,17 @@ public final class TimedIdleStrategy implements IdleStrategy {
         long after = scheduler.nanoTime();
         boolean tookLong = after - before > LONG_YIELD_NANOS;
         if (tookLong) {
+            boolean alone = !yieldedLong || after - avoidsSince >= ALONE_NANOS + avoidanceNanos;
+            avoidanceNanos = alone ? AVOIDANCE_OF_ONE_NANOS
+                    : Math.clamp(avoidanceNanos * 2, LEAST_AVOIDANCE_NANOS, MOST_AVOIDANCE_NANOS);
+            yieldedLong = true;
             avoidsSince = after;
-            avoidanceNanos = Math.min(avoidanceNanos * 2, MOST_AVOIDANCE_NANOS);
             if (!sharpTimers) {
                 scheduler.sharpenTimers();
                 sharpTimers = true;
             }
         } else if (avoidsYields) {
-            avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+            avoidanceNanos = 0;
         }
         avoidsYields = tookLong;
     }
@@ -280,7 +290,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private void forgetNow() {
         forgetful = false;
         avoidsYields = false;
-        avoidanceNanos = LEAST_AVOIDANCE_NANOS / 2;
+        yieldedLong = false;
         avoidsSpins = false;
         spinAvoidanceNanos = 0;
         shortParks = 0;

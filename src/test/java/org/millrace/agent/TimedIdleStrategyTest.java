@@ -160,7 +160,7 @@ class TimedIdleStrategyTest {
     void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
         TimedIdleStrategy strategy = strategy(0);
         scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
-        long avoidance = TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        long avoidance = TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
         strategy.idle(0);
         for (int yields = 1; yields < 20; yields++) {
             strategy.idle(1);
@@ -170,7 +170,8 @@ class TimedIdleStrategyTest {
             scheduler.now++;
             strategy.idle(0);
             assertEquals(yields + 1, scheduler.yields);
-            avoidance = Math.min(2 * avoidance, TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+            avoidance = Math.clamp(2 * avoidance, TimedIdleStrategy.LEAST_AVOIDANCE_NANOS,
+                    TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
         }
         assertEquals(1, scheduler.sharpened);
         scheduler.now += avoidance;
@@ -178,6 +179,24 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
         strategy.idle(0);
         assertEquals(22, scheduler.yields, "a short one ends it");
+    }
+
+    @Test
+    void aLongYieldThatStandsAloneCountsLittle() {
+        TimedIdleStrategy strategy = strategy(0);
+        for (int i = 0; i < 3; i++) {
+            scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+            strategy.idle(0);
+            scheduler.yieldLasts = 1;
+            scheduler.now += TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS - 1;
+            strategy.idle(0);
+            assertEquals(1 + 2 * i, scheduler.yields);
+            scheduler.now++;
+            strategy.idle(0);
+            assertEquals(2 + 2 * i, scheduler.yields);
+            strategy.idle(1);
+            scheduler.now += TimedIdleStrategy.ALONE_NANOS;
+        }
     }
 
     @Test
@@ -200,7 +219,7 @@ class TimedIdleStrategyTest {
         assertEquals(1, scheduler.parks.size());
         scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         strategy.idle(0);
-        scheduler.now += TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        scheduler.now += TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
         strategy.idle(0);
         assertEquals(9, scheduler.yields, "and the next avoidance is the shortest");
     }
