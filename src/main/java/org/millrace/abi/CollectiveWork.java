@@ -20,7 +20,7 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  *
  * <p>
  * Its elements are spread continuously over channels {@code lo} to {@code hi}: the first, the last, and all others have
- * each their own count. (NCCL says a chunk for each of the three as well, 21 bits in a protocol's grains.)
+ * each their own count, and each the bytes of a chunk, 21 bits in a protocol's grains. A block is one warp here.
  *
  * <p>
  * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
@@ -49,6 +49,11 @@ public final class CollectiveWork {
             offset(groupElement("schedule"), groupElement("cbd"), groupElement("countMid"));
     private static final long COUNT_HIGH =
             offset(groupElement("schedule"), groupElement("cbd"), groupElement("countHi"));
+    private static final long CHUNK_GRAINS =
+            offset(groupElement("schedule"), groupElement("cbd"), groupElement("chunkGrains"));
+    private static final int GRAINS_BITS = device_h.MILLRACE_CBD_CHUNK_GRAINS_BITS();
+    private static final long GRAINS_MASK = (1L << GRAINS_BITS) - 1;
+    private static final long WARPS = offset(groupElement("nWarps"));
     private static final long ARGUMENT = offset(groupElement("redOpArg"));
 
     private final MemorySegment segment;
@@ -91,6 +96,55 @@ public final class CollectiveWork {
         Words.LONG.set(segment, COUNT_LOW, first);
         Words.LONG.set(segment, COUNT_MIDDLE, middle);
         Words.LONG.set(segment, COUNT_HIGH, last);
+    }
+
+    /**
+     * Says how long chunks are, and with how many warps a block works.
+     *
+     * @param protocol whose grains they are said in, rounded down
+     * @param low      bytes of a chunk of the first channel
+     * @param middle   bytes of a chunk of each channel in between
+     * @param high     bytes of a chunk of the last channel
+     * @param warps    of a block
+     */
+    public void chunks(Protocol protocol, long low, long middle, long high, int warps) {
+        Words.LONG.set(segment, CHUNK_GRAINS, grains(protocol, low) | grains(protocol, middle) << GRAINS_BITS
+                | grains(protocol, high) << 2 * GRAINS_BITS);
+        segment.set(ValueLayout.JAVA_BYTE, WARPS, (byte) warps);
+    }
+
+    private static long grains(Protocol protocol, long bytes) {
+        return Math.min(bytes / grainBytes(protocol), GRAINS_MASK);
+    }
+
+    /**
+     * {@return bytes of a grain ({@code ncclProtoGrainSize})}
+     *
+     * @param protocol whose
+     */
+    public static int grainBytes(Protocol protocol) {
+        return switch (protocol) {
+            case LL -> 16;
+            case LL128 -> 1920;
+            case SIMPLE -> 512;
+        };
+    }
+
+    /**
+     * {@return how long a chunk of a channel is; 0 if the item does not say it, or less than a grain}
+     *
+     * @param protocol of the operation
+     * @param channel  the channel
+     */
+    public long chunkBytes(Protocol protocol, int channel) {
+        int place = channel == channelLow() ? 0 : channel == channelHigh() ? 2 : 1;
+        return ((long) Words.LONG.get(segment, CHUNK_GRAINS) >>> place * GRAINS_BITS & GRAINS_MASK)
+                * grainBytes(protocol);
+    }
+
+    /** {@return with how many warps a block works; 0 if the item does not say it} */
+    public int warps() {
+        return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, WARPS));
     }
 
     /**

@@ -58,6 +58,9 @@ public final class PointToPointWork {
     private static final long CHANNEL_BASE = offset(groupElement("channelBase"));
     private static final long SEND_CHANNELS = offset(groupElement("nSendChannels"));
     private static final long RECEIVE_CHANNELS = offset(groupElement("nRecvChannels"));
+    private static final long SEND_CHUNK = offset(groupElement("sendChunkSize_u32fp8"));
+    private static final long RECEIVE_CHUNK = offset(groupElement("recvChunkSize_u32fp8"));
+    private static final int MANTISSA_BITS = 3;
     private static final long FLAGS = offset(groupElement("p2pFlags"));
 
     private final MemorySegment segment;
@@ -133,6 +136,39 @@ public final class PointToPointWork {
         Words.LONG.set(segment, RECEIVE_ADDRESS, address);
         Words.LONG.set(segment, RECEIVE_BYTES, bytes);
         segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS, (byte) parts);
+    }
+
+    /**
+     * Says how long chunks are, rounded down to what NCCL's eight bits can say: four of them count.
+     *
+     * @param send    bytes of a chunk that is sent; 0 if nothing is
+     * @param receive bytes of a chunk that is received; 0 if nothing is
+     */
+    public void chunks(long send, long receive) {
+        segment.set(ValueLayout.JAVA_BYTE, SEND_CHUNK, (byte) encode(send));
+        segment.set(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK, (byte) encode(receive));
+    }
+
+    /** {@return bytes of a chunk that is sent; 0 if the item does not say it} */
+    public long sendChunkBytes() {
+        return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, SEND_CHUNK)));
+    }
+
+    /** {@return bytes of a chunk that is received; 0 if the item does not say it} */
+    public long receiveChunkBytes() {
+        return decode(Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHUNK)));
+    }
+
+    /** An exponent over a mantissa of three bits with a leading one; numbers below 8 as they are. */
+    static int encode(long bytes) {
+        int shift = Long.SIZE - 1 - MANTISSA_BITS - Long.numberOfLeadingZeros(bytes | 1);
+        return shift < 0 ? (int) bytes : shift + 1 << MANTISSA_BITS | (int) (bytes >>> shift) & (1 << MANTISSA_BITS) - 1;
+    }
+
+    static long decode(int code) {
+        int exponent = code >>> MANTISSA_BITS;
+        long mantissa = code & (1 << MANTISSA_BITS) - 1;
+        return exponent == 0 ? mantissa : (mantissa | 1 << MANTISSA_BITS) << exponent - 1;
     }
 
     /** {@return the address of what is sent} */

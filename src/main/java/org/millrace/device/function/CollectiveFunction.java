@@ -2,6 +2,7 @@ package org.millrace.device.function;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.abi.CollectiveWork;
@@ -35,6 +36,26 @@ public abstract class CollectiveFunction implements DeviceFunction {
 
     public InPlace inPlace() {
         return InPlace.NEVER;
+    }
+
+    /** How a channel's chunks travel; null where none do, or a network decides. */
+    @Nullable
+    ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
+        return null;
+    }
+
+    /** Writes down how long chunks are, of an item that says how its elements are spread: what blocks then go by. */
+    public final void plan(int number, CollectiveWork work, DeviceCommunicator communicator) {
+        int high = work.channelHigh();
+        long first = chunkBytes(number, work, communicator, 0);
+        long last = high == 0 ? first : chunkBytes(number, work, communicator, high);
+        long middle = high < 2 ? last : chunkBytes(number, work, communicator, 1);
+        work.chunks(FunctionNumber.protocol(number), first, middle, last, 1);
+    }
+
+    private long chunkBytes(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+        ChunkShape shape = shape(number, work, communicator, communicator.channel(channel));
+        return shape == null ? 0 : shape.chunkBytes(communicator.layout());
     }
 
     public abstract List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
@@ -74,7 +95,8 @@ public abstract class CollectiveFunction implements DeviceFunction {
     /** The part of the elements that a channel carries. */
     static ChannelPart part(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel,
             ChunkShape shape) {
+        long said = work.chunkBytes(FunctionNumber.protocol(number), channel.number());
         return ChannelPart.of(work.firstElement(channel.number()), work.elements(channel.number()),
-                FunctionNumber.type(number).bytes(), shape.chunkBytes(communicator.layout()));
+                FunctionNumber.type(number).bytes(), said > 0 ? said : shape.chunkBytes(communicator.layout()));
     }
 }

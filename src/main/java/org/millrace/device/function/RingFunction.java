@@ -21,14 +21,20 @@ abstract class RingFunction extends CollectiveFunction {
             DeviceChannel channel);
 
     @Override
-    public final List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
-            DeviceChannel channel) {
+    final ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
         int parts = parts(communicator.ranks());
         long chunkBytes = (work.elements(channel.number()) + parts - 1) / parts * FunctionNumber.type(number).bytes();
         ChunkShape shape = inSlots.in(FunctionNumber.protocol(number)).of(chunkBytes, communicator.layout());
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
             shape = shape.inUserMemory(shape.chunkBytes(communicator.layout()));
         }
+        return shape;
+    }
+
+    @Override
+    public final List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        ChunkShape shape = shape(number, work, communicator, channel);
         ChunkSchedule schedule =
                 schedule(part(number, work, communicator, channel, shape), work, communicator, channel);
         return List.of(ChannelTask.between(channel.view().previous(), schedule, shape, KernelChannel.COLLECTIVE,

@@ -39,14 +39,16 @@ final class SendReceive implements DeviceFunction {
 
     private static ChannelTask send(PointToPointWork work, int part, DeviceCommunicator communicator) {
         ChunkShape shape = shape(work, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL, communicator);
-        ChannelPart elements = part(work.sendBytes(), part, work.sendChannels(), shape, communicator);
+        ChannelPart elements =
+                part(work.sendBytes(), part, work.sendChannels(), work.sendChunkBytes(), shape, communicator);
         return ChannelTask.between(PointToPointWork.NOBODY, Chain.spread(elements, true, false, true), shape,
                 KernelChannel.POINT_TO_POINT, work.sendRank());
     }
 
     private static ChannelTask receive(PointToPointWork work, int part, DeviceCommunicator communicator) {
         ChunkShape shape = shape(work, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL, communicator);
-        ChannelPart elements = part(work.receiveBytes(), part, work.receiveChannels(), shape, communicator);
+        ChannelPart elements =
+                part(work.receiveBytes(), part, work.receiveChannels(), work.receiveChunkBytes(), shape, communicator);
         return ChannelTask.between(work.receiveRank(), Chain.spread(elements, false, true, false), shape,
                 KernelChannel.POINT_TO_POINT, PointToPointWork.NOBODY);
     }
@@ -56,11 +58,12 @@ final class SendReceive implements DeviceFunction {
                 : ChunkShape.ONE_STEP.in((work.flags() & ll) != 0 ? Protocol.LL : Protocol.SIMPLE);
     }
 
-    private static ChannelPart part(long bytes, int part, int parts, ChunkShape shape,
+    /** @param chunk bytes of a chunk; 0 for what fits into a slot */
+    private static ChannelPart part(long bytes, int part, int parts, long chunk, ChunkShape shape,
             DeviceCommunicator communicator) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);
         return ChannelPart.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1,
-                shape.protocol() == Protocol.SIMPLE ? communicator.view().transferChunk()
+                chunk > 0 ? chunk : shape.protocol() == Protocol.SIMPLE ? communicator.view().transferChunk()
                         : shape.chunkBytes(communicator.layout()));
     }
 

@@ -13,11 +13,16 @@ import org.millrace.device.work.DeviceCommunicator;
  */
 final class TreeAllReduce extends CollectiveFunction {
 
+    @Override
+    ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
+        return ChunkShape.ONE_STEP.in(FunctionNumber.protocol(number));
+    }
+
     /** The root's only task, or the way up and the way down of any other rank. */
     @Override
     public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
-        ChunkShape shape = ChunkShape.ONE_STEP.in(FunctionNumber.protocol(number));
+        ChunkShape shape = shape(number, work, communicator, channel);
         ChannelPart part = part(number, work, communicator, channel, shape);
         int[] children = children(channel);
         int parent = channel.view().up();

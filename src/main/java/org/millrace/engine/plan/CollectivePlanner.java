@@ -68,6 +68,7 @@ public final class CollectivePlanner {
         ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));
         work.set(send == null ? 0 : send.address(), receive == null ? 0 : receive.address(), root,
                 FunctionNumber.argument(op), CollectiveWork.PROFILED);
+        function.plan(number, work, device);
         UserRegions regions = UserRegions.NONE;
         if (function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
             regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);

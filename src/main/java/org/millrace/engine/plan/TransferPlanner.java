@@ -10,6 +10,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.primitives.ChunkShape;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.options.EngineOptions;
@@ -31,12 +32,14 @@ public final class TransferPlanner {
     private final int channels;
     private final Registrations registrations;
     private final TransferOptions options;
+    private final long llChunkBytes;
 
     public TransferPlanner(int rank, Registrations registrations, EngineOptions options) {
         this.rank = rank;
         this.channels = options.channels();
         this.registrations = registrations;
         this.options = options.transfers();
+        this.llChunkBytes = ChunkShape.ONE_STEP.in(Protocol.LL).chunkBytes(options.layout());
     }
 
     public SendOrReceive transfer(boolean sends, MemorySegment buffer, long count, DataType type, int peer) {
@@ -55,6 +58,7 @@ public final class TransferPlanner {
         work.set(powerOfTwo(channels),
                 PointToPointWork.PROFILED | flags(send, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL)
                         | flags(receive, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL));
+        work.chunks(chunkBytes(send), chunkBytes(receive));
         if (send == null) {
             work.send(PointToPointWork.NOBODY, 0, 0, 0);
         } else {
@@ -66,6 +70,11 @@ public final class TransferPlanner {
             work.receive(receive.peer(), receive.buffer().address(), receive.bytes(), parts(receive));
         }
         return work;
+    }
+
+    private long chunkBytes(@Nullable SendOrReceive transfer) {
+        return transfer == null ? 0
+                : options.protocol(transfer.bytes()) == Protocol.LL ? llChunkBytes : options.chunkBytes();
     }
 
     private int flags(@Nullable SendOrReceive transfer, int registered, int ll) {
