@@ -162,7 +162,8 @@ public final class PointToPointWork {
     /** An exponent over a mantissa of three bits with a leading one; numbers below 8 as they are. */
     static int encode(long bytes) {
         int shift = Long.SIZE - 1 - MANTISSA_BITS - Long.numberOfLeadingZeros(bytes | 1);
-        return shift < 0 ? (int) bytes : shift + 1 << MANTISSA_BITS | (int) (bytes >>> shift) & (1 << MANTISSA_BITS) - 1;
+        return shift < 0 ? (int) bytes
+                : shift + 1 << MANTISSA_BITS | (int) (bytes >>> shift) & (1 << MANTISSA_BITS) - 1;
     }
 
     static long decode(int code) {

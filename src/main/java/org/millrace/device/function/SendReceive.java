@@ -63,8 +63,9 @@ final class SendReceive implements DeviceFunction {
             DeviceCommunicator communicator) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);
         return ChannelPart.of(begin, PointToPointWork.partBegin(parts, part + 1, bytes) - begin, 1,
-                chunk > 0 ? chunk : shape.protocol() == Protocol.SIMPLE ? communicator.view().transferChunk()
-                        : shape.chunkBytes(communicator.layout()));
+                chunk > 0 ? chunk
+                        : shape.protocol() == Protocol.SIMPLE ? communicator.view().transferChunk()
+                                : shape.chunkBytes(communicator.layout()));
     }
 
     @Override
