@@ -118,8 +118,15 @@ public final class Hang extends HangingGroup {
                 .findFirst()
                 .orElse(null);
         TracedRank peer = link == null ? null : link.from() == first ? link.to() : link.from();
-        String last = first.process().messages().isEmpty() ? "it has left without a word"
-                : "its last words: " + first.process().messages().getLast().text();
+        String last = first.process()
+                .messages()
+                .reversed()
+                .stream()
+                .map(TracedProcess.Message::text)
+                .filter(text -> !StallWatch.isTold(text))
+                .findFirst()
+                .map(text -> "its last words: " + text)
+                .orElse("it has left without a word");
         return verdict(Cause.GONE, first, peer, link, operation(first), last,
                 Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
     }

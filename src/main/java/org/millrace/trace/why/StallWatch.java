@@ -26,6 +26,8 @@ public final class StallWatch {
 
     private static final Logger LOG = LogManager.getLogger(StallWatch.class);
     private static final int LOOKS = 4;
+    /** What the messages of stalls begin with: they are no failures of the process that has them. */
+    private static final String TOLD = "nothing moves: ";
 
     private final ProcessTrace own;
     private final Duration quiet;
@@ -57,6 +59,11 @@ public final class StallWatch {
         }
         StallWatch watch = new StallWatch(own, quiet, tell);
         own.watch(watch::glance);
+    }
+
+    /** Whether a message says what a stall came to. */
+    static boolean isTold(String message) {
+        return message.startsWith(TOLD);
     }
 
     /** Called by the trace's thread, which must not wait: a closer look has a thread of its own. */
@@ -102,7 +109,7 @@ public final class StallWatch {
             if (verdict.concerns(self)) {
                 still.add(verdict.hash());
                 if (told.add(verdict.hash())) {
-                    own.message(verdict.sentence());
+                    own.message(TOLD + verdict.sentence());
                     tell.accept(verdict.sentence());
                 }
             }

@@ -1,6 +1,7 @@
 package org.millrace.trace.why;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -66,6 +67,21 @@ class HangTest {
         List<Verdict> verdicts = verdicts(pair(7, 10, false, NOW - 2 * SECOND, 1));
         assertEquals(List.of(Cause.GONE), verdicts.stream().map(Verdict::cause).toList());
         assertEquals(1, verdicts.getFirst().rank());
+    }
+
+    /** It saw before that the other one did not launch: that is not why it died. */
+    @Test
+    void theLastWordsOfTheDeadAreNotWhatTheySaidOfOthers() {
+        TracedProcess[] ranks = pair(7, 10, false, NOW - 2 * SECOND, 1);
+        List<TracedProcess.Message> messages = List.of(new TracedProcess.Message(NOW - 4 * SECOND, "the disk is full"),
+                new TracedProcess.Message(NOW - 3 * SECOND, "nothing moves: Rank 0 has not launched"));
+        TracedProcess dead = ranks[1];
+        ranks[1] = new TracedProcess(dead.file(), dead.identity(), false, dead.host(), dead.program(), dead.rank(),
+                dead.size(), dead.failed(), dead.read(), dead.heartbeat(), dead.late(), dead.epochMillis(),
+                dead.epochNanos(), dead.settings(), dead.agents(), dead.communicators(), dead.connections(), dead.gin(),
+                messages);
+        String sentence = verdicts(ranks).getFirst().sentence();
+        assertTrue(sentence.contains("its last words: the disk is full"), sentence);
     }
 
     /** A job that died before this one began had the same hash; tables before v11 have none at all. */
