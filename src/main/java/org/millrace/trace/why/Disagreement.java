@@ -36,15 +36,15 @@ final class Disagreement extends HangingGroup {
                 }
             }
         }
-        return transfers(told, waiting);
+        return transfers(links.members(), waiting);
     }
 
     /** Halves of one transfer that do not fit: the rank is named that is in most of these. */
-    private @Nullable Verdict transfers(List<TracedRank> told, List<Link> waiting) {
+    private @Nullable Verdict transfers(List<TracedRank> members, List<Link> waiting) {
         List<Mismatch> all = new ArrayList<>();
-        for (TracedRank from : told) {
+        for (TracedRank from : members) {
             for (Operation send : from.operations()) {
-                TracedRank to = told.stream()
+                TracedRank to = members.stream()
                         .filter(each -> each.rank() == send.peer() && each != from)
                         .findFirst()
                         .orElse(null);
@@ -58,7 +58,7 @@ final class Disagreement extends HangingGroup {
                 }
             }
         }
-        TracedRank most = told.stream()
+        TracedRank most = members.stream()
                 .max(Comparator.comparingLong(rank -> all.stream().filter(each -> each.isOf(rank)).count()))
                 .orElse(null);
         Mismatch first = all.stream().filter(each -> each.isOf(most)).findFirst().orElse(null);

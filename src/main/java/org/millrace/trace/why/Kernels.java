@@ -75,8 +75,9 @@ final class Kernels {
     private List<Missing> collective(TracedRank waiting, Operation operation) {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {
-            if (other != waiting && other.lastCollective() < operation.sequence()) {
-                missing.add(new Missing(other, waiting, operation, false));
+            if (other != waiting && other.tellsCollectives() && other.lastCollective() < operation.sequence()) {
+                // what it has enqueued before comes first
+                missing.add(new Missing(other, waiting, operation, other.hasPending()));
             } else if (other.pending()
                     .stream()
                     .anyMatch(each -> each.peer() < 0 && each.sequence() == operation.sequence()
@@ -100,7 +101,7 @@ final class Kernels {
                 .filter(each -> each.peer() == waiting.rank() && !each.name().equals(half.name()))
                 .toList();
         if (halves.isEmpty() || halves.getLast().sequence() < half.sequence()) {
-            return List.of(new Missing(other, waiting, half, false));
+            return List.of(new Missing(other, waiting, half, other.hasPending()));
         }
         return halves.stream().anyMatch(each -> each.sequence() == half.sequence() && !other.hasBegun(each))
                 ? List.of(new Missing(other, waiting, half, true))

@@ -90,7 +90,8 @@ final class ToldHang extends HangingGroup {
         Link link = shows(missing.rank(), missing.waiting());
         TracedRank peer = link == null ? missing.waiting() : link.from() == missing.rank() ? link.to() : link.from();
         return verdict(missing.enqueued() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, missing.rank(), peer, link,
-                missing.operation(),
+                missing.enqueued() && !missing.rank().pending().isEmpty() ? missing.rank().pending().getFirst()
+                        : missing.operation(),
                 (missing.enqueued() ? "what is before it on its stream has not ended" : last(missing))
                         + over(link, peer),
                 Duration.ofNanos(now() - lastChange()));
