@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -85,12 +86,19 @@ class DoctorCommandTest {
         Run run = Run.of("doctor", "-D", "MILLRACE_NCCL_LIBRARY=" + nccl);
         assertEquals("", run.err(), run.toString());
         assertFalse(run.out().contains("\tat ") || run.out().contains("Exception"), run.toString());
-        return new Finding(run.out().lines().filter(line -> line.startsWith("NCCL ")).findFirst().orElseThrow(), run);
+        String wrapped = run.out()
+                .lines()
+                .dropWhile(line -> !line.startsWith("NCCL "))
+                .takeWhile(line -> line.startsWith("NCCL ") || line.startsWith(" "))
+                .map(String::strip)
+                .collect(Collectors.joining(" "));
+        return new Finding(wrapped, run);
     }
 
-    private record Finding(String line, Run run) {
+    /** Of one subject, the lines that it takes joined. */
+    private record Finding(String text, Run run) {
         void says(String expected) {
-            assertTrue(line.contains(expected), run.toString());
+            assertTrue(text.contains(expected), run.toString());
         }
     }
 
