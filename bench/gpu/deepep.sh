@@ -115,7 +115,8 @@ stacks() { # LABEL PID...: what the threads of processes do that should have end
     for task in /proc/"$pid"/task/*; do # name, state, processor time in 10 ms, system call, and where in the kernel it is
       echo "$(cat "$task/comm"): $(sed 's/.*) //' "$task/stat" | awk '{print $1, $12 + $13}'), $(cut -c1-40 "$task/syscall"), $(head -4 "$task/stack" | tr '\n' ' ')"
     done
-    kill -USR1 "$pid"
+    # only who catches it: a Python that is ending does not any more
+    (( 0x$(awk '/^SigCgt/ {print $2}' "/proc/$pid/status") >> 9 & 1 )) && kill -USR1 "$pid"
   done >"$output/$label.stacks" 2>&1
   sleep 1
   for pid in "${busy[@]}"; do cat "$work/stacks/$label.$pid"; done >>"$output/$label.stacks" 2>&1
