@@ -7,7 +7,8 @@
 /* Adds what fits the cores that this process may use: on few of them C1 alone compiles. */
 void millraceAddCompilerOptions(struct millraceOptions *options);
 
-/* Lets C2 run only where a core is idle. Called when the JVM has started. */
+/* Lets C2 run only where a core is idle, unless data is encrypted: cores on which threads poll are never idle, and
+ * until C2 has run, encryption costs a hundred times as much. Called when the JVM has started. */
 void millraceLowerCompilers(void);
 
 #endif

@@ -48,6 +48,8 @@ final class Pages {
         Files.createDirectories(directory.resolve("markdown"));
         Files.copy(Path.of("src", "site", "site.xml"), directory.resolve("site.xml"),
                 StandardCopyOption.REPLACE_EXISTING);
+        Path styles = Files.createDirectories(directory.resolve("resources").resolve("css"));
+        Files.copy(Path.of("src", "site", "site.css"), styles.resolve("site.css"), StandardCopyOption.REPLACE_EXISTING);
         for (Map.Entry<Path, String> page : site.pages.entrySet()) {
             Files.writeString(directory.resolve("markdown").resolve(page.getValue() + ".md"),
                     site.rewrite(page.getKey()));
@@ -72,14 +74,18 @@ final class Pages {
 
     /**
      * Everything but blocks of code: links are turned, and each heading gets the anchor that it has where the page is
-     * read in the repository.
+     * read in the repository, unless the site gives it the same.
      */
     private String prose(Path page, String text) {
         String linked = LINK.matcher(text)
                 .replaceAll(link -> Matcher.quoteReplacement("](" + target(page, link.group(1), link.group(2)) + ")"));
         return HEADING.matcher(linked)
-                .replaceAll(heading -> Matcher
-                        .quoteReplacement("<a id=\"" + anchor(heading.group(1)) + "\"></a>\n\n" + heading.group()));
+                .replaceAll(heading -> Matcher.quoteReplacement(anchored(heading.group(), heading.group(1))));
+    }
+
+    private static String anchored(String line, String heading) {
+        String anchor = anchor(heading);
+        return heading.replace("`", "").equals(anchor) ? line : "<a id=\"" + anchor + "\"></a>\n\n" + line;
     }
 
     private String target(Path page, String link, String anchor) {

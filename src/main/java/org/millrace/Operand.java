@@ -1,6 +1,7 @@
 package org.millrace;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Objects;
@@ -88,10 +89,15 @@ public final class Operand {
      * @throws IllegalArgumentException if the buffer has another order, or does not end with an element
      */
     public static Operand of(ByteBuffer buffer, DataType type) {
-        if (type.bytes() > 1 && buffer.order() != ByteOrder.nativeOrder()) {
-            throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are "
-                    + buffer.order() + ", and devices compute with " + ByteOrder.nativeOrder()
-                    + ": call buffer.order(ByteOrder.nativeOrder()) before it is filled");
+        return of(buffer, buffer.order(), type);
+    }
+
+    /** A buffer's elements from position to limit, which are of the type, and in that order. */
+    static Operand of(Buffer buffer, ByteOrder order, DataType type) {
+        if (type.bytes() > 1 && order != ByteOrder.nativeOrder()) {
+            throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are " + order
+                    + ", and devices compute with " + ByteOrder.nativeOrder()
+                    + ": call order(ByteOrder.nativeOrder()) of its ByteBuffer before it is filled");
         }
         return ofHost(MemorySegment.ofBuffer(buffer), type);
     }

@@ -1,9 +1,9 @@
 package org.millrace;
 
 /**
- * Operations that were prepared once and are launched many times, made by {@link Communicator#plan}. Each launch is as
- * if the program had called the operations again in one group: all ranks launch the same plans in the same order among
- * their other operations.
+ * Operations that were prepared once and are launched many times, made by {@link Communicator#plan}, or by
+ * {@link Stream#endCapture} of all that streams were given. Each launch is as if the program had called the operations
+ * again in one group: all ranks launch the same plans in the same order among their other operations.
  */
 public interface Plan extends AutoCloseable {
 

@@ -53,6 +53,39 @@ public interface Stream extends AutoCloseable {
     void call(Runnable function);
 
     /**
+     * Begins to record what this stream is given from now on, in place of running it ({@code cudaStreamBeginCapture}):
+     * operations of communicators, copies, functions, events. A stream that waits for an event of a captured one is
+     * captured from then on, and has to be waited for again, by an event behind what it was given, before the end.
+     * Meanwhile nothing can be asked of these streams or waited for, and they cannot wait for what was recorded before:
+     * that is an error, and makes the capture invalid.
+     *
+     * @throws IllegalStateException         if the stream is captured already
+     * @throws UnsupportedOperationException on GPUs, where {@link Communicator#plan} does that
+     */
+    default void beginCapture() {
+        throw new UnsupportedOperationException(
+                this + " cannot be captured by itself: Communicator.plan captures operations");
+    }
+
+    /**
+     * Ends the capture that began on this stream. The plan launches all of it again, on any stream of the device: what
+     * the others were given runs beside, as their events say. A plan runs once at a time.
+     *
+     * @return the plan
+     * @throws IllegalStateException if no capture began on this stream
+     * @throws MillraceException     if the capture is invalid, or a stream of it was not waited for again; it is over
+     *                               all the same
+     */
+    default Plan endCapture() {
+        throw new IllegalStateException(this + " is not captured");
+    }
+
+    /** {@return whether what this stream is given is recorded, and does not run} */
+    default boolean isCapturing() {
+        return false;
+    }
+
+    /**
      * What was enqueued so far, as a stage: complete when all of it is, exceptionally if an operation of it failed, or
      * one before it. What depends on the stage runs on other threads than the device's. Enqueue operations, then ask:
      * {@code communicator.allReduce(...); stream.completion().thenRun(...)}. What a group that is still open holds is

@@ -1,12 +1,12 @@
 package org.millrace;
 
-import java.nio.ByteBuffer;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count, and by Java's arrays:
- * a part of it that has a page of its own. Each is a stage, so that a program can go on when it is complete, or wait:
+ * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count: a part of it that has
+ * a page of its own, as its operations by Java's arrays have, {@link ArrayOperations}. Each is a stage, so that a
+ * program can go on when it is complete, or wait:
  *
  * {@snippet :
  * communicator.allReduce(gradients, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
@@ -52,79 +52,6 @@ public sealed interface TypedOperations permits Communicator {
      */
     default CompletionStage<Void> allReduce(Operand values, ReduceOp op, Stream stream) {
         return allReduce(values, values, op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place, as {@link DataType#FLOAT32}.
-     *
-     * @param values this rank's elements, and then the result; as many on each rank
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(float[] values, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values), op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place, as {@link DataType#FLOAT64}.
-     *
-     * @param values this rank's elements, and then the result; as many on each rank
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(double[] values, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values), op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place, as {@link DataType#INT32}.
-     *
-     * @param values this rank's elements, and then the result; as many on each rank
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(int[] values, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values), op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place, as {@link DataType#INT64}.
-     *
-     * @param values this rank's elements, and then the result; as many on each rank
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(long[] values, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values), op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place, as {@link DataType#INT8}.
-     *
-     * @param values this rank's elements, and then the result; as many on each rank
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(byte[] values, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values), op, stream);
-    }
-
-    /**
-     * Reduces all ranks' elements in place.
-     *
-     * @param values this rank's elements from position to limit, and then the result; in the order of this machine
-     * @param type   what the elements are
-     * @param op     how elements are combined
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> allReduce(ByteBuffer values, DataType type, ReduceOp op, Stream stream) {
-        return allReduce(Operand.of(values, type), op, stream);
     }
 
     /**
@@ -180,78 +107,6 @@ public sealed interface TypedOperations permits Communicator {
         Communicator communicator = (Communicator) this;
         return OperandCall.enqueue(communicator, Operation.BROADCAST, communicator.rank() == root ? all : null, all,
                 stream, (from, to, count, type) -> communicator.broadcast(from, to, count, type, root, stream));
-    }
-
-    /**
-     * Gives every rank one rank's elements.
-     *
-     * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(float[] values, int root, Stream stream) {
-        return broadcast(Operand.of(values), root, stream);
-    }
-
-    /**
-     * Gives every rank one rank's elements.
-     *
-     * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(double[] values, int root, Stream stream) {
-        return broadcast(Operand.of(values), root, stream);
-    }
-
-    /**
-     * Gives every rank one rank's elements.
-     *
-     * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(int[] values, int root, Stream stream) {
-        return broadcast(Operand.of(values), root, stream);
-    }
-
-    /**
-     * Gives every rank one rank's elements.
-     *
-     * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(long[] values, int root, Stream stream) {
-        return broadcast(Operand.of(values), root, stream);
-    }
-
-    /**
-     * Gives every rank one rank's elements.
-     *
-     * @param values the elements at the root, and room for as many elsewhere
-     * @param root   the rank whose elements they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(byte[] values, int root, Stream stream) {
-        return broadcast(Operand.of(values), root, stream);
-    }
-
-    /**
-     * Gives every rank one rank's bytes.
-     *
-     * @param values the bytes from position to limit at the root, and room for as many elsewhere
-     * @param root   the rank whose bytes they are
-     * @param stream where the operation is enqueued
-     * @return complete when the operation is, and the result is there; exceptionally if it failed
-     */
-    default CompletionStage<Void> broadcast(ByteBuffer values, int root, Stream stream) {
-        return broadcast(Operand.of(values, DataType.UINT8), root, stream);
     }
 
     /**

@@ -23,6 +23,9 @@ class DocsTest {
 
     private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]+)(?:#[^)]*)?\\)");
     private static final Pattern SITE_ITEM = Pattern.compile("<item [^>]*href=\"([\\w-]+)\\.html\"");
+    private static final Pattern EXPORTED = Pattern.compile("exports ([\\w.]+);");
+    private static final Pattern DOCUMENTED =
+            Pattern.compile("<sourceFileInclude>([\\w/]+)/\\*\\.java</sourceFileInclude>");
     private static final Pattern QUOTE = Pattern.compile("`([^`\n]+)`");
     private static final Pattern CODE_BLOCK = Pattern.compile("(?ms)^```.*?^```");
     /** A class, perhaps with a member: a capital, and small letters too. */
@@ -86,6 +89,20 @@ class DocsTest {
             files.forEach(page -> expected.add(page.getFileName().toString()));
         }
         assertEquals(expected, items);
+    }
+
+    @Test
+    void javadocIsOfThePackagesThatTheModuleExports() throws IOException {
+        assertEquals(matches(EXPORTED, Path.of("src", "main", "module", "module-info.java")),
+                matches(DOCUMENTED, Path.of("pom.xml")));
+    }
+
+    private static Set<String> matches(Pattern pattern, Path file) throws IOException {
+        Set<String> packages = new TreeSet<>();
+        pattern.matcher(Files.readString(file)).results().forEach(each -> {
+            packages.add(each.group(1).replace('/', '.'));
+        });
+        return packages;
     }
 
     @Test

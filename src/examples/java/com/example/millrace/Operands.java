@@ -43,7 +43,7 @@ public final class Operands {
 
             int[] mine = {rank, 10 * rank};
             int[] all = new int[mine.length * size];
-            CompletionStage<Void> gathered = communicator.allGather(Operand.of(mine), Operand.of(all), stream);
+            CompletionStage<Void> gathered = communicator.allGather(mine, all, stream);
 
             // Memory of the device is used where it lies: on a GPU nothing is copied to the host and back.
             MemorySegment memory = communicator.device().allocate(3 * Double.BYTES, arena);

@@ -19,8 +19,8 @@ import org.millrace.ffi.device.ncclDevChannel;
  * </pre>
  *
  * <p>
- * Written by the host before the first kernel is launched, and only read after that: all accesses are plain. The
- * network that reduces is a peer, too: its number is that of the ranks. Facts: NCCL 2.28 {@code device.h}.
+ * Written by the host before the first kernel is launched, and only read after that: all accesses are plain. A network
+ * that reduces is a peer, too: its number comes behind those of the ranks. Facts: NCCL 2.28 {@code device.h}.
  */
 public final class KernelChannel {
     /** The struct's size: its distance from the next channel's. */
@@ -43,6 +43,8 @@ public final class KernelChannel {
     private static final long DEPTH = offset(groupElement("tree"), groupElement("depth"));
     private static final long UP = offset(groupElement("tree"), groupElement("up"));
     private static final long DOWN = offset(groupElement("tree"), groupElement("down"));
+    private static final long CHAIN_UP = offset(groupElement("collnetChain"), groupElement("up"));
+    private static final long CHAIN_DOWN = offset(groupElement("collnetChain"), groupElement("down"));
     private static final long NETWORK = offset(groupElement("collnetDirect"), groupElement("out"));
 
     private final MemorySegment segment;
@@ -98,6 +100,30 @@ public final class KernelChannel {
      */
     public void network(int peer) {
         Words.INT.set(segment, NETWORK, peer);
+    }
+
+    /**
+     * Says this rank's place in the chain of its host, at whose top a network reduces.
+     *
+     * @param up   the rank above, or number of the network, or {@link #NOBODY}
+     * @param down the rank below, or {@link #NOBODY}
+     */
+    public void networkChain(int up, int down) {
+        Words.INT.set(segment, CHAIN_UP, up);
+        Words.INT.set(segment, CHAIN_DOWN, down);
+        for (int i = 1; i < MAX_CHILDREN; i++) {
+            Words.INT.set(segment, CHAIN_DOWN + (long) i * Integer.BYTES, NOBODY);
+        }
+    }
+
+    /** {@return the rank above this one in its host's chain, or number of the network, or {@link #NOBODY}} */
+    public int networkChainUp() {
+        return (int) Words.INT.get(segment, CHAIN_UP);
+    }
+
+    /** {@return the rank below this one in its host's chain, or {@link #NOBODY}} */
+    public int networkChainDown() {
+        return (int) Words.INT.get(segment, CHAIN_DOWN);
     }
 
     /** {@return the rank before this one in the ring} */

@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.NearestName;
 import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.MissingParameterException;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.UnmatchedArgumentException;
@@ -43,6 +44,9 @@ final class UsageErrors {
         }
         if (failure instanceof UnmatchedArgumentException unmatched) {
             return unknown(unmatched.getUnmatched().getFirst(), commandLine);
+        }
+        if (failure instanceof MissingParameterException incomplete && incomplete.getMissing().size() == 1) {
+            return failure.getMessage() + ": " + String.join(" ", incomplete.getMissing().getFirst().description());
         }
         return String.valueOf(failure.getMessage())
                 .replaceFirst("^Invalid value for positional parameter at index \\d+ \\((.*?)\\): ", "$1: ")

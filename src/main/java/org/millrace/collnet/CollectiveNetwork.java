@@ -16,9 +16,6 @@ public interface CollectiveNetwork extends AutoCloseable {
     /** What {@link #test} returns for a request that is not done. */
     long PENDING = -1;
 
-    /** {@return whether a request may reduce such elements by such an operator} The same on all ranks. */
-    boolean reduceSupport(DataType type, ReduceOp op);
-
     /**
      * Makes memory ready for requests.
      *

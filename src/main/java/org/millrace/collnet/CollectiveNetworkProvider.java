@@ -1,8 +1,8 @@
 package org.millrace.collnet;
 
-import java.time.Duration;
-import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.net.Pending;
 
 /**
  * Makes {@linkplain CollectiveNetwork networks that reduce}. Others than Millrace's own are found by
@@ -14,28 +14,32 @@ public interface CollectiveNetworkProvider {
     /** {@return a short name that no other provider has} */
     String name();
 
-    /**
-     * Opens this rank's place in a network. Called as often as a communicator has channels.
-     *
-     * @param channel which, from 0 on
-     */
-    Place listen(int channel);
+    /** {@return whether its networks may reduce such elements by such an operator} The same on all ranks. */
+    boolean reduceSupport(DataType type, ReduceOp op);
 
-    /** Where the other ranks find this one. */
+    /**
+     * Opens this rank's place in a network. Called as often as a communicator has channels, and once more for each if
+     * the ranks of a host have a leader.
+     *
+     * @param number which network, the same on all of its ranks; different numbers are different networks
+     */
+    Place listen(int number);
+
+    /** Where the other ranks find this one. Closed when the network is, at the latest. */
     interface Place extends AutoCloseable {
 
         /** {@return what the other ranks need to know, as long on every rank} */
         byte[] handle();
 
         /**
-         * Connects all ranks; every rank calls it, and it blocks until all are connected.
+         * Begins to connect all ranks; every rank calls it. Nothing waits: its user polls, and gives up when it takes
+         * too long.
          *
-         * @param handles of all ranks, by rank
-         * @param abort   a reason to give up, if there is one; asked again and again
-         * @throws org.millrace.MillraceException if they were not connected in time
+         * @param handles of all of the network's ranks, by their numbers in it
+         * @param rank    this rank's number in it
+         * @return the network in the making
          */
-        CollectiveNetwork connect(byte[][] handles, int rank, Duration deadline,
-                Supplier<? extends @Nullable Throwable> abort);
+        Pending<CollectiveNetwork> connect(byte[][] handles, int rank);
 
         /** Ends the place; a network that was made of it lives on. */
         @Override

@@ -108,6 +108,12 @@ public final class Settings {
     public static final Setting<Integer> SHM_LOCALITY = new Setting<>("NCCL_SHM_LOCALITY", integers(1, 2), 2,
             "whose memory node shared memory lies on: 1 the sender's, 2 the receiver's; the same on all ranks");
 
+    /** What tells hosts apart. */
+    public static final Setting<Optional<String>> HOST_ID = new Setting<>("NCCL_HOSTID", optional(text("any text")),
+            Optional.empty(),
+            "ranks with the same text are on one host, all others are not: P2P and SHM connect ranks of one host; unset:"
+                    + " hosts are told apart by their names");
+
     /** Whether a network that reduces is used. */
     public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(),
             false,
@@ -119,6 +125,12 @@ public final class Settings {
             new SizeType(1, 1L << 40, 1), 64L << 10,
             "largest collective that goes through the collective network, all ranks' parts together: larger ones"
                     + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
+
+    /** Processes that reduce for all. */
+    public static final Setting<Optional<String>> COLLNET_AGGREGATORS = new Setting<>("MILLRACE_COLLNET_AGGREGATORS",
+            optional(text("HOST:PORT, several with commas between")), Optional.empty(),
+            "where 'millrace collnet aggregator' listens, perhaps several: they are the collective network then, on all"
+                    + " ranks the same; unset: the ranks reduce for each other");
 
     /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
@@ -141,6 +153,12 @@ public final class Settings {
             "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive"
                     + " into memory"
                     + " that was not registered, over networks that can: fewer copies; 1024G for never");
+
+    /** From which size on peers read registered operands where they lie. */
+    public static final Setting<Optional<Long>> REGISTERED_THRESHOLD = new Setting<>("MILLRACE_REGISTERED_THRESHOLD",
+            optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
+            "smallest hop of an operation whose registered operands peers read where they lie, over P2P and SHM: less"
+                    + " goes through slots; unset: 64K where elements are combined, 256K elsewhere");
 
     /** Whether the channels of a ring share connections of the network. */
     public static final Setting<Boolean> GROUPED_CONNECTIONS =
@@ -334,14 +352,14 @@ public final class Settings {
                     + " and the cause, as millrace why says; 0s: never");
 
     private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
-            MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, GROUPED_CONNECTIONS,
-            P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE, P2P_MEMCPY, SHM_DISABLE,
-            SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, COLLNET_ENABLE, COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS,
-            NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY,
-            SHM_ACCESS, SOCKET_INTERFACES, SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS,
-            TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE,
-            STALL_DEADLINE, LATE_DEADLINE, CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE,
-            STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
+            MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, REGISTERED_THRESHOLD,
+            GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
+            P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, HOST_ID, COLLNET_ENABLE,
+            COLLNET_MAX_BYTES, COLLNET_AGGREGATORS, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS,
+            NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES,
+            SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER,
+            THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE, CLOSE_DEADLINE,
+            FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 
     private Settings() {}
 

@@ -41,7 +41,7 @@ public final class BatchCopies {
      */
     @SuppressWarnings("restricted") // the signature is cuda.h's
     public static @Nullable BatchCopies find(int most) {
-        MemorySegment library = DynamicLoader.open(CudaDriver.LIBRARY).handle();
+        MemorySegment library = DynamicLoader.open(DriverLibrary.NAME).handle();
         MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
         return found == null ? null
                 : new BatchCopies(Linker.nativeLinker()

@@ -1,17 +1,12 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
-import java.util.EnumMap;
-import java.util.Map;
 import org.millrace.MillraceException;
+import org.millrace.cuda.DriverLibrary.Function;
 import org.millrace.library.DynamicLoader;
-import org.millrace.library.NativeLibrary;
 
 /**
  * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory
@@ -24,7 +19,6 @@ import org.millrace.library.NativeLibrary;
  */
 public final class CudaDriver {
 
-    static final String LIBRARY = "libcuda.so.1";
     private static final int DISABLE_TIMING = 2; // CU_EVENT_DISABLE_TIMING
     private static final int NOT_READY = 600; // CUDA_ERROR_NOT_READY
     private static final int RELAXED_CAPTURE = 2; // CU_STREAM_CAPTURE_MODE_RELAXED
@@ -42,23 +36,19 @@ public final class CudaDriver {
     private final MethodHandle writeValue32;
     private final MethodHandle getContext;
     private final MethodHandle setContext;
-    private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
-    private final MethodHandle errorName;
+    private final DriverLibrary library;
 
-    private CudaDriver(MemorySegment library) {
-        memcpyAsync = bind(library, "cuMemcpyAsync", LONG, LONG, LONG, LONG);
-        eventCreate = bind(library, "cuEventCreate", LONG, INT);
-        eventRecord = bind(library, "cuEventRecord", LONG, LONG);
-        eventQuery = bind(library, "cuEventQuery", LONG);
-        eventDestroy = bind(library, "cuEventDestroy_v2", LONG);
-        writeValue64 = bind(library, "cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
-        writeValue32 = bind(library, "cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
-        getContext = bind(library, "cuCtxGetCurrent", LONG);
-        setContext = bind(library, "cuCtxSetCurrent", LONG);
-        for (Function function : Function.values()) {
-            functions.put(function, bind(library, function.symbol, function.arguments));
-        }
-        errorName = bind(library, "cuGetErrorName", INT, LONG);
+    private CudaDriver(DriverLibrary library) {
+        this.library = library;
+        memcpyAsync = library.bind("cuMemcpyAsync", LONG, LONG, LONG, LONG);
+        eventCreate = library.bind("cuEventCreate", LONG, INT);
+        eventRecord = library.bind("cuEventRecord", LONG, LONG);
+        eventQuery = library.bind("cuEventQuery", LONG);
+        eventDestroy = library.bind("cuEventDestroy_v2", LONG);
+        writeValue64 = library.bind("cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
+        writeValue32 = library.bind("cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
+        getContext = library.bind("cuCtxGetCurrent", LONG);
+        setContext = library.bind("cuCtxSetCurrent", LONG);
     }
 
     /**
@@ -68,26 +58,17 @@ public final class CudaDriver {
      * @throws MillraceException if there is no driver, or it lacks a function
      */
     public static CudaDriver load() {
-        DynamicLoader.Opened opened = DynamicLoader.open(LIBRARY);
-        if (opened.handle() == null) {
-            throw new MillraceException("there is no CUDA driver: " + opened.error()
-                    + ". Install NVIDIA's driver, or in a container start it with --gpus all");
-        }
-        return new CudaDriver(opened.handle());
+        return new CudaDriver(DriverLibrary.load());
     }
 
     /** {@return whether there is a driver of CUDA on this machine} */
     public static boolean isPresent() {
-        return DynamicLoader.open(LIBRARY).handle() != null;
+        return DynamicLoader.open(DriverLibrary.NAME).handle() != null;
     }
 
-    @SuppressWarnings("restricted") // signatures are cuda.h's
-    private static MethodHandle bind(MemorySegment library, String name, MemoryLayout... arguments) {
-        MemorySegment address = DynamicLoader.find(library, name);
-        if (address == null) {
-            throw new MillraceException("the CUDA driver has no " + name + ": it is too old, 515 or newer is needed");
-        }
-        return Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.of(INT, arguments));
+    /** {@return the functions of the driver that no hot path calls} */
+    DriverLibrary library() {
+        return library;
     }
 
     /**
@@ -105,7 +86,7 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuMemcpyAsync", code);
+        library.check("cuMemcpyAsync", code);
     }
 
     /**
@@ -122,7 +103,7 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuStreamWriteValue64", code);
+        library.check("cuStreamWriteValue64", code);
     }
 
     /**
@@ -139,7 +120,7 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuStreamWriteValue32", code);
+        library.check("cuStreamWriteValue32", code);
     }
 
     /** {@return a new event without a time: a {@code CUevent}} */
@@ -152,7 +133,7 @@ public final class CudaDriver {
             } catch (Throwable impossible) {
                 throw new AssertionError(impossible);
             }
-            check("cuEventCreate", code);
+            library.check("cuEventCreate", code);
             return out.get(LONG, 0);
         }
     }
@@ -170,7 +151,7 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuEventRecord", code);
+        library.check("cuEventRecord", code);
     }
 
     /**
@@ -188,7 +169,7 @@ public final class CudaDriver {
         if (code == NOT_READY) {
             return false;
         }
-        check("cuEventQuery", code);
+        library.check("cuEventQuery", code);
         return true;
     }
 
@@ -217,7 +198,7 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuCtxGetCurrent", code);
+        library.check("cuCtxGetCurrent", code);
         return out.get(LONG, 0);
     }
 
@@ -233,13 +214,13 @@ public final class CudaDriver {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
-        check("cuCtxSetCurrent", code);
+        library.check("cuCtxSetCurrent", code);
     }
 
     /** From now on this thread's calls are none of the business of a capture that another thread makes. */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {
-            checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
+            library.checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
         }
     }
 
@@ -265,15 +246,15 @@ public final class CudaDriver {
     long newContext(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
+            library.checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
             long made = out.get(LONG, 0);
-            checkedCall(Function.POP_CONTEXT, out.address());
+            library.checkedCall(Function.POP_CONTEXT, out.address());
             return made;
         }
     }
 
     void destroyContext(long context) {
-        call(Function.DESTROY_CONTEXT, context);
+        library.call(Function.DESTROY_CONTEXT, context);
     }
 
     /**
@@ -284,9 +265,9 @@ public final class CudaDriver {
     public boolean isOfAllContexts(long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            boolean is = call(Function.RETAIN, out.address(), address) == 0;
+            boolean is = library.call(Function.RETAIN, out.address(), address) == 0;
             if (is) {
-                call(Function.RELEASE, out.get(LONG, 0));
+                library.call(Function.RELEASE, out.get(LONG, 0));
             }
             return is;
         }
@@ -294,7 +275,7 @@ public final class CudaDriver {
 
     /** {@return the number of the device of the current context: a {@code CUdevice}} */
     public int currentDevice() {
-        return (int) result(Function.CURRENT_DEVICE);
+        return (int) library.result(Function.CURRENT_DEVICE);
     }
 
     /**
@@ -303,8 +284,8 @@ public final class CudaDriver {
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            checkedCall(Function.PRIORITIES, 0L, out.address());
-            checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
+            library.checkedCall(Function.PRIORITIES, 0L, out.address());
+            library.checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
             return out.get(LONG, 0);
         }
     }
@@ -315,9 +296,9 @@ public final class CudaDriver {
      * @param stream which
      */
     public boolean isIdle(long stream) {
-        int code = call(Function.QUERY_STREAM, stream);
+        int code = library.call(Function.QUERY_STREAM, stream);
         if (code != NOT_READY) {
-            check("cuStreamQuery", code);
+            library.check("cuStreamQuery", code);
         }
         return code == 0;
     }
@@ -328,7 +309,7 @@ public final class CudaDriver {
      * @param stream that {@link #newStream} made
      */
     public void destroyStream(long stream) {
-        call(Function.DESTROY_STREAM, stream);
+        library.call(Function.DESTROY_STREAM, stream);
     }
 
     /**
@@ -341,7 +322,7 @@ public final class CudaDriver {
     public MemorySegment allocatePinned(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            checkedCall(Function.ALLOCATE_PINNED, out.address(), bytes, PORTABLE);
+            library.checkedCall(Function.ALLOCATE_PINNED, out.address(), bytes, PORTABLE);
             return MemorySegment.ofAddress(out.get(LONG, 0)).reinterpret(bytes);
         }
     }
@@ -352,100 +333,6 @@ public final class CudaDriver {
      * @param memory that {@link #allocatePinned} made, which nobody uses any more
      */
     public void freePinned(MemorySegment memory) {
-        call(Function.FREE_PINNED, memory.address());
-    }
-
-    private long result(Function function) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(LONG);
-            checkedCall(function, out.address());
-            return out.get(LONG, 0);
-        }
-    }
-
-    /** A call of the functions below, which are no part of any hot path. */
-    int call(Function function, Object... arguments) {
-        try {
-            return (int) functions.get(function).invokeWithArguments(arguments);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-    }
-
-    /** Functions that no hot path calls: of contexts, streams, pinned memory, and for memory of other processes. */
-    enum Function {
-        /** Context, flags, device. */
-        NEW_CONTEXT("cuCtxCreate_v2", LONG, INT, INT),
-        /** Context. */
-        POP_CONTEXT("cuCtxPopCurrent_v2", LONG),
-        /** Context. */
-        DESTROY_CONTEXT("cuCtxDestroy_v2", LONG),
-        /** Mode, which is exchanged for the thread's. */
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", LONG),
-        /** Device. */
-        CURRENT_DEVICE("cuCtxGetDevice", LONG),
-        /** Lowest, highest. */
-        PRIORITIES("cuCtxGetStreamPriorityRange", LONG, LONG),
-        /** Stream, flags, priority. */
-        NEW_STREAM("cuStreamCreateWithPriority", LONG, INT, INT),
-        /** Stream. */
-        QUERY_STREAM("cuStreamQuery", LONG),
-        /** Stream. */
-        DESTROY_STREAM("cuStreamDestroy_v2", LONG),
-        /** Address, size, flags. */
-        ALLOCATE_PINNED("cuMemHostAlloc", LONG, LONG, INT),
-        /** Address. */
-        FREE_PINNED("cuMemFreeHost", LONG),
-        /** Base, size, address. */
-        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2", LONG, LONG, LONG),
-        /** Descriptor, address, size, type, flags. Since 11.7. */
-        RANGE_HANDLE("cuMemGetHandleForAddressRange", LONG, LONG, LONG, INT, LONG),
-        /** Handle, address. */
-        RETAIN("cuMemRetainAllocationHandle", LONG, LONG),
-        /** Descriptor, handle, type, flags. */
-        EXPORT("cuMemExportToShareableHandle", LONG, LONG, INT, LONG),
-        /** Handle, descriptor, type. */
-        IMPORT("cuMemImportFromShareableHandle", LONG, LONG, INT),
-        /** Address, size, alignment, address wanted, flags. */
-        RESERVE("cuMemAddressReserve", LONG, LONG, LONG, LONG, LONG),
-        /** Address, size, offset, handle, flags. */
-        MAP("cuMemMap", LONG, LONG, LONG, LONG, LONG),
-        /** Address, size, access, how many. */
-        SET_ACCESS("cuMemSetAccess", LONG, LONG, LONG, LONG),
-        /** Address, size. */
-        UNMAP("cuMemUnmap", LONG, LONG),
-        /** Address, size. */
-        FREE("cuMemAddressFree", LONG, LONG),
-        /** Handle. */
-        RELEASE("cuMemRelease", LONG);
-
-        private final String symbol;
-        private final MemoryLayout[] arguments;
-
-        Function(String symbol, MemoryLayout... arguments) {
-            this.symbol = symbol;
-            this.arguments = arguments;
-        }
-    }
-
-    void checkedCall(Function function, Object... arguments) {
-        check(function.symbol, call(function, arguments));
-    }
-
-    private void check(String symbol, int code) {
-        if (code != 0) {
-            throw new MillraceException(symbol + " failed: " + name(code) + " (" + code + ")");
-        }
-    }
-
-    @SuppressWarnings("restricted") // a string of the driver's
-    private String name(int code) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-            int known = (int) errorName.invokeExact(code, out.address());
-            return known == 0 ? NativeLibrary.text(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+        library.call(Function.FREE_PINNED, memory.address());
     }
 }

@@ -181,7 +181,7 @@ public final class CudaStream implements Stream {
      *
      * @throws CudaException if the stream cannot be captured
      */
-    public void beginCapture() {
+    public void beginGraph() {
         MemorySegment stream = handle.enter();
         try {
             runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE,
@@ -197,7 +197,7 @@ public final class CudaStream implements Stream {
      * @return what was recorded
      * @throws CudaException if something in between made the capture invalid
      */
-    public CudaGraph endCapture() {
+    public CudaGraph endGraph() {
         MemorySegment stream = handle.enter();
         try {
             return new CudaGraph(runtime, runtime.addressOf(CudaFunction.STREAM_END_CAPTURE,
@@ -207,7 +207,8 @@ public final class CudaStream implements Stream {
         }
     }
 
-    /** {@return whether a capture that {@link #beginCapture()} began is under way and still valid} */
+    /** {@return whether a capture that {@link #beginGraph()} began is under way and still valid} */
+    @Override
     public boolean isCapturing() {
         MemorySegment stream = handle.enter();
         try {

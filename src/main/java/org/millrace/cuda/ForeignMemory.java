@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.millrace.MillraceException;
+import org.millrace.cuda.DriverLibrary.Function;
 
 /**
  * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only
@@ -81,16 +82,16 @@ public final class ForeignMemory implements AutoCloseable {
     public static Ticket export(CudaDriver driver, long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, 3);
-            driver.checkedCall(CudaDriver.Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES,
-                    address);
+            driver.library()
+                    .checkedCall(Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
             long base = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             long bytes = out.getAtIndex(ValueLayout.JAVA_LONG, 1);
-            driver.checkedCall(CudaDriver.Function.RETAIN, out.address(), base);
+            driver.library().checkedCall(Function.RETAIN, out.address(), base);
             long handle = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.checkedCall(CudaDriver.Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
+                driver.library().checkedCall(Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
             } finally {
-                driver.call(CudaDriver.Function.RELEASE, handle);
+                driver.library().call(Function.RELEASE, handle);
             }
             return new Ticket(ProcessHandle.current().pid(), out.get(ValueLayout.JAVA_INT, 0), bytes, address - base);
         }
@@ -108,7 +109,7 @@ public final class ForeignMemory implements AutoCloseable {
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            if (driver.call(CudaDriver.Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
+            if (driver.library().call(Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
                 return -1;
             }
             int descriptor = out.get(ValueLayout.JAVA_INT, 0);
@@ -198,7 +199,7 @@ public final class ForeignMemory implements AutoCloseable {
         boolean complete = false;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
-            driver.checkedCall(CudaDriver.Function.RESERVE, out.address(), all, 0L, 0L, 0L);
+            driver.library().checkedCall(Function.RESERVE, out.address(), all, 0L, 0L, 0L);
             long base = out.get(ValueLayout.JAVA_LONG, 0);
             long at = base;
             try {
@@ -221,12 +222,12 @@ public final class ForeignMemory implements AutoCloseable {
     private static void map(CudaDriver driver, long at, Ticket ticket, MemorySegment out) {
         int descriptor = fetch(ticket);
         try {
-            driver.checkedCall(CudaDriver.Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
+            driver.library().checkedCall(Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
             long handle = out.get(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.checkedCall(CudaDriver.Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
+                driver.library().checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
             } finally {
-                driver.call(CudaDriver.Function.RELEASE, handle); // the mapping keeps the memory
+                driver.library().call(Function.RELEASE, handle); // the mapping keeps the memory
             }
         } finally {
             closeDescriptor(descriptor);
@@ -238,16 +239,16 @@ public final class ForeignMemory implements AutoCloseable {
         access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
         access.setAtIndex(ValueLayout.JAVA_INT, 1, device);
         access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
-        driver.checkedCall(CudaDriver.Function.SET_ACCESS, at, bytes, access.address(), 1L);
+        driver.library().checkedCall(Function.SET_ACCESS, at, bytes, access.address(), 1L);
     }
 
     private static void unmap(CudaDriver driver, long base, long reserved, long[] mapped) {
         long at = base;
         for (long part : mapped) {
-            driver.call(CudaDriver.Function.UNMAP, at, part);
+            driver.library().call(Function.UNMAP, at, part);
             at += part;
         }
-        driver.call(CudaDriver.Function.FREE, base, reserved);
+        driver.library().call(Function.FREE, base, reserved);
     }
 
     private static int fetch(Ticket ticket) {

@@ -29,7 +29,6 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.file.SharedHeap;
 import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.proxy.ProxyConnection;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
@@ -37,6 +36,7 @@ import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportConnections;
 import org.millrace.transport.TransportConnections.PeerMessages;
+import org.millrace.transport.collnet.CollNetTransport;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
@@ -90,13 +90,15 @@ final class CommunicatorParts {
             failure = new CommunicatorFailure(control, device, trace::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
-            TransportConnections connections =
-                    control.size() > 1 ? resources.add(connections(network, here, shared)) : null;
-            registrations = resources
-                    .add(new Registrations(control.rank(), connections, configuration.get(Settings.PTR_THRESHOLD)));
-            collNet = control.size() > 1
-                    ? CollNet.open(control, configuration, options, device, network, here, failure, resources)
+            CollNetTransport collNetTransport = control.size() > 1
+                    ? CollNet.transport(configuration, network, here, EngineSettings.sockets(configuration))
                     : null;
+            TransportConnections connections =
+                    control.size() > 1 ? resources.add(connections(network, here, collNetTransport, shared)) : null;
+            registrations = resources.add(new Registrations(control.rank(), connections,
+                    configuration.get(Settings.PTR_THRESHOLD), configuration.get(Settings.REGISTERED_THRESHOLD)));
+            collNet = control.size() > 1 ? CollNet.of(configuration, options.algorithms(), agreement.nodes(), device,
+                    connections, collNetTransport) : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             if (shared == null && heap != null) {
                 threads.device().allocateFrom(heap);
@@ -105,7 +107,6 @@ final class CommunicatorParts {
                     threads.connectorService(), () -> here == null ? 0 : here.dropped(),
                     resources.add(new DirectTraces(number)));
             attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
-            threads.proxies().add(collNetProxies());
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();
@@ -113,9 +114,13 @@ final class CommunicatorParts {
         }
     }
 
-    private TransportConnections connections(Network network, Listener here, @Nullable EngineThreads shared) {
+    private TransportConnections connections(Network network, Listener here, CollNetTransport collNetTransport,
+            @Nullable EngineThreads shared) {
         List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
-        List<PeerInfo> peers = PeerInfo.exchange(control.rank(), Machine.host(), transports, control::allGather);
+        List<Transport> offered = new ArrayList<>(transports);
+        offered.add(collNetTransport);
+        List<PeerInfo> peers =
+                PeerInfo.exchange(control.rank(), Machine.host(configuration), offered, control::allGather);
         heap = shared == null ? Transports.heap(control.rank(), peers)
                 : shared.device().heap() == null ? null : shared.device().heap().share();
         if (heap != null) {
@@ -133,10 +138,6 @@ final class CommunicatorParts {
         return transfers.sharesSlots()
                 ? new SharedSlotSizes(Math.toIntExact(transfers.chunkBytes()), control.size() - 1)
                 : null;
-    }
-
-    private List<ProxyConnection> collNetProxies() {
-        return collNet == null ? List.of() : collNet.proxies();
     }
 
     Configuration configuration() {
@@ -210,9 +211,7 @@ final class CommunicatorParts {
         if (!connectors.stop(EngineThreads.ACKNOWLEDGE_DEADLINE)) {
             return false;
         }
-        List<ProxyConnection> proxies = new ArrayList<>(connectors.proxies());
-        proxies.addAll(collNetProxies());
-        return threads.release(proxies, patience);
+        return threads.release(connectors.proxies(), patience);
     }
 
     /** Lets go of everything. Once, when no kernel is on the device any more. */

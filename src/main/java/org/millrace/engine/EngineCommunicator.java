@@ -42,6 +42,7 @@ import org.millrace.engine.plan.PlanLauncher;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
+import org.millrace.engine.plan.TransferPattern;
 import org.millrace.engine.plan.TransferPlanner;
 
 /**
@@ -77,9 +78,9 @@ final class EngineCommunicator implements Communicator {
                 failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
         OperationTrace trace = parts.trace().operations(parts.threads().device());
         PlanLauncher planLauncher = new PlanLauncher(launcher,
-                new Announcer(device, parts.connectors(), parts.collNet(), routes, parts.attendance(), trace), trace);
+                new Announcer(device, parts.connectors(), routes, parts.attendance(), trace), trace);
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transferPlanner, planLauncher);
+                transferPlanner, planLauncher, this::checkOpen);
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -155,42 +156,21 @@ final class EngineCommunicator implements Communicator {
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         checkOpen(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
-        issue(() -> {
-            for (int distance = 0; distance < size() && count > 0; distance++) {
-                int to = (rank() + distance) % size();
-                int from = (rank() - distance + size()) % size();
-                add(true, part(send, to, count, type), count, type, to, stream);
-                add(false, part(receive, from, count, type), count, type, from, stream);
-            }
-        });
+        issue(() -> transfers(stream).allToAll(send, receive, count, type));
     }
 
     @Override
     public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
         checkOpen(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
-        issue(() -> {
-            for (int from = 0; rank() == root && from < size() && count > 0; from++) {
-                add(false, part(receive, from, count, type), count, type, from, stream);
-            }
-            if (count > 0) {
-                add(true, send, count, type, root, stream);
-            }
-        });
+        issue(() -> transfers(stream).gather(send, receive, count, type, root));
     }
 
     @Override
     public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
         checkOpen(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
-        issue(() -> {
-            for (int to = 0; rank() == root && to < size() && count > 0; to++) {
-                add(true, part(send, to, count, type), count, type, to, stream);
-            }
-            if (count > 0) {
-                add(false, receive, count, type, root, stream);
-            }
-        });
+        issue(() -> transfers(stream).scatter(send, receive, count, type, root));
     }
 
     @Override
@@ -207,8 +187,9 @@ final class EngineCommunicator implements Communicator {
         issue(() -> add(false, buffer, count, type, peer, stream));
     }
 
-    private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
-        return all.asSlice(number * count * type.bytes(), count * type.bytes());
+    private TransferPattern transfers(Stream stream) {
+        return new TransferPattern(rank(), size(),
+                (sends, buffer, count, type, peer) -> add(sends, buffer, count, type, peer, stream));
     }
 
     private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
@@ -227,6 +208,7 @@ final class EngineCommunicator implements Communicator {
     public synchronized Plan plan(Stream stream, Runnable operations) {
         checkOpen(stream);
         requireNoGroup("a plan is made");
+        requireNoCapture("a plan is made", stream, List.of());
         launches.begin();
         try {
             OperationGroup.record(operations);
@@ -246,12 +228,19 @@ final class EngineCommunicator implements Communicator {
             requireNoGroup("a plan is launched");
             checkOpen();
             recorded.others().forEach(parts.threads().device()::check);
+            requireNoCapture("a plan is launched", stream, recorded.others());
             launches.launch(recorded, stream);
         }
     }
 
     private void release(Recorded recorded) {
         recorded.kernels().forEach(kernel -> launcher.release(kernel.kernel()));
+    }
+
+    private void requireNoCapture(String what, Stream stream, List<Stream> others) {
+        if (stream.isCapturing() || others.stream().anyMatch(Stream::isCapturing)) {
+            throw new IllegalStateException(label(what + " outside of captures"));
+        }
     }
 
     private void requireNoGroup(String what) {

@@ -17,6 +17,7 @@ import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.file.SharedDirectory;
 import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.reader.TraceBean;
@@ -48,6 +49,9 @@ final class EngineTrace implements AutoCloseable {
     /** The communicator has failed. */
     void failed(Throwable why) {
         if (trace != null) {
+            if (why.getCause() instanceof DisagreementException disagreement) {
+                trace.disagrees(disagreement.connection().peerRank(), disagreement.collective());
+            }
             trace.failed(String.valueOf(why.getMessage()));
         }
     }

@@ -19,7 +19,7 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.HostWindowMemory;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
@@ -66,15 +66,18 @@ public final class GinRank implements AutoCloseable {
             ControlPlane joined = control;
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);
+            EngineTrace.open(configuration, control);
+            long number = EngineTrace.number(control);
+            resources.add(new EngineTrace(number, control));
             Network network = resources.add(Networks.open(configuration, agreement));
-            GinMesh mesh;
+            FullMesh mesh;
             try (Listener here = network.listen()) {
-                mesh = GinMesh.connect(network, here, control.allGather(here.address()), rank, KEY,
+                mesh = FullMesh.connect(network, here, control.allGather(here.address()), rank, KEY,
                         options.connectDeadline(),
                         () -> joined.failure() == null ? null : new GinException(joined.failure().message()));
                 control.barrier(); // no rank may begin, and perhaps end, before its peers' connections are made
             }
-            GinCommunicator communicator = new GinCommunicator(rank, mesh.senders(), mesh.receivers(),
+            GinCommunicator communicator = new GinCommunicator(number, rank, mesh.senders(), mesh.receivers(),
                     GinOptions.defaults(), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);

@@ -15,7 +15,6 @@ import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
 
 /** Opens the network that the configuration names. */
 final class Networks {
@@ -38,15 +37,11 @@ final class Networks {
     }
 
     private static SocketOptions socketOptions(Configuration configuration, Agreement agreement) {
-        SocketOptions defaults = SocketOptions.defaults();
-        Optional<String> interfaces = configuration.get(Settings.SOCKET_INTERFACES);
+        SocketOptions options = EngineSettings.sockets(configuration);
         // ranks of one host need no interface that others could reach, unless the user wants one
-        List<InetAddress> loopback =
-                agreement.onOneHost() && interfaces.isEmpty() ? List.of(InetAddress.getLoopbackAddress()) : List.of();
-        return new SocketOptions(configuration.get(Settings.SOCKET_STREAMS).orElse(defaults.streams()),
-                defaults.stripeThreshold(), defaults.sendBufferBytes(), defaults.receiveBufferBytes(),
-                defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
-                interfaces.orElse(defaults.interfaces()), defaults.family(),
-                configuration.get(Settings.SOCKET_ADDRESSES).orElse(loopback), TlsIdentity.of(configuration::get));
+        boolean chosen = configuration.get(Settings.SOCKET_INTERFACES).isPresent()
+                || configuration.get(Settings.SOCKET_ADDRESSES).isPresent();
+        return agreement.onOneHost() && !chosen ? options.withRails(List.of(InetAddress.getLoopbackAddress()))
+                : options;
     }
 }

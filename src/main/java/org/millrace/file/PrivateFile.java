@@ -30,7 +30,8 @@ public final class PrivateFile {
             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
     private static final Set<OpenOption> OPEN =
             Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
-    private static final int WRITE_BYTES = 1 << 20;
+    /** One for all: a buffer each would be garbage outside of the heap, which a small heap is late to collect. */
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(128 << 10).asReadOnlyBuffer();
 
     private PrivateFile() {}
 
@@ -68,7 +69,7 @@ public final class PrivateFile {
 
     /** Writes zeros: bytes that are only promised would kill the process when it touches them and none are left. */
     public static void fill(FileChannel channel, long bytes) throws IOException {
-        ByteBuffer zeros = ByteBuffer.allocateDirect((int) Math.min(bytes, WRITE_BYTES));
+        ByteBuffer zeros = ZEROS.duplicate();
         for (long written = 0; written < bytes;) {
             zeros.clear().limit((int) Math.min(bytes - written, zeros.capacity()));
             written += channel.write(zeros);

@@ -216,18 +216,18 @@ final class GpuCommunicator implements Communicator {
     }
 
     private CudaGraph capture(CudaStream stream, Runnable operations) {
-        stream.beginCapture();
+        stream.beginGraph();
         try {
             OperationGroup.record(() -> group(operations));
         } catch (RuntimeException | Error thrown) {
             try {
-                stream.endCapture().close(); // or the stream stays unusable
+                stream.endGraph().close(); // or the stream stays unusable
             } catch (RuntimeException invalid) {
                 thrown.addSuppressed(invalid);
             }
             throw thrown;
         }
-        return stream.endCapture();
+        return stream.endGraph();
     }
 
     /**

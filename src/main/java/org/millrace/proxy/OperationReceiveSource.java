@@ -61,7 +61,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
             op = without; // this rank was there, and called something else
         }
         if (!StepHeader.isOf(header, op) || op.steps() == 0) {
-            throw new ProxyException.DisagreementException(name,
+            throw new ProxyException.DisagreementException(name, op.collective(),
                     name + ": the ranks disagree: " + name.self() + " runs "
                             + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
                             + " runs " + StepHeader.describeOperation(header)

@@ -25,6 +25,7 @@ public class ProxyException extends MillraceException {
         private static final long serialVersionUID = 1L;
 
         private final transient ConnectionName connection;
+        private final long collective;
 
         /**
          * A disagreement.
@@ -33,13 +34,30 @@ public class ProxyException extends MillraceException {
          * @param message    what each end runs
          */
         public DisagreementException(ConnectionName connection, String message) {
+            this(connection, -1, message);
+        }
+
+        /**
+         * A disagreement.
+         *
+         * @param connection between whom
+         * @param collective the number of this end's collective; -1 if it is none, or not known
+         * @param message    what each end runs
+         */
+        public DisagreementException(ConnectionName connection, long collective, String message) {
             super(message);
             this.connection = connection;
+            this.collective = collective;
         }
 
         /** {@return between whom, as this end sees it} */
         public ConnectionName connection() {
             return connection;
+        }
+
+        /** {@return the number of this end's collective; -1 if it is none, or not known} */
+        public long collective() {
+            return collective;
         }
     }
 

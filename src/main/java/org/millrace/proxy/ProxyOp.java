@@ -2,6 +2,7 @@ package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.Operation;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
@@ -19,9 +20,10 @@ import org.millrace.net.MemoryRegion;
  * @param protocol   how the data lies in its slots
  * @param user       the user's memory that the device points to in {@code connFifo} (mode PTR), so that nothing is
  *                   copied; null where the data goes through slots. An end's own matter: the peer's may do otherwise.
+ * @param collNet    what is asked of a network that reduces; null where the peer is a rank
  */
 public record ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
-        Protocol protocol, @Nullable MemoryRegion user) {
+        Protocol protocol, @Nullable MemoryRegion user, @Nullable CollNetOp collNet) {
 
     /**
      * Checks what every user of an operation relies on.
@@ -43,6 +45,28 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         }
     }
 
+    /** {@return its number, if it is a collective; -1 for sends and receives, which are counted by peer} */
+    public long collective() {
+        return OperationSignature.operation(signature) == Operation.SEND_RECEIVE ? -1 : opCount;
+    }
+
+    /**
+     * An operation between ranks.
+     *
+     * @param opCount    as above
+     * @param signature  as above
+     * @param count      as above
+     * @param steps      as above
+     * @param chunkSteps as above
+     * @param sliceSteps as above
+     * @param protocol   as above
+     * @param user       as above
+     */
+    public ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
+            Protocol protocol, @Nullable MemoryRegion user) {
+        this(opCount, signature, count, steps, chunkSteps, sliceSteps, protocol, user, null);
+    }
+
     /**
      * An operation of protocol Simple whose data goes through slots.
      *
@@ -55,6 +79,15 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
      */
     public ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps) {
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, Protocol.SIMPLE, null);
+    }
+
+    /**
+     * {@return the same, of a connection with a network that reduces}
+     *
+     * @param windows what its steps ask for
+     */
+    public ProxyOp asking(CollNetOp windows) {
+        return new ProxyOp(opCount, signature, count, steps, chunkSteps, sliceSteps, protocol, user, windows);
     }
 
     /**

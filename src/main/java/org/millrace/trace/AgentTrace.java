@@ -4,13 +4,16 @@ import static org.millrace.trace.TraceLayout.AGENT_BUSY_OFFSET;
 import static org.millrace.trace.TraceLayout.AGENT_CLOCK_OFFSET;
 import static org.millrace.trace.TraceLayout.AGENT_PASSES_OFFSET;
 
+import java.util.Arrays;
+
 /**
- * An agent that serves connections: its passes, and the clock of all that it serves. Used by the agent's thread.
+ * An agent that serves connections: its passes, and what is to be stored of its connections. Used by the agent's
+ * thread.
  *
  * <p>
- * To read the clock costs as much as a small step, so it is read when there is something to date, and then not again
- * before {@value #BUDGET} bytes were moved, where a pass in which something was done counts as much as
- * {@value #PASS_BYTES}: while data flows a date is some microseconds old at the most.
+ * To read the clock and to store costs as much as a small step. So what connections did is stored by the first pass in
+ * which there was nothing else to do, and while data flows after {@value #BUDGET} bytes, where a pass in which
+ * something was done counts as much as {@value #PASS_BYTES}: then a reader sees what was some microseconds ago.
  */
 public final class AgentTrace implements AutoCloseable {
 
@@ -23,9 +26,11 @@ public final class AgentTrace implements AutoCloseable {
     /** 0 if nobody reads what it does. */
     private final long base;
     private final int number;
-    private long now;
-    /** What may still be done before the clock is read again. */
-    private long budget = -1;
+    /** What may still be moved before all is stored. */
+    private long budget = BUDGET;
+    /** Connections of which something is not stored yet; made longer when they are more than ever. */
+    private ConnectionTrace[] changed = new ConnectionTrace[16];
+    private int changes;
     private int thread;
     private long passes;
     private long busy;
@@ -42,13 +47,12 @@ public final class AgentTrace implements AutoCloseable {
         return number;
     }
 
-    /** When the present pass began, or one shortly before. */
-    public long now() {
-        if (budget < 0) {
-            now = System.nanoTime();
-            budget = BUDGET;
+    /** Something happened on a connection of which all was stored. */
+    void changed(ConnectionTrace connection) {
+        if (changes == changed.length) {
+            changed = Arrays.copyOf(changed, 2 * changes);
         }
-        return now;
+        changed[changes++] = connection;
     }
 
     /** A payload was moved. */
@@ -64,9 +68,21 @@ public final class AgentTrace implements AutoCloseable {
         } else {
             budget = -1;
         }
+        if (budget < 0 && changes > 0) {
+            store();
+        }
         if ((++passes & PUBLISHED - 1) == 1) {
             publish();
         }
+    }
+
+    private void store() {
+        budget = BUDGET;
+        long now = System.nanoTime();
+        for (int i = 0; i < changes; i++) {
+            changed[i].storeAll(now);
+        }
+        changes = 0;
     }
 
     private void publish() {

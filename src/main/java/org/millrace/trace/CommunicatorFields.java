@@ -4,10 +4,14 @@ package org.millrace.trace;
  * A communicator's block, and the ring of its last operations.
  *
  * <pre>
- *   16     24     28     32        64       72         128        136       144        152     160     256    512
- *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+-+------+--- - -
- *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended | | name | 32 op-
- *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+-+------+ erations
+ *   16     24     28     32        64       72         128        136       144        152     160
+ *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
+ *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended |
+ *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
+ *   168              176            184  256    512
+ *   +----------------+--------------+----+------+-------------- - -
+ *   | disagrees with | disagrees at |    | name | 32 operations
+ *   +----------------+--------------+----+------+-------------- - -
  *
  *   an operation:
  *   0          8       16      24     28         32     36     40         48        56      64      96        104
@@ -37,6 +41,9 @@ public final class CommunicatorFields {
     /** How many operations' kernels have begun, and how many have ended, if that is told: they run in order. */
     public static final int BEGUN_OFFSET = 152;
     public static final int ENDED_COUNT_OFFSET = 160;
+    /** The rank that was found to run another collective, and that collective's number, each plus 1; 0 if none was. */
+    public static final int DISAGREES_WITH_OFFSET = 168;
+    public static final int DISAGREES_AT_OFFSET = 176;
     public static final int NAME_OFFSET = 256;
     public static final int NAME_BYTES = 128;
 

@@ -50,6 +50,14 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
+    /** An end of a connection has found that its peer runs another collective than this rank does: before it fails. */
+    public synchronized void disagrees(int peer, long collective) {
+        if (!closed && collective >= 0) {
+            TraceMemory.set(base + CommunicatorFields.DISAGREES_WITH_OFFSET, peer + 1);
+            TraceMemory.set(base + CommunicatorFields.DISAGREES_AT_OFFSET, collective + 1);
+        }
+    }
+
     /** The communicator has failed, and its program has not closed it yet. */
     public synchronized void failed(String why) {
         if (!closed) {

@@ -29,7 +29,8 @@ package org.millrace.trace;
  * <p>
  * A frame is <em>taken</em> when it goes to the network, or its slot to the network for what comes in; it is
  * <em>done</em> when the network has read it, or the device was told that it is there. {@code taken} and {@code done}
- * are the first steps that are not. Frame n is entry {@code n % 128}; {@code frames} is stored last, with release.
+ * are the first steps that are not. Frame n is entry {@code n % 128}; {@code frames} is stored last, with release, and
+ * up to {@value #FRAMES_AHEAD} frames behind the ring.
  */
 public final class ConnectionFields {
 
@@ -38,7 +39,7 @@ public final class ConnectionFields {
     /** -1 if not known. */
     public static final int CHANNEL_OFFSET = 32;
     public static final int DIRECTION_OFFSET = 36;
-    /** Of collectives (0), or of sends and receives (1); -1 if not known. */
+    /** Of collectives (0), of sends and receives (1), with a network that reduces (2); -1 if not known. */
     public static final int KIND_OFFSET = 40;
     /** The number of the agent that serves it; -1 while none does; {@link #NO_AGENT}. */
     public static final int AGENT_OFFSET = 44;
@@ -78,6 +79,9 @@ public final class ConnectionFields {
     public static final int FRAME_BYTES = 32;
     /** Frames that are remembered; a power of two. */
     public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
+
+    /** The most frames that are in the ring, and not counted yet: as many of the oldest may be overwritten. */
+    public static final int FRAMES_AHEAD = 32;
 
     public static final int FRAME_TAKEN_OFFSET = 0;
     public static final int FRAME_END_OFFSET = 8;

@@ -10,7 +10,7 @@ import java.util.Locale;
  * @param peer         rank of the other end; -1 if not known
  * @param channel      -1 if not known
  * @param direction    which way data goes
- * @param kind         0 of collectives, 1 of sends and receives, -1 if not known
+ * @param kind         0 of collectives, 1 of sends and receives, {@link #COLLNET}, -1 if not known
  * @param keyHigh      with the other half: what both ends have in common, 0 if there is nothing
  * @param keyLow       the other half
  * @param order        the how manieth of its communicator and direction it is
@@ -21,6 +21,9 @@ import java.util.Locale;
  */
 public record ConnectionIdentity(long communicator, int rank, int peer, int channel, Direction direction, int kind,
         long keyHigh, long keyLow, int order, long firstStep, String network, String peerText, String name) {
+
+    /** With a network that reduces: it has no peer. */
+    public static final int COLLNET = 2;
 
     /** Which way data goes. */
     public enum Direction {

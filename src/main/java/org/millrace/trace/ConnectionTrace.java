@@ -5,6 +5,7 @@ import static org.millrace.trace.ConnectionFields.BYTES_OFFSET;
 import static org.millrace.trace.ConnectionFields.CONSUMED_OFFSET;
 import static org.millrace.trace.ConnectionFields.DONE_OFFSET;
 import static org.millrace.trace.ConnectionFields.FRAMES;
+import static org.millrace.trace.ConnectionFields.FRAMES_AHEAD;
 import static org.millrace.trace.ConnectionFields.FRAMES_OFFSET;
 import static org.millrace.trace.ConnectionFields.FRAME_BYTES;
 import static org.millrace.trace.ConnectionFields.FRAME_DONE_OFFSET;
@@ -15,9 +16,16 @@ import static org.millrace.trace.ConnectionFields.LAST_CHANGE_OFFSET;
 import static org.millrace.trace.ConnectionFields.PROTOCOL_SHIFT;
 import static org.millrace.trace.ConnectionFields.TAKEN_OFFSET;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * What one direction of a connection did. Made by {@link ProcessTrace#connection}; used by the thread of the agent that
  * serves the connection, and closed after it.
+ *
+ * <p>
+ * What happens is counted in fields, and of each frame two words go to the ring; the rest is stored, with the time,
+ * when the agent's pass is over: in the first that finds nothing to do, and at the latest after
+ * {@value AgentTrace#BUDGET} bytes. So nothing is stored, and no clock read, while a device or a peer waits.
  */
 public final class ConnectionTrace implements AutoCloseable {
 
@@ -34,15 +42,25 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long wire;
     /** Where the time is counted that passes while a step cannot be taken. */
     private final long full;
-    private AgentTrace agent;
-    /** Where the time until the next change is counted. */
-    private long waiting;
+    /** Null while none serves it: then all is stored at once. */
+    private @Nullable AgentTrace agent;
+    /** Whether something has happened that is not stored yet. */
+    private boolean changed;
     private long frames;
     private long framesDone;
     private long bytes;
-    private long last;
+    private long taken;
+    private long done;
     private long blocked = NOTHING;
     private long consumed = NOTHING;
+
+    // What was stored last.
+    private long framesStored;
+    private long framesDoneStored;
+    private long blockedStored = NOTHING;
+    private long time;
+    /** Where the time until the next change is counted. */
+    private long waiting;
     private boolean closed;
 
     ConnectionTrace(ProcessTrace process, int index, long base, long ring, boolean sends) {
@@ -56,14 +74,15 @@ public final class ConnectionTrace implements AutoCloseable {
         this.idle = sends ? kernel : peer;
         this.full = sends ? peer : kernel;
         this.waiting = idle;
-        this.agent = new AgentTrace(process, 0, -1);
+        this.taken = TraceMemory.get(base + TAKEN_OFFSET);
+        this.done = taken;
     }
 
     /** From now on an agent serves the connection: called on its thread. */
     public void servedBy(AgentTrace by) {
         agent = by;
-        last = by.now(); // what passed before was nobody's
-        TraceMemory.set(base + LAST_CHANGE_OFFSET, last);
+        time = System.nanoTime(); // what passed before was nobody's
+        TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
     }
 
@@ -75,19 +94,21 @@ public final class ConnectionTrace implements AutoCloseable {
      * @param protocol NCCL's number
      */
     public void taken(long end, long size, int protocol) {
-        long now = account(wire);
         if (ring != 0) {
-            long entry = ring + (frames & FRAMES - 1) * FRAME_BYTES;
-            TraceMemory.set(entry + FRAME_TAKEN_OFFSET, now);
+            long entry = entry(frames);
             TraceMemory.set(entry + FRAME_END_OFFSET, end);
             TraceMemory.set(entry + FRAME_WHAT_OFFSET, size | (long) protocol << PROTOCOL_SHIFT);
-            TraceMemory.set(entry + FRAME_DONE_OFFSET, 0L);
         }
-        agent.moved(size);
+        frames++;
         bytes += size;
-        TraceMemory.set(base + BYTES_OFFSET, bytes);
-        TraceMemory.set(base + TAKEN_OFFSET, end);
-        TraceMemory.release(base + FRAMES_OFFSET, ++frames);
+        taken = end;
+        if (agent != null) {
+            agent.moved(size);
+        }
+        changed();
+        if (frames - framesStored == FRAMES_AHEAD) {
+            store(System.nanoTime());
+        }
     }
 
     /**
@@ -96,12 +117,9 @@ public final class ConnectionTrace implements AutoCloseable {
      * @param end the first step after it
      */
     public void done(long end) {
-        long now = account(framesDone + 1 == frames ? idle : wire);
-        if (ring != 0) {
-            TraceMemory.set(ring + (framesDone & FRAMES - 1) * FRAME_BYTES + FRAME_DONE_OFFSET, now);
-        }
         framesDone++;
-        TraceMemory.set(base + DONE_OFFSET, end);
+        done = end;
+        changed();
     }
 
     /**
@@ -111,8 +129,7 @@ public final class ConnectionTrace implements AutoCloseable {
     public void blocked(long step) {
         if (step != blocked) {
             blocked = step;
-            account(full);
-            TraceMemory.set(base + BLOCKED_OFFSET, step);
+            changed();
         }
     }
 
@@ -120,8 +137,66 @@ public final class ConnectionTrace implements AutoCloseable {
     public void consumed(long step) {
         if (step != consumed) {
             consumed = step;
-            TraceMemory.set(base + CONSUMED_OFFSET, step);
+            changed();
         }
+    }
+
+    private void changed() {
+        if (agent == null) {
+            store(System.nanoTime());
+        } else if (!changed) {
+            changed = true;
+            agent.changed(this);
+        }
+    }
+
+    /** Stores what has happened since the last time. On the agent's thread, which is told of the next change again. */
+    void storeAll(long now) {
+        changed = false;
+        store(now);
+    }
+
+    /** What has happened since the last time is of now. */
+    private void store(long now) {
+        if (closed) {
+            return; // the block may be another's
+        }
+        TraceMemory.set(base + CONSUMED_OFFSET,
+                consumed == NOTHING ? TraceMemory.get(base + CONSUMED_OFFSET) : consumed);
+        if (frames == framesStored && framesDone == framesDoneStored && blocked == blockedStored) {
+            return;
+        }
+        TraceMemory.set(waiting, TraceMemory.get(waiting) + now - time);
+        waiting = framesDone != frames ? wire : blocked != NOTHING && blocked - taken >= 0 ? full : idle;
+        time = now;
+        if (ring != 0) {
+            storeTimes(now);
+        }
+        framesDoneStored = framesDone;
+        framesStored = frames;
+        blockedStored = blocked;
+        TraceMemory.set(base + LAST_CHANGE_OFFSET, now);
+        TraceMemory.set(base + BYTES_OFFSET, bytes);
+        TraceMemory.set(base + TAKEN_OFFSET, taken);
+        TraceMemory.set(base + DONE_OFFSET, done);
+        if (blocked != NOTHING) {
+            TraceMemory.set(base + BLOCKED_OFFSET, blocked);
+        }
+        TraceMemory.release(base + FRAMES_OFFSET, frames);
+    }
+
+    private void storeTimes(long now) {
+        for (long frame = framesStored; frame < frames; frame++) {
+            TraceMemory.set(entry(frame) + FRAME_TAKEN_OFFSET, now);
+            TraceMemory.set(entry(frame) + FRAME_DONE_OFFSET, 0L);
+        }
+        for (long frame = framesDoneStored; frame < framesDone; frame++) {
+            TraceMemory.set(entry(frame) + FRAME_DONE_OFFSET, now);
+        }
+    }
+
+    private long entry(long frame) {
+        return ring + (frame & FRAMES - 1) * FRAME_BYTES;
     }
 
     /** What the next frames are part of. May be called again and again. */
@@ -147,22 +222,17 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /** Adds the time since the last change to what was waited for. */
-    private long account(long next) {
-        long now = agent.now();
-        long passed = now - last;
-        if (passed != 0) {
-            TraceMemory.set(waiting, TraceMemory.get(waiting) + passed);
-            TraceMemory.set(base + LAST_CHANGE_OFFSET, now);
-            last = now;
-        }
-        waiting = next;
-        return now;
-    }
-
     /** The connection has failed; its block says so, and why. Called by any thread. */
     public void failed(String why) {
+        storeRest();
         process.failed(index, why);
+    }
+
+    /** Whatever thread closes a connection: its agent's does nothing more with it, but for passing over it. */
+    private void storeRest() {
+        if (changed) {
+            store(System.nanoTime());
+        }
     }
 
     /** The connection is over. May be called twice, by any thread. */
@@ -170,6 +240,7 @@ public final class ConnectionTrace implements AutoCloseable {
     public void close() {
         synchronized (process) {
             if (!closed) {
+                storeRest();
                 closed = true;
                 process.close(index);
             }

@@ -4,22 +4,17 @@ import static org.millrace.trace.TraceLayout.AGENT_BYTES;
 import static org.millrace.trace.TraceLayout.AGENT_STATE_OFFSET;
 import static org.millrace.trace.TraceLayout.AGENT_TABLE_OFFSET;
 import static org.millrace.trace.TraceLayout.BLOCK_BYTES;
-import static org.millrace.trace.TraceLayout.GROWTH;
 import static org.millrace.trace.TraceLayout.HEADER_BYTES;
 import static org.millrace.trace.TraceLayout.MESSAGES;
 import static org.millrace.trace.TraceLayout.MESSAGE_BYTES;
 import static org.millrace.trace.TraceLayout.MESSAGE_TABLE_OFFSET;
 import static org.millrace.trace.TraceLayout.MOST_AGENTS;
-import static org.millrace.trace.TraceLayout.MOST_BLOCKS;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -46,9 +41,6 @@ public final class ProcessTrace {
     }
 
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
-    /** Blocks of what is over that are kept for whoever looks afterwards, before they are taken again. */
-    private static final int KEPT = 64;
-
     /** What has none: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
 
@@ -57,18 +49,15 @@ public final class ProcessTrace {
 
     private final TraceFile file;
     private final boolean steps;
-    /** Addresses of the blocks. */
-    private final List<Long> blocks = new ArrayList<>();
-    private final Deque<Integer> closed = new ArrayDeque<>();
+    private final TraceBlocks blocks;
     private final List<Runnable> watchers = new CopyOnWriteArrayList<>();
     private final TraceHeartbeat heartbeat;
     private int agents;
-    private int open;
     private long messages;
-    private boolean full;
 
     ProcessTrace(TraceFile file, Detail detail) {
         this.file = file;
+        this.blocks = new TraceBlocks(file);
         this.steps = detail == Detail.STEPS;
         this.heartbeat = new TraceHeartbeat(this);
         long header = file.header();
@@ -183,11 +172,11 @@ public final class ProcessTrace {
 
     /** What a connection writes down; null if there is no room. */
     public synchronized @Nullable ConnectionTrace connection(ConnectionIdentity identity) {
-        int index = take(TraceLayout.CONNECTION, identity.communicator(), identity.rank());
+        int index = blocks.take(TraceLayout.CONNECTION, identity.communicator(), identity.rank());
         if (index < 0) {
             return null;
         }
-        long at = blocks.get(index);
+        long at = blocks.address(index);
         TraceMemory.set(at + ConnectionFields.PEER_OFFSET, identity.peer());
         TraceMemory.set(at + ConnectionFields.CHANNEL_OFFSET, identity.channel());
         TraceMemory.set(at + ConnectionFields.DIRECTION_OFFSET, identity.direction().ordinal());
@@ -205,7 +194,7 @@ public final class ProcessTrace {
         TraceMemory.text(at + ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES, identity.network());
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
-        show(at);
+        show(index);
         if (FlightEvents.PRESENT) {
             FlightEvents.connection(identity);
         }
@@ -225,105 +214,55 @@ public final class ProcessTrace {
 
     /** What is written down of a communicator; null if there is no room. What is not known is -1, or empty. */
     public synchronized @Nullable CommunicatorTrace communicator(long hash, int rank, int size, String name) {
-        int index = take(TraceLayout.COMMUNICATOR, hash, rank);
+        int index = blocks.take(TraceLayout.COMMUNICATOR, hash, rank);
         if (index < 0) {
             return null;
         }
-        CommunicatorTrace made = new CommunicatorTrace(this, index, blocks.get(index));
+        CommunicatorTrace made = new CommunicatorTrace(this, index, blocks.address(index));
         made.describe(rank, size, -1, name);
-        show(blocks.get(index));
+        show(index);
         return made;
     }
 
     /** What is written down of a GIN context; null if there is no room. */
     public synchronized @Nullable GinTrace gin(long communicator, int rank, int peers, int context, int queueSize,
             String name) {
-        int index = take(TraceLayout.GIN, communicator, rank);
+        int index = blocks.take(TraceLayout.GIN, communicator, rank);
         if (index < 0) {
             return null;
         }
-        long at = blocks.get(index);
+        long at = blocks.address(index);
         TraceMemory.set(at + GinFields.PEERS_OFFSET, peers);
         TraceMemory.set(at + GinFields.CONTEXT_OFFSET, context);
         TraceMemory.set(at + GinFields.QUEUE_SIZE_OFFSET, queueSize);
         TraceMemory.text(at + GinFields.NAME_OFFSET, GinFields.NAME_BYTES, name);
-        show(at);
+        show(index);
         return new GinTrace(this, index, at, context);
     }
 
-    /** Takes a block that is empty but for what all have; returns -1 if there is no room. */
-    private int take(int type, long communicator, int rank) {
-        int index = closed.size() > KEPT || blocks.size() == MOST_BLOCKS && !closed.isEmpty() ? closed.poll() : next();
-        if (index < 0) {
-            return -1;
-        }
-        long at = blocks.get(index);
-        long generation = TraceMemory.get(at + TraceLayout.GENERATION_OFFSET) + 1;
-        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.UNUSED);
-        TraceMemory.clear(at + TraceLayout.COMMUNICATOR_OFFSET, BLOCK_BYTES - TraceLayout.COMMUNICATOR_OFFSET);
-        TraceMemory.set(at + TraceLayout.GENERATION_OFFSET, generation);
-        TraceMemory.set(at + TraceLayout.TYPE_OFFSET, type);
-        TraceMemory.set(at + TraceLayout.COMMUNICATOR_OFFSET, communicator);
-        TraceMemory.set(at + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
-        TraceMemory.set(at + TraceLayout.OPENED_OFFSET, System.nanoTime());
-        return index;
-    }
-
-    private void show(long at) {
-        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
-        set(TraceLayout.OPEN_OFFSET, ++open);
+    private void show(int index) {
+        blocks.show(index);
         heartbeat.needed(true);
-    }
-
-    private int next() {
-        int used = TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET);
-        if (used == blocks.size()) {
-            if (full || used == MOST_BLOCKS) {
-                return -1;
-            }
-            try {
-                long at = file.grow((long) GROWTH * BLOCK_BYTES);
-                for (int i = 0; i < GROWTH; i++) {
-                    blocks.add(at + (long) i * BLOCK_BYTES);
-                }
-            } catch (IOException e) {
-                full = true;
-                LOG.info("{} has no room for more connections: {}", file.path(), e.toString());
-                return -1;
-            }
-        }
-        TraceMemory.release(file.header() + TraceLayout.BLOCKS_OFFSET, used + 1);
-        return used;
     }
 
     /** What had failed before is closed, too: whoever closed it has heard of the failure. */
     synchronized void closeFailed(int index) {
-        TraceMemory.release(blocks.get(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
+        blocks.reopen(index);
         close(index);
     }
 
     synchronized void close(int index) {
-        if (index == NO_BLOCK) {
-            return;
+        if (index != NO_BLOCK) {
+            blocks.close(index);
+            heartbeat.needed(blocks.open() > 0);
         }
-        long state = blocks.get(index) + TraceLayout.STATE_OFFSET;
-        if (TraceMemory.getInt(state) == TraceLayout.OPEN) {
-            TraceMemory.set(blocks.get(index) + TraceLayout.CLOSED_OFFSET, System.nanoTime());
-            TraceMemory.release(state, TraceLayout.CLOSED);
-        }
-        closed.add(index);
-        set(TraceLayout.OPEN_OFFSET, --open);
-        heartbeat.needed(open > 0);
     }
 
     synchronized void failed(int index, String why) {
-        if (index == NO_BLOCK) {
-            return;
+        if (index != NO_BLOCK) {
+            blocks.fail(index);
+            failed(why);
         }
-        long at = blocks.get(index);
-        TraceMemory.set(at + TraceLayout.CLOSED_OFFSET, System.nanoTime());
-        TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.FAILED);
-        failed(why);
     }
 
     /** Something went wrong: it is written down, and the file stays when the process ends. */
@@ -376,7 +315,7 @@ public final class ProcessTrace {
 
     /** Addresses of the blocks that were ever used. */
     synchronized List<Long> blocks() {
-        return List.copyOf(blocks.subList(0, TraceMemory.getInt(file.header() + TraceLayout.BLOCKS_OFFSET)));
+        return blocks.used();
     }
 
     void look() {
@@ -398,6 +337,6 @@ public final class ProcessTrace {
 
     /** Whether there is nothing to be learnt from the file once the process has ended. */
     synchronized boolean isUneventful() {
-        return open == 0 && TraceMemory.getInt(file.header() + TraceLayout.FAILED_OFFSET) == 0;
+        return blocks.open() == 0 && TraceMemory.getInt(file.header() + TraceLayout.FAILED_OFFSET) == 0;
     }
 }

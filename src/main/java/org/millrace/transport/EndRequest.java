@@ -12,17 +12,24 @@ import org.millrace.trace.ProcessTrace;
  * Which end of which connection a transport is to make.
  *
  * @param here     this rank
- * @param there    the rank at the other end
+ * @param there    the rank at the other end, or what stands for a group
  * @param channel  number of the channel
  * @param index    {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
  * @param sends    whether this end sends
  * @param settings what all connections have in common
+ * @param group    the ranks at the other end, if these are many; null for one
  */
-public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings) {
+public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
+        @Nullable PeerGroup group) {
 
     /** {@return the name of the connection, for messages} */
     public ConnectionName name() {
-        return ConnectionName.ofRing(here.rank(), there.rank(), channel, sends);
+        if (group == null) {
+            return ConnectionName.ofRing(here.rank(), there.rank(), channel, sends);
+        }
+        String self = "rank " + here.rank();
+        return new ConnectionName(self, group.name(),
+                self + (sends ? " -> " : " <- ") + group.name() + ", channel " + channel);
     }
 
     /**
@@ -37,5 +44,18 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 : process.connection(new ConnectionIdentity(settings.communicator(), here.rank(), there.rank(), channel,
                         direction, index, 0, 0, -1, settings.firstStep(), network, "rank " + there.rank(),
                         name().toString()));
+    }
+
+    /**
+     * {@return what is written down of a connection with a network that reduces; null if nothing is}
+     *
+     * @param direction which way data goes
+     */
+    public @Nullable ConnectionTrace collNetTrace(Direction direction) {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? null
+                : process.connection(new ConnectionIdentity(settings.communicator(), here.rank(), -1, channel,
+                        direction, ConnectionIdentity.COLLNET, 0, 0, -1, settings.firstStep(), "collnet",
+                        "the network that reduces", name().toString()));
     }
 }

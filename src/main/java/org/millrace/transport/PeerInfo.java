@@ -4,6 +4,7 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
@@ -96,8 +97,9 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
             }
             return new PeerInfo(rank, host, pid, offers);
         } catch (IOException e) {
-            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: "
-                    + e.getMessage() + "; all ranks need the same release", e);
+            String why = e instanceof EOFException ? "it ends after " + bytes.length + " bytes" : e.getMessage();
+            throw new MillraceException("what rank " + rank + " says of its transports cannot be read: " + why
+                    + "; all ranks need the same release", e);
         }
     }
 }

@@ -17,14 +17,20 @@ import org.millrace.transport.TransportConnections.PeerMessages;
 public final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
+    /** Behind all indices. */
+    private static final long GROUPS = 1 << 8;
 
     private final EndRequest request;
     private final String transport;
     private final TransportEnd end;
     private final PeerMessages messages;
     private final BiConsumer<PendingConnection, TransportConnection> onMade;
-    /** What the other end has set up. */
-    private byte @Nullable [] theirs;
+    /** The ranks at the other end. */
+    private final int[] others;
+    /** What they have set up, in the same order. */
+    private final byte @Nullable [][] theirs;
+    /** What this end has set up. */
+    private byte[] mine = {};
     private boolean proxyConnected;
     private boolean over;
 
@@ -36,14 +42,24 @@ public final class PendingConnection implements Pending<TransportConnection> {
         this.end = end;
         this.messages = messages;
         this.onMade = onMade;
+        PeerGroup group = request.group();
+        others = group == null ? new int[] {request.there().rank()}
+                : group.members()
+                        .stream()
+                        .mapToInt(each -> each)
+                        .filter(each -> each != request.here().rank())
+                        .toArray();
+        theirs = new byte[others.length][];
         try {
             end.proxySetup();
-            byte[] mine = end.setup();
+            mine = end.setup();
             if (mine.length > TransportEnd.MAX_SETUP_BYTES) {
                 throw new MillraceException(
                         "its set-up says " + mine.length + " bytes; the limit is " + TransportEnd.MAX_SETUP_BYTES);
             }
-            messages.send(request.there().rank(), tag(request.sends()), withName(mine));
+            for (int other : others) {
+                messages.send(other, tag(request.sends()), withName(mine));
+            }
         } catch (RuntimeException | Error failure) {
             throw abandoned("cannot be set up", failure);
         }
@@ -51,10 +67,34 @@ public final class PendingConnection implements Pending<TransportConnection> {
 
     /** {@return whether the other end has said what it set up: from then on the two are connected} */
     public synchronized boolean peerIsSetUp() {
-        if (theirs == null && !over) {
-            theirs = messages.receive(request.there().rank(), tag(!request.sends()));
+        boolean all = true;
+        for (int i = 0; i < others.length; i++) {
+            if (theirs[i] == null && !over) {
+                // a sender hears of its receiver; in a group all senders hear of each other, and all receivers do
+                theirs[i] = messages.receive(others[i], tag(request.group() == null != request.sends()));
+            }
+            all &= theirs[i] != null;
         }
-        return theirs != null;
+        return all;
+    }
+
+    /** What the end is told: what the peer said, or what all ranks of a group did, this one too, in their order. */
+    private byte[] said() {
+        if (request.group() == null) {
+            return withoutName(others[0], theirs[0]);
+        }
+        ByteBuffer all = ByteBuffer.allocate(mine.length * (others.length + 1));
+        int other = 0;
+        for (int member : request.group().members()) {
+            byte[] each = member == request.here().rank() ? mine : withoutName(member, theirs[other++]);
+            if (each.length != mine.length) {
+                throw new MillraceException(
+                        "rank " + member + " says " + each.length + " bytes of its set-up, and rank "
+                                + request.here().rank() + " " + mine.length + ": all ranks need the same release");
+            }
+            all.put(each);
+        }
+        return all.array();
     }
 
     @Override
@@ -66,7 +106,7 @@ public final class PendingConnection implements Pending<TransportConnection> {
             return null;
         }
         try {
-            byte[] peer = withoutName(theirs);
+            byte[] peer = said();
             proxyConnected = proxyConnected || end.proxyConnect(peer);
             if (!proxyConnected || !end.connect(peer)) {
                 return null;
@@ -81,12 +121,12 @@ public final class PendingConnection implements Pending<TransportConnection> {
     }
 
     /** Both ends must have chosen alike before one looks at what the other's transport says. */
-    private byte[] withoutName(byte[] message) {
+    private byte[] withoutName(int other, byte[] message) {
         byte[] name = transport.getBytes(StandardCharsets.UTF_8);
         int length = message.length == 0 ? 0 : Byte.toUnsignedInt(message[0]);
         if (length != name.length || message.length <= length
                 || !Arrays.equals(name, Arrays.copyOfRange(message, 1, 1 + length))) {
-            throw new MillraceException("rank " + request.there().rank() + " uses another transport for it, "
+            throw new MillraceException("rank " + other + " uses another transport for it, "
                     + new String(message, Math.min(1, message.length),
                             Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8)
                     + ": a transport's canConnect must say the same on both ranks");
@@ -104,7 +144,9 @@ public final class PendingConnection implements Pending<TransportConnection> {
     }
 
     private long tag(boolean ofSender) {
-        return (long) request.index() << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
+        // a group's connections are no others between two of its ranks
+        long index = request.group() == null ? request.index() : GROUPS + request.group().number();
+        return index << Integer.SIZE | (long) request.channel() << 1 | (ofSender ? SENDER : 0);
     }
 
     private RuntimeException abandoned(String what, Throwable failure) {

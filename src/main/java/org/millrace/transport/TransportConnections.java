@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.BiFunction;
 import org.apache.logging.log4j.LogManager;
@@ -50,6 +51,7 @@ public final class TransportConnections implements AutoCloseable {
     private final PeerMessages messages;
     private final EndSettings settings;
     private final @Nullable TransportChoice[] choices;
+    private final List<Group> groups = new ArrayList<>();
     private final List<PendingConnection> pending = new ArrayList<>();
     private final List<TransportConnection> made = new ArrayList<>();
     private final List<String> descriptions = new ArrayList<>();
@@ -74,10 +76,31 @@ public final class TransportConnections implements AutoCloseable {
         this.choices = new TransportChoice[peers.size()];
     }
 
+    private record Group(PeerGroup peers, Transport transport) {
+    }
+
+    /**
+     * Says that a connection with a peer behind the ranks connects several of them.
+     *
+     * @param group     its number is the next one
+     * @param transport which makes it
+     */
+    public synchronized void add(PeerGroup group, Transport transport) {
+        if (group.number() != peers.size() + groups.size()) {
+            throw new IllegalArgumentException(group + " is not the next behind " + peers.size() + " ranks");
+        }
+        groups.add(new Group(group, transport));
+    }
+
+    /** {@return what all ranks say of themselves, by rank} */
+    public List<PeerInfo> peers() {
+        return peers;
+    }
+
     /**
      * Begins to make the sending end of a connection.
      *
-     * @param peer    the rank that receives
+     * @param peer    the rank that receives, or the number of a group
      * @param channel number of the channel
      * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @return the end that is being made
@@ -90,7 +113,7 @@ public final class TransportConnections implements AutoCloseable {
     /**
      * Begins to make the receiving end of a connection.
      *
-     * @param peer    the rank that sends
+     * @param peer    the rank that sends, or the number of a group
      * @param channel number of the channel
      * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @return the end that is being made
@@ -104,8 +127,11 @@ public final class TransportConnections implements AutoCloseable {
         if (closed) {
             throw new IllegalStateException("rank " + rank + ": its connections were closed");
         }
-        EndRequest request = new EndRequest(peers.get(rank), peers.get(peer), channel, index, sends, settings);
-        TransportChoice choice = choice(peer);
+        Group group = peer < peers.size() ? null : groups.get(peer - peers.size());
+        EndRequest request = new EndRequest(peers.get(rank),
+                group == null ? peers.get(peer) : new PeerInfo(peer, group.peers.name(), 0, Map.of()), channel, index,
+                sends, settings, group == null ? null : group.peers);
+        TransportChoice choice = group == null ? choice(peer) : new TransportChoice(group.transport, List.of());
         String description = request.name() + ": " + choice;
         log(choice.transport().name()).info("{}", description);
         descriptions.add(description);

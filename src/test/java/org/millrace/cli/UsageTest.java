@@ -24,7 +24,7 @@ class UsageTest {
             delimiter = '|',
             value = {
                     "| what to do? There are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, plugin, completion, man, help",
+                            + "metrics, trace, plugin, collnet, completion, man, help",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | there is no 'perff'; did you mean perf?",
                     "run -n 2 | Missing required parameter: 'COMMAND'", "run -- x | how many ranks? Say -n RANKS",
@@ -35,7 +35,7 @@ class UsageTest {
                     "run -n 1 --master-port 70000 -- x | --master-port: a number from 1 to 65535",
                     "run -n 1 -D MILLRACE_NET=pigeon -- x | MILLRACE_NET=pigeon is not usable",
                     "bogus | there is no 'bogus'; there are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, plugin, completion, man, help",
+                            + "metrics, trace, plugin, collnet, completion, man, help",
                     "plugin instal | there is no 'instal'; did you mean install?",
                     "help perff | there is no 'perff'; did you mean perf?",
                     "help plugin remove | there is no 'remove'; there are: install",
@@ -44,7 +44,8 @@ class UsageTest {
                     "perf all_reduce x | nothing more is expected behind 'millrace perf' and what it needs: 'x'",
                     "top --interval 0 | --interval=0.0 is not usable; allowed: 0.05 to 3600 seconds",
                     "metrics --listen 9400 | --listen=9400 is not usable; allowed: an address of this host and a port",
-                    "trace | Missing required option: '--out=FILE'", "perf | Missing required parameter: 'COLLECTIVE'",
+                    "trace | Missing required option: '--out=FILE'",
+                    "perf | Missing required parameter: 'COLLECTIVE': What to measure: all_reduce, all_gather",
                     "perf allreduce | COLLECTIVE: there is no 'allreduce'; did you mean all_reduce?",
                     "perf everything | there is no 'everything'; allowed: all_reduce, all_gather, reduce_scatter, "
                             + "broadcast, reduce, alltoall, gather, scatter, sendrecv",
@@ -64,8 +65,9 @@ class UsageTest {
                     "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
-                    "gin pat | 'pat' is not usable; allowed: put, signal, alltoall, flood, dispatch",
-                    "gin put --format v27 | 'v27' is not usable; allowed: V28, V29, V30_3, V30",
+                    "gin pong | 'pong' is not usable; allowed: put, signal, alltoall, flood, dispatch",
+                    "gin putt | 'putt' is not usable; did you mean put?",
+                    "gin put --format v7 | 'v7' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",
                     "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket, ucx",

@@ -147,9 +147,9 @@ class CudaArgumentsTest {
         CudaStream stream = cuda.device(0).newStream();
         String s = hex(stream.handle().address());
         stub.calls();
-        stream.beginCapture();
+        stream.beginGraph();
         assertTrue(stream.isCapturing());
-        CudaGraph graph = stream.endCapture();
+        CudaGraph graph = stream.endGraph();
         CudaGraph.Executable executable = graph.instantiate();
         graph.close();
         executable.launch(stream);

@@ -17,8 +17,8 @@ class OldCudaTest {
         CudaRuntime cuda = CudaRuntime.load(stub.path().toString());
         try (CudaStream stream = cuda.device(0).newStream()) {
             assertTrue(stream.query());
-            stream.beginCapture();
-            CudaGraph graph = stream.endCapture();
+            stream.beginGraph();
+            CudaGraph graph = stream.endGraph();
             String graphs = assertThrows(MillraceException.class, graph::instantiate).getMessage();
             assertTrue(graphs.startsWith("cudaGraphInstantiateWithFlags is not in the loaded CUDA runtime 12.4"),
                     graphs);

@@ -43,7 +43,7 @@ class CollNetTest {
         }
     }
 
-    private static Map<String, String> settings(String... more) {
+    static Map<String, String> settings(String... more) {
         Map<String, String> settings = EngineGroup.settings(more);
         settings.put("NCCL_COLLNET_ENABLE", "1");
         settings.put("NCCL_BUFFSIZE", "32K");
@@ -82,7 +82,7 @@ class CollNetTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static MemorySegment filled(Communicator communicator, int count, Arena arena) {
+    static MemorySegment filled(Communicator communicator, int count, Arena arena) {
         MemorySegment data = communicator.device().allocate(8L * count, arena);
         for (int at = 0; at < count; at++) {
             data.setAtIndex(ValueLayout.JAVA_LONG, at, at + communicator.rank());
@@ -169,7 +169,7 @@ class CollNetTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static void gather(Communicator communicator, int count, boolean inPlace) {
+    static void gather(Communicator communicator, int count, boolean inPlace) {
         int ranks = communicator.size();
         try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
             MemorySegment all = communicator.device().allocate(8L * count * ranks, arena);
@@ -180,7 +180,7 @@ class CollNetTest {
             }
             communicator.allGather(own, all, count, DataType.INT64, stream);
             stream.synchronize(PATIENCE);
-            assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+            assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
             for (int rank = 0; rank < ranks; rank++) {
                 for (int at = 0; at < count; at++) {
                     long found = all.getAtIndex(ValueLayout.JAVA_LONG, (long) rank * count + at);
@@ -192,7 +192,7 @@ class CollNetTest {
         }
     }
 
-    private static void scatter(Communicator communicator, int count, boolean inPlace) {
+    static void scatter(Communicator communicator, int count, boolean inPlace) {
         int ranks = communicator.size();
         try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
             MemorySegment all = filled(communicator, count * ranks, arena);
@@ -200,7 +200,7 @@ class CollNetTest {
                     : communicator.device().allocate(8L * count, arena);
             communicator.reduceScatter(all, own, count, DataType.INT64, ReduceOp.SUM, stream);
             stream.synchronize(PATIENCE);
-            assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+            assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
             for (int at = 0; at < count; at++) {
                 long sum = (long) ranks * ((long) communicator.rank() * count + at) + ranks * (ranks - 1) / 2;
                 long found = own.getAtIndex(ValueLayout.JAVA_LONG, at);
@@ -220,8 +220,10 @@ class CollNetTest {
                         MemorySegment data = filled(communicator, 20_000, arena);
                         communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
                         stream.synchronize(PATIENCE);
-                        assertEquals("collnet", communicator.route().orElseThrow().algorithm());
+                        assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
                         assertEquals(2 * 19_999 + 1, data.getAtIndex(ValueLayout.JAVA_LONG, 19_999));
+                        gather(communicator, 20_000, false);
+                        scatter(communicator, 20_000, false);
                         String refused = assertThrows(MillraceException.class,
                                 () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
                                 .getMessage();

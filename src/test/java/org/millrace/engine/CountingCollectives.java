@@ -3,19 +3,18 @@ package org.millrace.engine;
 import java.lang.foreign.MemorySegment;
 import java.net.URL;
 import java.net.URLClassLoader;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Supplier;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
 import org.millrace.collnet.mesh.MeshNetwork;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -41,7 +40,12 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
     }
 
     @Override
-    public Place listen(int channel) {
+    public boolean reduceSupport(DataType type, ReduceOp op) {
+        return op != ReduceOp.PROD && MeshNetwork.reduces(op);
+    }
+
+    @Override
+    public Place listen(int number) {
         Network network = NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults());
         Listener here = network.listen();
         return new Place() {
@@ -51,11 +55,21 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
             }
 
             @Override
-            public CollectiveNetwork connect(byte[][] handles, int rank, Duration deadline,
-                    Supplier<? extends Throwable> abort) {
-                GinMesh mesh = GinMesh.connect(network, here, handles, rank, channel, deadline, abort);
-                return new Counted(network, new MeshNetwork(rank, network,
-                        List.of(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers())), null));
+            public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
+                Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, number);
+                return new Pending<>() {
+                    @Override
+                    public CollectiveNetwork poll() {
+                        FullMesh made = connections.poll();
+                        return made == null ? null
+                                : new Counted(network, new MeshNetwork(rank, network, List.of(made), null));
+                    }
+
+                    @Override
+                    public void close() {
+                        connections.close();
+                    }
+                };
             }
 
             @Override
@@ -66,11 +80,6 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
     }
 
     private record Counted(Network network, CollectiveNetwork beneath) implements CollectiveNetwork {
-
-        @Override
-        public boolean reduceSupport(DataType type, ReduceOp op) {
-            return op != ReduceOp.PROD && beneath.reduceSupport(type, op);
-        }
 
         @Override
         public MemoryRegion register(MemorySegment memory) {

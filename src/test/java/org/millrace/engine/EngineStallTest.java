@@ -33,12 +33,12 @@ import org.millrace.trace.why.Verdict;
  * {@code -Dmillrace.stalls.seed=N} those of a seed.
  */
 @Tag("slow")
-@Timeout(120)
+@Timeout(900)
 class EngineStallTest {
 
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
-    private static final long DEADLINE_NANOS = TimeUnit.SECONDS.toNanos(60);
+    private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
     /** As good as for ever. */
     private static final long BLACK_HOLE = 1_000_000_000_000L;
 
@@ -87,7 +87,7 @@ class EngineStallTest {
         List<String> settings(Path directory) {
             List<String> settings = new ArrayList<>(network.settings);
             settings.addAll(List.of("MILLRACE_TRACE_DIRECTORY=" + directory, "MILLRACE_STALL_REPORT=1s",
-                    "MILLRACE_STALL_DEADLINE=100s", "MILLRACE_CONNECT_DEADLINE=50s", "MILLRACE_THREADS=1",
+                    "MILLRACE_STALL_DEADLINE=300s", "MILLRACE_CONNECT_DEADLINE=300s", "MILLRACE_THREADS=1",
                     "NCCL_BUFFSIZE=64K", "NCCL_MAX_NCHANNELS=" + channels, "NCCL_MIN_NCHANNELS=" + channels));
             if (way.isOfTheWire()) {
                 settings.add("victim:MILLRACE_FAULT="
@@ -196,7 +196,7 @@ class EngineStallTest {
             assertTrue(System.nanoTime() < deadline, () -> stall + "\nno verdict:\n" + outputs());
             Thread.sleep(100);
             long asked = System.nanoTime();
-            verdicts = Hang.verdicts(traces(), QUIET);
+            verdicts = Hang.verdicts(this::traces, QUIET);
             slowest = Math.max(slowest, System.nanoTime() - asked);
         }
         String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\nasked for "

@@ -21,7 +21,7 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
 import org.millrace.engine.options.Agreement;
 import org.millrace.gin.GinException;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 
@@ -71,7 +71,8 @@ class GinFailureTest {
                 ControlPlane.join("file:" + directory.resolve("group"), 1, 2, JoinOptions.of(configuration));
                 Network network = Networks.open(configuration, Agreement.reach(control, configuration));
                 Listener here = network.listen()) {
-            GinMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, Duration.ofSeconds(20),
+            EngineTrace.number(control);
+            FullMesh.connect(network, here, control.allGather(here.address()), 1, 0x47494EL, Duration.ofSeconds(20),
                     () -> null);
             control.barrier();
             waits.await();

@@ -22,7 +22,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.options.Agreement;
-import org.millrace.transport.PeerInfo;
 
 /** A rank that was let in, and then says what makes no sense: the others name it and what it said. */
 @Timeout(120)
@@ -118,21 +117,18 @@ class HostileLettersTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1, 8, 9, 40, 100})
-    void theCollectiveNetworksOfARankAreChecked(int bytes) throws Exception {
-        ByteBuffer letter = ByteBuffer.allocate(bytes);
-        if (bytes > 0) {
-            letter.put((byte) 1);
-        }
-        if (bytes > 8) {
-            letter.putLong(Configuration.load(settings).get(Settings.COLLNET_MAX_BYTES));
-        }
+    @ValueSource(ints = {0, 3, 4, 5, 19, 23})
+    void theTransportsOfARankAreChecked(int bytes) throws Exception {
+        byte[] whole = ByteBuffer.allocate(32).putInt(1).putShort((short) 1).put((byte) 'h').array();
+        whole[15] = Byte.MAX_VALUE; // of the many transports that it says to offer none is there
         String message = failureAfter(control -> {
             Agreement.reach(control, Configuration.load(settings));
             EngineTrace.number(control);
-            PeerInfo.exchange(1, "elsewhere", List.of(), control::allGather);
-            control.allGather(letter.array());
+            control.allGather(Arrays.copyOf(whole, bytes));
         });
-        assertTrue(message.contains("what rank 1 says of its collective networks cannot be read: "), message);
+        assertTrue(
+                message.contains(
+                        "what rank 1 says of its transports cannot be read: it ends after " + bytes + " bytes"),
+                message);
     }
 }

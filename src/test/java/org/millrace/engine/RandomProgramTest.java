@@ -109,8 +109,9 @@ class RandomProgramTest {
             "1, 2, 1, 16, 0, 'ring'"})
     void everyResultIsRight(int ranks, int communicators, int channels, long seed, long firstStep, String algorithms)
             throws Exception {
-        run(ranks, communicators, seed, false, EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels,
-                "MILLRACE_FIRST_STEP", "" + firstStep, "NCCL_BUFFSIZE", "32K", "NCCL_ALGO", algorithms));
+        run(ranks, communicators, seed, false,
+                EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep,
+                        "NCCL_BUFFSIZE", "32K", "NCCL_ALGO", algorithms, "MILLRACE_REGISTERED_THRESHOLD", "0"));
     }
 
     @ParameterizedTest

@@ -12,6 +12,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
+import java.lang.foreign.MemorySegment;
+import org.junit.jupiter.api.Test;
+import org.millrace.DataType;
+import org.millrace.Registration;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -45,7 +49,7 @@ class ReadInPlaceTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
                 "NCCL_ALGO", algorithm, "NCCL_PROTO", "Simple", "NCCL_P2P_LL_THRESHOLD", "0", "MILLRACE_FIRST_STEP",
                 "4294967290", "NCCL_P2P_DISABLE", transport.equals("P2P") ? "0" : "1", "NCCL_SHM_USE_CUDA_MEMCPY",
-                transport.equals("copy") ? "1" : "0");
+                transport.equals("copy") ? "1" : "0", "MILLRACE_REGISTERED_THRESHOLD", "0");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             boolean registers = (registered >> communicator.rank() & 1) == 1;
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
@@ -63,6 +67,25 @@ class ReadInPlaceTest {
                     running.forEach(call -> assertNull(call.wrong()));
                     running.forEach(Call.Running::release);
                 }
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** What a sender has copied before a receiver has read it goes through slots, unless the user says otherwise. */
+    @Test
+    void whatIsShortGoesThroughSlots() throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(512 << 10, arena);
+                Registration registration = communicator.register(data);
+                for (int kib : new int[] {64, 128, 256, 512}) {
+                    communicator.allReduce(data, data, kib << 10, DataType.INT8, ReduceOp.SUM, stream);
+                    assertEquals(kib < 128 ? "NORMAL" : "PTR", mode(communicator, stream), "all-reduce of " + kib);
+                    communicator.broadcast(data, data, kib << 10, DataType.INT8, 0, stream);
+                    assertEquals(kib < 256 ? "NORMAL" : "PTR", mode(communicator, stream), "broadcast of " + kib);
+                }
+                registration.close();
             }
         });
         thrown.forEach(failure -> assertNull(failure));

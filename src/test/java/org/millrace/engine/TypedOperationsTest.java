@@ -36,7 +36,7 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
-/** Operations by arrays, buffers and operands of any kind, and their stages. */
+/** Operations by operands of any kind, and their stages. */
 class TypedOperationsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
@@ -69,42 +69,12 @@ class TypedOperationsTest {
     }
 
     @Test
-    void arraysOfEveryType() throws Exception {
-        ranks(2, (communicator, stream) -> {
-            int mine = communicator.rank() + 1;
-            float[] floats = {mine, 10f * mine};
-            double[] doubles = {mine, 0.5 * mine};
-            int[] ints = {mine, -mine, Integer.MAX_VALUE / 2};
-            long[] longs = {mine, Long.MAX_VALUE / 2};
-            byte[] bytes = {(byte) mine, -1};
-            communicator.allReduce(floats, ReduceOp.SUM, stream);
-            communicator.allReduce(doubles, ReduceOp.SUM, stream);
-            communicator.allReduce(ints, ReduceOp.SUM, stream);
-            communicator.allReduce(longs, ReduceOp.SUM, stream);
-            await(communicator.allReduce(bytes, ReduceOp.MIN, stream));
-            assertArrayEquals(new float[] {3, 30}, floats);
-            assertArrayEquals(new double[] {3, 1.5}, doubles);
-            assertArrayEquals(new int[] {3, -3, Integer.MAX_VALUE - 1}, ints);
-            assertArrayEquals(new long[] {3, Long.MAX_VALUE - 1}, longs);
-            assertArrayEquals(new byte[] {1, -1}, bytes);
-            await(communicator.broadcast(floats = new float[] {mine, mine}, 1, stream));
-            assertArrayEquals(new float[] {2, 2}, floats);
-            communicator.broadcast(doubles = new double[] {mine}, 0, stream);
-            communicator.broadcast(ints = new int[] {mine}, 0, stream);
-            communicator.broadcast(longs = new long[] {mine}, 1, stream);
-            communicator.broadcast(bytes = new byte[] {(byte) mine}, 1, stream);
-            stream.synchronize(PATIENCE);
-            assertEquals(List.of(1.0, 1, 2L, (byte) 2), List.of(doubles[0], ints[0], longs[0], bytes[0]));
-        });
-    }
-
-    @Test
     void buffersFromPositionToLimit() throws Exception {
         ranks(2, (communicator, stream) -> {
             for (ByteBuffer buffer : List.of(ByteBuffer.allocate(16), ByteBuffer.allocateDirect(16))) {
                 buffer.order(ByteOrder.nativeOrder()).putInt(7).putInt(communicator.rank() + 1).putInt(4).putInt(9);
                 buffer.position(4).limit(12);
-                await(communicator.allReduce(buffer, DataType.INT32, ReduceOp.SUM, stream));
+                await(communicator.allReduce(Operand.of(buffer, DataType.INT32), ReduceOp.SUM, stream));
                 assertEquals(List.of(4, 12), List.of(buffer.position(), buffer.limit()));
                 buffer.clear();
                 assertEquals(List.of(7, 3, 8, 9),
@@ -113,14 +83,16 @@ class TypedOperationsTest {
                 buffer.put(3, (byte) communicator.rank());
                 await(communicator.broadcast(buffer, 1, stream));
                 assertEquals(1, buffer.get(3));
-                await(communicator.allReduce(buffer.position(1).limit(5), DataType.INT32, ReduceOp.MAX, stream));
+                await(communicator.allReduce(Operand.of(buffer.position(1).limit(5), DataType.INT32), ReduceOp.MAX,
+                        stream));
             }
             ByteBuffer foreign = ByteBuffer.allocate(8);
-            refused("call buffer.order(ByteOrder.nativeOrder())",
-                    () -> communicator.allReduce(foreign, DataType.FLOAT32, ReduceOp.SUM, stream));
+            refused("call order(ByteOrder.nativeOrder()) of its ByteBuffer",
+                    () -> communicator.allReduce(Operand.of(foreign, DataType.FLOAT32), ReduceOp.SUM, stream));
             refused("is read-only",
                     () -> communicator.allReduce(
-                            ByteBuffer.allocate(8).asReadOnlyBuffer().order(ByteOrder.nativeOrder()), DataType.INT64,
+                            Operand.of(ByteBuffer.allocate(8).asReadOnlyBuffer().order(ByteOrder.nativeOrder()),
+                                    DataType.INT64),
                             ReduceOp.SUM, stream));
         });
     }

@@ -201,11 +201,11 @@ class GpuTest {
             assertArrayEquals(times(values, 3), download(cuda, memory.segment()));
             AtomicInteger called = new AtomicInteger();
             try (HostFunction function = HostFunction.of(called::incrementAndGet)) {
-                stream.beginCapture();
+                stream.beginGraph();
                 scale.launch(shape, arguments.set(2, 2f), stream);
                 stream.call(function);
                 assertTrue(stream.isCapturing());
-                try (CudaGraph graph = stream.endCapture(); CudaGraph.Executable executable = graph.instantiate()) {
+                try (CudaGraph graph = stream.endGraph(); CudaGraph.Executable executable = graph.instantiate()) {
                     executable.launch(stream);
                     executable.launch(stream);
                     stream.synchronize(DEADLINE);

@@ -13,13 +13,16 @@ import org.junit.jupiter.api.Test;
 class CompilerThreadsTest {
 
     private static final String OPTIMIZING = "C2 Comp";
+    private static final int SCHED_OTHER = 0;
     private static final int SCHED_IDLE = 5;
 
     /** Scheduling policy and name of each. */
     private static List<String> threads(String cores, String options) throws Exception {
-        var outcome = HostProgram.compile("threads_host")
-                .with("MILLRACE_JAVA_OPTS", options)
-                .run(HostProgram.library(), cores);
+        return threads(cores, HostProgram.compile("threads_host").with("MILLRACE_JAVA_OPTS", options));
+    }
+
+    private static List<String> threads(String cores, HostProgram host) throws Exception {
+        var outcome = host.run(HostProgram.library(), cores);
         assertEquals(0, outcome.exit(), outcome.output());
         List<String> threads = outcome.output().lines().filter(line -> line.startsWith("THREAD ")).toList();
         assertEquals(1, threads.stream().filter(thread -> thread.contains("millrace-proxy")).limit(1).count(),
@@ -42,6 +45,19 @@ class CompilerThreadsTest {
         List<String> compilers = threads("one", "-XX:TieredStopAtLevel=4 -XX:-UseDynamicNumberOfCompilerThreads");
         assertNotEquals(List.of(), compilers);
         compilers.forEach(compiler -> assertEquals("THREAD " + SCHED_IDLE, compiler.split(" " + OPTIMIZING)[0]));
+    }
+
+    /** Encryption waits for it. */
+    @Test
+    void underTlsItRunsBesideThreadsThatPoll() throws Exception {
+        List<String> compilers = threads("one",
+                HostProgram.compile("threads_host")
+                        .with("MILLRACE_NET", "socket")
+                        .with("MILLRACE_TLS", "1")
+                        .with("MILLRACE_SECRET", "of the job")
+                        .withEveryCompiler());
+        assertNotEquals(List.of(), compilers);
+        compilers.forEach(compiler -> assertEquals("THREAD " + SCHED_OTHER, compiler.split(" " + OPTIMIZING)[0]));
     }
 
     @Test

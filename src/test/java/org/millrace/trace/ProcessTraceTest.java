@@ -15,6 +15,7 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -24,6 +25,7 @@ import java.util.stream.Collectors;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -52,6 +54,8 @@ class ProcessTraceTest {
 
     private ProcessTrace trace;
 
+    private @Nullable AgentTrace agent;
+
     @BeforeEach
     void open() throws IOException {
         trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
@@ -63,12 +67,16 @@ class ProcessTraceTest {
     }
 
     private TracedProcess read() throws IOException {
+        if (agent != null) {
+            agent.passed(0);
+        }
         return TraceReader.read(trace.path());
     }
 
     private ConnectionTrace connection(Direction direction) {
         ConnectionTrace made = Objects.requireNonNull(trace.connection(identity(direction, "pid 12")));
-        made.servedBy(trace.agent("proxy-0"));
+        agent = agent == null ? trace.agent("proxy-0") : agent;
+        made.servedBy(agent);
         return made;
     }
 
@@ -100,9 +108,42 @@ class ProcessTraceTest {
             connection.done(FIRST + frame);
         }
         List<Frame> last = read().connections().getFirst().last();
-        assertEquals(ConnectionFields.FRAMES - 1, last.size(), "one might just have been overwritten");
+        assertEquals(ConnectionFields.FRAMES - ConnectionFields.FRAMES_AHEAD, last.size(), "others may be overwritten");
         assertEquals(frames - 1, last.getLast().number());
         last.forEach(frame -> assertEquals(frame.number() + 1, frame.size()));
+    }
+
+    /** An agent stores what connections did behind it: what it has not stored yet stands in the ring already. */
+    @Test
+    void framesThatAreNotStoredYetAreNotTakenForOthers() throws IOException {
+        ConnectionTrace connection = connection(Direction.SEND);
+        long frames = 2L * ConnectionFields.FRAMES + 5; // few bytes: an agent stores by itself what is worth 64 KiB
+        for (int frame = 1; frame <= frames; frame++) {
+            connection.taken(FIRST + frame, frame, SIMPLE);
+            connection.done(FIRST + frame);
+            TracedConnection read = TraceReader.read(trace.path()).connections().getFirst();
+            assertTrue(frame - read.frames() < ConnectionFields.FRAMES_AHEAD, read::toString);
+            read.last().forEach(each -> assertEquals(each.number() + 1, each.size()));
+        }
+        agent.passed(1);
+        assertTrue(TraceReader.read(trace.path()).connections().getFirst().frames() < frames);
+        agent.passed(0);
+        TracedConnection all = TraceReader.read(trace.path()).connections().getFirst();
+        assertEquals(List.of(frames, FIRST + frames), List.of(all.frames(), all.done()));
+        assertTrue(all.last().stream().allMatch(each -> each.done() - each.taken() >= 0 && each.done() != 0));
+    }
+
+    @Test
+    void manyConnectionsOfOneAgentAreStored() throws IOException {
+        List<ConnectionTrace> many = new ArrayList<>();
+        for (int i = 0; i < 50; i++) {
+            many.add(connection(Direction.SEND));
+        }
+        for (int round = 0; round < 2; round++) {
+            many.forEach(each -> each.taken(FIRST + 1, 8, SIMPLE));
+            many.forEach(each -> each.done(FIRST + 1));
+        }
+        assertTrue(read().connections().stream().allMatch(each -> each.frames() == 2));
     }
 
     @Test
@@ -203,7 +244,7 @@ class ProcessTraceTest {
         assertEquals(List.of("proxy-0"), read().agents().stream().map(one -> one.name()).toList());
         assertTrue(read().agents().getFirst().thread() > 0);
         for (int i = 0; i < 2 * TraceLayout.MOST_AGENTS; i++) {
-            assertTrue(trace.agent("one of many").now() > 0);
+            trace.agent("one of many").passed(0);
         }
         assertEquals(TraceLayout.MOST_AGENTS, read().agents().size());
     }

@@ -14,6 +14,9 @@ import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ProcessTrace;
 
 /** A send and a receive proxy with frames in memory between them; the benchmark is the device at both ends. */
 final class ProxyPair {
@@ -45,6 +48,15 @@ final class ProxyPair {
                 Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
         receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to,
                 new InMemoryFrames.Region(to.buffers()), staging, receives, frames.receiver(), ProxyPair::stopped);
+        ProcessTrace process = ProcessTrace.current();
+        if (process != null) {
+            send.tracedBy(process.connection(identity(channel, Direction.SEND)));
+            receive.tracedBy(process.connection(identity(channel, Direction.RECEIVE)));
+        }
+    }
+
+    private static ConnectionIdentity identity(int channel, Direction direction) {
+        return new ConnectionIdentity(0, 0, 1, channel, direction, 0, 0, 0, -1, 0, "memory", "itself", "a benchmark");
     }
 
     /** A proxy that failed would make what is measured afterwards cheap, and wrong. */

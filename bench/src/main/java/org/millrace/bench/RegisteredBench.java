@@ -56,7 +56,8 @@ public final class RegisteredBench {
     }
 
     private static void run(String rendezvous, int rank, String p2pDisabled) {
-        Map<String, String> settings = Map.of("MILLRACE_DEVICE", "host", "NCCL_P2P_DISABLE", p2pDisabled);
+        Map<String, String> settings = Map.of("MILLRACE_DEVICE", "host", "NCCL_P2P_DISABLE", p2pDisabled,
+                "MILLRACE_REGISTERED_THRESHOLD", "0");
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(rendezvous, rank, RANKS, settings);
                 Stream stream = communicator.device().newStream()) {
@@ -83,7 +84,7 @@ public final class RegisteredBench {
 
     private static void measure(String what, Communicator communicator, MemorySegment[] own, MemorySegment[] registered,
             Stream stream, Operation operation) {
-        for (long bytes : new long[] {16 << 10, 256 << 10, 2 << 20, LARGEST}) {
+        for (long bytes : new long[] {16 << 10, 64 << 10, 128 << 10, 256 << 10, 2 << 20, LARGEST}) {
             int times = Math.clamp(LARGEST / bytes, 4, 200);
             double[] slots = new double[ROUNDS];
             double[] inPlace = new double[ROUNDS];

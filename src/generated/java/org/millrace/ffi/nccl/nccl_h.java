@@ -617,6 +617,30 @@ public class nccl_h extends nccl_h$shared {
     public static int ncclScalarHostImmediate() {
         return ncclScalarHostImmediate;
     }
+    /**
+     * {@snippet lang=c :
+     * typedef struct ncclComm *ncclComm_t
+     * }
+     */
+    public static final AddressLayout ncclComm_t = nccl_h.C_POINTER;
+    /**
+     * {@snippet lang=c :
+     * typedef struct ncclWindow_vidmem *ncclWindow_t
+     * }
+     */
+    public static final AddressLayout ncclWindow_t = nccl_h.C_POINTER;
+    /**
+     * {@snippet lang=c :
+     * typedef struct ncclParamHandle *ncclParamHandle_t
+     * }
+     */
+    public static final AddressLayout ncclParamHandle_t = nccl_h.C_POINTER;
+    /**
+     * {@snippet lang=c :
+     * typedef struct CUstream_st *cudaStream_t
+     * }
+     */
+    public static final AddressLayout cudaStream_t = nccl_h.C_POINTER;
     private static final int ncclStatGpuMemSuspend = (int)0L;
     /**
      * {@snippet lang=c :
@@ -653,30 +677,6 @@ public class nccl_h extends nccl_h$shared {
     public static int ncclStatGpuMemTotal() {
         return ncclStatGpuMemTotal;
     }
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclComm *ncclComm_t
-     * }
-     */
-    public static final AddressLayout ncclComm_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclWindow_vidmem *ncclWindow_t
-     * }
-     */
-    public static final AddressLayout ncclWindow_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct ncclParamHandle *ncclParamHandle_t
-     * }
-     */
-    public static final AddressLayout ncclParamHandle_t = nccl_h.C_POINTER;
-    /**
-     * {@snippet lang=c :
-     * typedef struct CUstream_st *cudaStream_t
-     * }
-     */
-    public static final AddressLayout cudaStream_t = nccl_h.C_POINTER;
 
     private static class ncclGetVersion {
         public static final FunctionDescriptor DESC = FunctionDescriptor.of(

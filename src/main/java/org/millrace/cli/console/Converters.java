@@ -3,7 +3,9 @@ package org.millrace.cli.console;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import org.millrace.config.DurationType;
+import org.millrace.config.NearestName;
 import org.millrace.config.SizeType;
 import org.millrace.config.ValueType;
 import org.millrace.config.ValueTypes;
@@ -34,8 +36,15 @@ public final class Converters {
             try {
                 return type.parse(text.strip());
             } catch (IllegalArgumentException unusable) {
-                throw new TypeConversionException("'" + text + "' is not usable; allowed: " + type.allowed());
+                throw new TypeConversionException("'" + text + "' is not usable; "
+                        + NearestName.hint(text, names(), "allowed: " + type.allowed()));
             }
+        }
+
+        /** Where what is allowed is a list of names, these; a number is not mistaken for another. */
+        private List<String> names() {
+            List<String> names = List.of(type.allowed().split(", "));
+            return names.stream().allMatch(name -> name.matches("[A-Za-z]\\w*")) ? names : List.of();
         }
     }
 

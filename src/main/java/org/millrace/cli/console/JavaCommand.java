@@ -25,6 +25,8 @@ public final class JavaCommand {
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        // who has no memory left cannot say so, and whoever waits for it would wait
+        command.add("-XX:+ExitOnOutOfMemoryError");
         // a debugger's or profiler's port is taken by this process
         ManagementFactory.getRuntimeMXBean()
                 .getInputArguments()

@@ -155,7 +155,7 @@ final class DumpDocument {
         return one;
     }
 
-    private static Map<String, Object> gin(TracedProcess process, TracedGin context) {
+    static Map<String, Object> gin(TracedProcess process, TracedGin context) {
         Map<String, Object> one = new LinkedHashMap<>();
         one.put("communicator", Long.toHexString(context.communicator()));
         one.put("rank", known(context.rank()));

@@ -10,6 +10,7 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Json;
+import org.millrace.cli.console.Paragraph;
 import org.millrace.trace.reader.TracedProcess;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -71,13 +72,14 @@ public final class TopCommand implements Callable<Integer> {
             TimeUnit.NANOSECONDS.sleep(Duration.ofMillis((long) (interval * 1000)).toNanos());
             List<TracedProcess> now = processes.read(parent.settings());
             TopView view = new TopView(before, now);
+            int[] size = inPlace ? terminal() : new int[] {Integer.MAX_VALUE, USUAL_WIDTH};
+            size[1] = columns == null ? size[1] : columns;
             if (json) {
                 out.print(Json.write(view.json()));
             } else if (now.isEmpty()) {
-                show(out, inPlace, List.of(processes.nothing(parent.settings())));
+                show(out, inPlace, Paragraph.wrap("", processes.nothing(parent.settings()), size[1]).lines().toList());
             } else {
-                int[] size = inPlace ? terminal() : new int[] {Integer.MAX_VALUE, USUAL_WIDTH};
-                show(out, inPlace, view.lines(columns == null ? size[1] : columns, size[0]));
+                show(out, inPlace, view.lines(size[1], size[0]));
             }
             out.flush();
             before = now;

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedLink;
@@ -19,6 +20,7 @@ final class TopView {
 
     private final List<TracedProcess> processes;
     private final List<TracedLink> links;
+    private final GinView gin;
     private final Map<String, TracedProcess> processesBefore = new HashMap<>();
     private final Map<String, TracedConnection> before = new HashMap<>();
 
@@ -26,6 +28,7 @@ final class TopView {
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
         links = TracedLink.of(now);
+        gin = new GinView(earlier, now);
         for (TracedProcess process : earlier) {
             processesBefore.put(process.file().toString(), process);
             process.connections().forEach(connection -> before.put(key(process, connection), connection));
@@ -67,19 +70,23 @@ final class TopView {
                 processes.size(), links.size(), Units.decimal(sum(null, true)), Units.decimal(sum(null, false))),
                 width));
         lines.addAll(processTable().lines(width));
-        lines.add("");
         List<TracedLink> sorted = new ArrayList<>(links);
-        int room = Math.max(1, height - lines.size() - 2);
+        List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
+        int room = Math.max(1, height - lines.size() - contexts.size() - 3);
         if (sorted.size() > room) {
             // those that move, then those that have stood still for the shortest time
             sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
                     .thenComparingDouble(TracedLink::standsSeconds));
             sorted = sorted.subList(0, room);
         }
-        lines.addAll(connectionTable(sorted).lines(width));
+        if (!links.isEmpty() || contexts.isEmpty()) {
+            lines.add("");
+            lines.addAll(connectionTable(sorted).lines(width));
+        }
         if (sorted.size() < links.size()) {
             lines.add(cut("... and " + (links.size() - sorted.size()) + " more", width));
         }
+        lines.addAll(contexts);
         return lines;
     }
 
@@ -142,8 +149,9 @@ final class TopView {
             TracedConnection connection = link.connection();
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
             table.add(who(link.rank(), link.process()), connection.sends() ? "->" : "<-",
-                    who(link.peer(), link.other() == null ? null : link.other().process()), number(link.channel()),
-                    connection.identity().network(), Units.decimal(bytesPerSecond(link)),
+                    connection.identity().kind() == ConnectionIdentity.COLLNET ? "all"
+                            : who(link.peer(), link.other() == null ? null : link.other().process()),
+                    number(link.channel()), network(connection.identity()), Units.decimal(bytesPerSecond(link)),
                     Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
                     Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
@@ -153,6 +161,11 @@ final class TopView {
                     Long.toString(link.process().identity().pid()), connection.identity().peerText());
         }
         return table;
+    }
+
+    /** What carries data, and for what: collectives, unless it is said. */
+    private static String network(ConnectionIdentity identity) {
+        return identity.network() + (identity.kind() == 1 ? " p2p" : "");
     }
 
     /** A rank; where nobody says it, the process. */
@@ -186,6 +199,7 @@ final class TopView {
             one.put("steps_per_second", stepsPerSecond(link));
             return one;
         }).toList());
+        all.put("gin", gin.json());
         return all;
     }
 }

@@ -16,6 +16,7 @@ import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.why.Hang;
 import org.millrace.trace.why.Verdict;
+import org.millrace.trace.why.Verdict.Cause;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
@@ -68,27 +69,38 @@ public final class WhyCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         Duration quiet = quiet();
+        List<TracedProcess> all = new ArrayList<>();
+        List<Verdict> verdicts = Hang.verdicts(() -> {
+            all.clear();
+            all.addAll(read());
+            return List.copyOf(all);
+        }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
+        PrintWriter out = spec.commandLine().getOut();
+        if (json) {
+            out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
+        } else {
+            boolean stands = verdicts.stream().anyMatch(verdict -> verdict.cause() != Cause.ENDED);
+            if (!stands) {
+                long alive = all.stream().filter(TracedProcess::alive).count();
+                out.println(all.isEmpty() ? processes.nothing(parent.settings())
+                        : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
+                                + " that have ended.");
+            }
+            // of jobs that are over only where they are asked for, or nothing else is to be said
+            verdicts.stream()
+                    .filter(verdict -> !stands || verdict.cause() != Cause.ENDED || !processes.pids().isEmpty())
+                    .forEach(verdict -> out.println(verdict.sentence() + "."));
+        }
+        out.flush();
+        return ExitCode.OK;
+    }
+
+    private List<TracedProcess> read() throws IOException {
         List<TracedProcess> all = new ArrayList<>(processes.readAll(parent.settings()));
         for (Path path : from == null ? List.<Path>of() : from) {
             all.addAll(Files.isDirectory(path) ? processes.readAll(path) : List.of(TraceReader.read(path)));
         }
-        List<Verdict> verdicts = Hang.verdicts(all, quiet)
-                .stream()
-                .filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids()))
-                .toList();
-        PrintWriter out = spec.commandLine().getOut();
-        if (json) {
-            out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
-        } else if (verdicts.isEmpty()) {
-            long alive = all.stream().filter(TracedProcess::alive).count();
-            out.println(all.isEmpty() ? processes.nothing(parent.settings())
-                    : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
-                            + " that have ended.");
-        } else {
-            verdicts.forEach(verdict -> out.println(verdict.sentence() + "."));
-        }
-        out.flush();
-        return ExitCode.OK;
+        return all;
     }
 
     private Duration quiet() {

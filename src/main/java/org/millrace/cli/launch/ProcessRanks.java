@@ -6,6 +6,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -14,6 +15,7 @@ import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.ExitStatus;
+import org.millrace.cli.console.JavaCommand;
 import org.millrace.cli.console.Host;
 
 /** Ranks as processes of their own. */
@@ -84,9 +86,15 @@ public final class ProcessRanks implements Ranks {
      * {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels are loaded
      * at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
      */
-    public static Map<String, String> hostOfItsOwn(int rank) {
-        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-rank-" + rank, "NCCL_SET_THREAD_NAME", "1",
-                "CUDA_MODULE_LOADING", "EAGER");
+    public static Map<String, String> hostWithGpus(int number) {
+        Map<String, String> variables = new HashMap<>(host(number));
+        variables.putAll(Map.of("NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER"));
+        return variables;
+    }
+
+    /** What makes a host of the ranks that have it. */
+    public static Map<String, String> host(int number) {
+        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-host-" + number);
     }
 
     /**
@@ -95,6 +103,9 @@ public final class ProcessRanks implements Ranks {
      * however that ends.
      */
     private static final class RankProcess {
+
+        /** What a JVM says last that {@link JavaCommand} started. */
+        private static final String OUT_OF_MEMORY = "java.lang.OutOfMemoryError";
 
         private final int rank;
         private final Process process;
@@ -134,7 +145,10 @@ public final class ProcessRanks implements Ranks {
 
         private void readOutput() {
             boolean[] last = {false};
+            String[] memory = {null};
             readLines(process.inputReader(), line -> {
+                int at = line.indexOf(OUT_OF_MEMORY);
+                memory[0] = at < 0 ? memory[0] : line.substring(at + OUT_OF_MEMORY.length());
                 Optional<RankEvent> event = EventCodec.decode(line);
                 event.ifPresentOrElse(events, () -> relay(line));
                 last[0] |= event.filter(one -> one instanceof RankEvent.Finished || one instanceof RankEvent.Failed)
@@ -142,8 +156,10 @@ public final class ProcessRanks implements Ranks {
             });
             int status = waitFor();
             if (!last[0]) {
-                events.accept(new RankEvent.Failed(rank,
-                        "its process (pid " + process.pid() + ") died: " + ExitStatus.text(status), "", true));
+                String why = memory[0] == null ? ExitStatus.text(status)
+                        : "memory ran out" + memory[0] + "; smaller sizes and fewer ranks need less";
+                events.accept(
+                        new RankEvent.Failed(rank, "its process (pid " + process.pid() + ") died: " + why, "", true));
             }
         }
 

@@ -14,7 +14,7 @@ import org.millrace.config.Settings;
  * @param ranks     how many
  * @param processes whether each is a process
  * @param variant   transport
- * @param algorithm ring, tree or collnet
+ * @param algorithm ring, tree, collnetdirect or collnetchain
  * @param protocol  LL, LL128 or Simple
  * @param mode      where data lies
  * @param cells     what it runs
@@ -42,7 +42,7 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
 
         Map<String, String> settings() {
             return Map.of("NCCL_NET_SHARED_BUFFERS", this == OFFSET ? "1" : "0", "MILLRACE_PTR_THRESHOLD",
-                    this == PTR ? "0" : "1024G");
+                    this == PTR ? "0" : "1024G", "MILLRACE_REGISTERED_THRESHOLD", "0");
         }
     }
 
@@ -55,12 +55,27 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
         settings.putAll(TransportVariant.neutral());
         settings.putAll(variant.settings());
         settings.put("NCCL_PROTO", protocol);
-        settings.put("NCCL_ALGO", algorithm.equals("collnet") ? "collnet,ring" : algorithm);
+        settings.put("NCCL_ALGO", algorithm.startsWith("collnet") ? algorithm + ",ring" : algorithm);
         settings.putAll(mode.settings());
         if (Settings.all().stream().anyMatch(each -> each.name().equals(LL_THRESHOLD))) {
             settings.put(LL_THRESHOLD, protocol.equals("LL") ? "1G" : "0");
         }
         return settings;
+    }
+
+    /**
+     * Whether some collective can run so, as far as that is known beforehand: what is refused says why only when it is
+     * tried.
+     */
+    boolean mayRun() {
+        boolean simple = protocol.equals("Simple");
+        boolean network = variant.transport().equals("NET");
+        return switch (mode) {
+            case NORMAL -> simple || !algorithm.startsWith("collnet");
+            case OFFSET -> simple && network && algorithm.equals("ring");
+            case PTR -> simple && !algorithm.startsWith("collnet") && !variant.label().endsWith("by copy")
+                    && !(network && algorithm.equals("tree"));
+        };
     }
 
     /**
@@ -72,8 +87,10 @@ record CellGroup(int number, int ranks, boolean processes, TransportVariant vari
     RouteMismatch difference(Route ran) {
         String direct = algorithm.equals("ring") ? "direct" : algorithm;
         if (!ran.algorithm().equals(algorithm) && !ran.algorithm().equals(direct)) {
-            return variant.label().equals("COLLNET") ? RouteMismatch.of("COLLNET", ran.algorithm(), ran, false)
-                    : RouteMismatch.of(algorithm, ran.algorithm(), ran, true);
+            return algorithm.startsWith("collnet")
+                    && ran.refusals().stream().noneMatch(each -> each.startsWith(algorithm))
+                            ? RouteMismatch.of("COLLNET", ran.algorithm(), ran, false)
+                            : RouteMismatch.of(algorithm, ran.algorithm(), ran, true);
         }
         if (!ran.protocol().equals(protocol)) {
             return RouteMismatch.of(protocol, ran.protocol(), ran, true);

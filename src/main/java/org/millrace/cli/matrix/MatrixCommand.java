@@ -57,7 +57,11 @@ public final class MatrixCommand implements Callable<Integer> {
     @Option(names = "--collective", paramLabel = "NAME", split = ",", description = "Only these, with commas between.")
     private List<String> collectives = List.of();
 
-    @Option(names = "--algorithm", paramLabel = "NAME", split = ",", description = "Only these: ring, tree, collnet.")
+    @Option(
+            names = "--algorithm",
+            paramLabel = "NAME",
+            split = ",",
+            description = "Only these: ring, tree, collnetdirect, collnetchain.")
     private List<String> algorithms = List.of();
 
     @Option(
@@ -129,7 +133,7 @@ public final class MatrixCommand implements Callable<Integer> {
         long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
         MatrixPlan plan = MatrixPlan.of(selected(), chosen, parent.settings());
         require(!plan.groups().isEmpty(),
-                "no cell is all of that: COLLNET runs collnet, and every other transport ring and tree");
+                "no cell is all of that: COLLNET runs collnetdirect and collnetchain, and every other transport ring and tree");
         Map<String, String> settings = settings();
         if (workerRank != null) {
             String[] where = workerRendezvous.split(":", 2);

@@ -17,7 +17,7 @@ import org.millrace.Operation;
  */
 record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> settings) {
 
-    static final List<String> ALGORITHMS = List.of("ring", "tree", "collnet");
+    static final List<String> ALGORITHMS = List.of("ring", "tree", "collnetdirect", "collnetchain");
     static final List<String> PROTOCOLS = List.of("LL", "LL128", "Simple");
 
     /** What a shell leaves as it is. */
@@ -26,7 +26,8 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
     /**
      * What is selected.
      *
-     * @param sample how many groups to pick for each number of ranks, threads and processes; 0 for all
+     * @param sample how many groups to pick for each number of ranks, threads and processes, of those that can run; 0
+     *               for all
      */
     record Selected(List<Operation> collectives, List<String> algorithms, List<TransportVariant> variants,
             List<String> protocols, List<CellGroup.Mode> modes, List<Integer> ranks, List<Boolean> processes,
@@ -40,6 +41,7 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
             for (int ranks : selected.ranks) {
                 List<CellGroup> some = new ArrayList<>(builder.groups(selected, ranks, processes));
                 if (selected.sample > 0) {
+                    some.removeIf(group -> !group.mayRun());
                     Collections.shuffle(some, random);
                     some = some.subList(0, Math.min(selected.sample, some.size()));
                 }

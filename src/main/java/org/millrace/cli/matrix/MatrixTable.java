@@ -36,7 +36,7 @@ final class MatrixTable {
 
     private static String row(CellResult result) {
         CellGroup group = result.group();
-        return String.format("%-14s %-7s %-19s %-6s", result.cell().operation().label(), group.algorithm(),
+        return String.format("%-14s %-13s %-19s %-6s", result.cell().operation().label(), group.algorithm(),
                 group.variant(), group.mode());
     }
 
@@ -53,7 +53,7 @@ final class MatrixTable {
                 .put(column(result.group(), result.group().protocol()), text(result)));
         int width = columns.stream().mapToInt(String::length).max().orElse(0) + 1;
         StringBuilder head =
-                new StringBuilder(String.format("%-49s", "# collective   algo    transport           mode"));
+                new StringBuilder(String.format("%-55s", "# collective   algo          transport           mode"));
         columns.forEach(column -> head.append(String.format("%" + width + "s", column)));
         out.println(head);
         for (CellResult first : firstOfRows()) {

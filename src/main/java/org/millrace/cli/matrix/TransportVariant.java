@@ -36,7 +36,7 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
                 new TransportVariant("NET shm", RING_AND_TREE, Map.of(NET, "shm")),
                 new TransportVariant("NET shm unpacked", RING_AND_TREE, Map.of(NET, "shm", UNPACK, "1")),
                 new TransportVariant("NET socket unpacked", RING_AND_TREE, Map.of(NET, "socket", UNPACK, "1")),
-                new TransportVariant("COLLNET", List.of("collnet"),
+                new TransportVariant("COLLNET", List.of("collnetdirect", "collnetchain"),
                         Map.of("NCCL_COLLNET_ENABLE", "1", "MILLRACE_COLLNET_MAX_BYTES", "1G"))));
         if (isUcxUsable()) {
             all.add(new TransportVariant("NET ucx", RING_AND_TREE, Map.of(NET, "ucx")));

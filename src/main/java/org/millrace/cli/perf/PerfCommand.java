@@ -2,8 +2,10 @@ package org.millrace.cli.perf;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import org.millrace.Millrace;
@@ -150,9 +152,22 @@ public final class PerfCommand implements Callable<Integer> {
     private List<RankRun.Failure> run(PerfPlan plan, PerfDisplay display, Map<String, String> settings) {
         return RankRun.run(plan.ranks(), (rendezvous, events) -> processes
                 ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, rendezvous)),
-                        ProcessRanks::hostOfItsOwn, events, spec.commandLine().getErr())
-                : new ThreadRanks(plan.ranks(), rank -> new PerfWorker(plan, rank, rendezvous, settings), events),
-                RunDeadline.after(plan.deadline()), PerfEvent.class, display);
+                        rank -> variables(rank, settings), events, spec.commandLine().getErr())
+                : new ThreadRanks(plan.ranks(), rank -> {
+                    Map<String, String> own = new HashMap<>(settings);
+                    own.putAll(variables(rank, settings));
+                    return new PerfWorker(plan, rank, rendezvous, own);
+                }, events), RunDeadline.after(plan.deadline()), PerfEvent.class, display);
+    }
+
+    /** What tells a rank's host from others: on GPUs every rank's, elsewhere what the user asks for. */
+    private Map<String, String> variables(int rank, Map<String, String> settings) {
+        boolean emulated = !requireDevice(settings).equals(GPU);
+        if (emulated && options.ranksPerHost == null) {
+            return Map.of();
+        }
+        int host = rank / Optional.ofNullable(options.ranksPerHost).orElse(1);
+        return emulated ? ProcessRanks.host(host) : ProcessRanks.hostWithGpus(host);
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */

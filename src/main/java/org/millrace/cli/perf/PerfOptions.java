@@ -73,7 +73,7 @@ final class PerfOptions {
             names = {"-n", "--iters"},
             paramLabel = "N",
             converter = Converters.Count.class,
-            description = "Operations that are timed (default: 1000, fewer for large sizes).")
+            description = "Operations that are timed (default: 20000, fewer for large sizes).")
     private @Nullable Integer iterations;
 
     @Option(
@@ -157,6 +157,15 @@ final class PerfOptions {
             description = "What carries the data; short for -D MILLRACE_NET=NAME.")
     @Nullable
     String net;
+
+    @Option(
+            names = "--ranks-per-host",
+            paramLabel = "K",
+            converter = Converters.Few.class,
+            description = "Let each K ranks be those of a host, by NCCL_HOSTID: others reach them over the network. On"
+                    + " GPUs 1 unless you say.")
+    @Nullable
+    Integer ranksPerHost;
 
     @Option(
             names = "--channels",

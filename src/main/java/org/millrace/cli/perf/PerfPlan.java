@@ -82,11 +82,13 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     }
 
     /**
-     * How often an operation is repeated where the user does not say: 1000 times, and so much less often for large
-     * operands that no line moves more than this many bytes for each rank, but 4 times at least.
+     * How often an operation is repeated where the user does not say: 20,000 times, so that what the JIT compiler takes
+     * of the cores for a few milliseconds, where an operation takes as many microseconds, is no figure of its own; and
+     * so much less often for large operands that no line moves more than this many bytes for each rank, but 4 times at
+     * least.
      */
     private static final long BYTES_PER_LINE = 256L << 20;
-    private static final int MOST_ITERATIONS = 1000;
+    private static final int MOST_ITERATIONS = 20_000;
     private static final int FEWEST_ITERATIONS = 4;
     /**
      * The JIT compiler is at work during the first line: without these, small operations would be measured in its

@@ -121,7 +121,7 @@ final class CommandRank {
                     + (sshFailed ? "ssh failed, and says why above" : ExitStatus.text(status));
         }
         return "its process (pid " + pid + where + ") ended: "
-                + (sshFailed ? "exit status 255, or the connection was lost" : ExitStatus.text(status));
+                + (sshFailed ? "exit status 255, a signal, or the connection was lost" : ExitStatus.text(status));
     }
 
     /** Passes a signal on to it and all that it has started. */

@@ -18,8 +18,7 @@ import org.millrace.collnet.mesh.MeshRequest.Function;
 import org.millrace.device.arithmetic.ElementKernel;
 import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.FrameReceiver;
-import org.millrace.net.FrameSender;
+import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 
@@ -56,32 +55,23 @@ public final class MeshNetwork implements CollectiveNetwork {
     private boolean closed;
 
     /**
-     * Connections of one aggregator of a rank with the same of each other rank.
-     *
-     * @param senders   to each rank; null for this one
-     * @param receivers from each rank; likewise
-     */
-    public record Mesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) {
-    }
-
-    /**
      * A network whose connections are made, which it closes.
      *
      * @param frames what made the connections
-     * @param meshes one for each aggregator; the same number on every rank
+     * @param meshes connections of each aggregator with the same one of each other rank; as many on every rank
      * @param idle   what an aggregator's thread does without work; null for no threads: then {@link #test} makes the
      *               progress
      */
-    public MeshNetwork(int rank, Network frames, List<Mesh> meshes, @Nullable Supplier<IdleStrategy> idle) {
+    public MeshNetwork(int rank, Network frames, List<FullMesh> meshes, @Nullable Supplier<IdleStrategy> idle) {
         this.rank = rank;
-        this.ranks = meshes.getFirst().senders.length;
+        this.ranks = meshes.getFirst().senders().length;
         this.frames = frames;
         for (int i = 0; i < REQUESTS; i++) {
             requests[i] = new MeshRequest();
         }
-        for (Mesh mesh : meshes) {
-            aggregators.add(new MeshAggregator(this, aggregators.size(), meshes.size(), rank, frames, mesh.senders,
-                    mesh.receivers));
+        for (FullMesh mesh : meshes) {
+            aggregators.add(new MeshAggregator(this, aggregators.size(), meshes.size(), rank, frames, mesh.senders(),
+                    mesh.receivers()));
         }
         if (idle != null) {
             aggregators.forEach(each -> runners.add(AgentRunner.start(each, idle.get())));
@@ -96,11 +86,6 @@ public final class MeshNetwork implements CollectiveNetwork {
     @Override
     public MemoryRegion register(MemorySegment memory) {
         return frames.register(memory);
-    }
-
-    @Override
-    public boolean reduceSupport(DataType type, ReduceOp op) {
-        return reduces(op);
     }
 
     /** {@return whether requests may reduce by an operator} Each that does nothing to elements before or after. */

@@ -17,6 +17,8 @@ import org.millrace.proxy.ConnectionName;
 public final class DeviceChannel {
 
     private static final int INDICES = 2;
+    /** Networks that reduce, which are peers behind the ranks: that of all ranks, and that of the hosts. */
+    private static final int NETWORKS = 2;
 
     private final int rank;
     private final int ranks;
@@ -24,7 +26,7 @@ public final class DeviceChannel {
     private final KernelChannel view;
     /** Where {@code userRanks} points to. */
     private final MemorySegment order;
-    /** By peer, the network behind the ranks, and index. */
+    /** By peer, networks behind the ranks, and index. */
     private final AtomicReferenceArray<DeviceEndpoint<SendPort>> sends;
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 
@@ -37,8 +39,8 @@ public final class DeviceChannel {
         this.number = number;
         this.view = view;
         this.order = order;
-        this.sends = new AtomicReferenceArray<>((ranks + 1) * INDICES);
-        this.receives = new AtomicReferenceArray<>((ranks + 1) * INDICES);
+        this.sends = new AtomicReferenceArray<>((ranks + NETWORKS) * INDICES);
+        this.receives = new AtomicReferenceArray<>((ranks + NETWORKS) * INDICES);
         int[] ascending = new int[ranks];
         for (int each = 0; each < ranks; each++) {
             ascending[each] = each;
@@ -46,6 +48,7 @@ public final class DeviceChannel {
         ring(ascending);
         view.tree(0, KernelChannel.NOBODY);
         view.network(KernelChannel.NOBODY);
+        view.networkChain(KernelChannel.NOBODY, KernelChannel.NOBODY);
     }
 
     /** Says in which order the ring passes the ranks: every rank once, the same on all ranks. */

@@ -2,6 +2,7 @@ package org.millrace.device.function;
 
 import java.util.List;
 import org.millrace.Operation;
+import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
@@ -12,6 +13,7 @@ import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.primitives.Primitives;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
+import org.millrace.proxy.CollNetOp;
 
 /**
  * A collective that the network carries out: a slot at a time this rank's elements go to it, and results come from it.
@@ -46,8 +48,16 @@ public final class CollNetFunction extends CollectiveFunction {
                 ChannelTask.between(network, received, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network));
     }
 
+    @Override
+    public CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+        ChannelPart part = windows(number, work, communicator, channel);
+        return new CollNetOp(FunctionNumber.operation(number), FunctionNumber.type(number),
+                (ReduceOp.BuiltIn) FunctionNumber.op(number, 0), part.first(), part.elements(), part.fullChunk(),
+                bytesPerRank(number, work));
+    }
+
     /** The bytes that a channel carries, of all ranks' parts where each has one; a chunk fills a slot. */
-    public static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+    private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         long elementBytes = FunctionNumber.type(number).bytes();
         long scale = elementBytes * (bytesPerRank(number, work) == 0 ? 1 : communicator.ranks());
         long slotBytes = communicator.layout().slotBytes(Protocol.SIMPLE) / elementBytes * elementBytes;
@@ -55,7 +65,7 @@ public final class CollNetFunction extends CollectiveFunction {
     }
 
     /** Length of each rank's part; 0 of an all-reduce. */
-    public static long bytesPerRank(int number, CollectiveWork work) {
+    private static long bytesPerRank(int number, CollectiveWork work) {
         return FunctionNumber.operation(number) == Operation.ALL_REDUCE ? 0
                 : work.count() * FunctionNumber.type(number).bytes();
     }

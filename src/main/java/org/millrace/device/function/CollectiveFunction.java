@@ -13,6 +13,7 @@ import org.millrace.device.primitives.BlockMemory.Read;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
+import org.millrace.proxy.CollNetOp;
 
 /** A collective by an algorithm. */
 public abstract class CollectiveFunction implements DeviceFunction {
@@ -36,6 +37,11 @@ public abstract class CollectiveFunction implements DeviceFunction {
 
     public InPlace inPlace() {
         return InPlace.NEVER;
+    }
+
+    /** What a channel's part asks of a network that reduces; null where none does. */
+    public @Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+        return null;
     }
 
     /** How a channel's chunks travel; null where none do, or a network decides. */

@@ -23,8 +23,9 @@ public final class FunctionTable {
         table.put(Operation.ALL_REDUCE, Algorithm.RING, new RingAllReduce());
         table.put(Operation.ALL_REDUCE, Algorithm.TREE, new TreeAllReduce());
         for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER)) {
-            table.put(operation, Algorithm.COLLNET, new CollNetFunction());
+            table.put(operation, Algorithm.COLLNET_DIRECT, new CollNetFunction());
         }
+        table.put(Operation.ALL_REDUCE, Algorithm.COLLNET_CHAIN, new CollNetChainAllReduce());
         table.put(Operation.ALL_GATHER, Algorithm.RING, new RingAllGather());
         table.put(Operation.REDUCE_SCATTER, Algorithm.RING, new RingReduceScatter());
         table.put(Operation.BROADCAST, Algorithm.RING, new RingBroadcast());

@@ -3,7 +3,6 @@ package org.millrace.device.stream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,15 +13,11 @@ import org.millrace.Device;
 import org.millrace.MillraceException;
 import org.millrace.StagingMemory;
 import org.millrace.Stream;
-import org.millrace.abi.KernelArguments;
 import org.millrace.agent.Agent;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.stream.EmulatedStream.StreamTask;
-import org.millrace.device.stream.EmulatedStream.Work;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.WorkReader;
+import org.millrace.device.stream.StreamTask.Work;
 import org.millrace.net.shm.file.SharedHeap;
 
 /**
@@ -39,9 +34,8 @@ public final class EmulatedDevice implements Device, Agent {
     private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
     private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
-    private volatile EmulatedStream[] streams = {};
-    /** Copied when one comes or goes. */
-    private volatile Resident[] residents = {};
+    private final OpenStreams streams = new OpenStreams();
+    private final Residents residents;
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private @Nullable Thread running;
     private volatile long functionSince;
@@ -62,6 +56,7 @@ public final class EmulatedDevice implements Device, Agent {
      */
     public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
         this.name = "emulated device " + rank;
+        this.residents = new Residents(name);
         this.rank = rank;
         this.roomDeadline = roomDeadline;
         this.closeDeadline = closeDeadline;
@@ -124,11 +119,7 @@ public final class EmulatedDevice implements Device, Agent {
     @Override
     public EmulatedStream newStream() {
         EmulatedStream stream = new EmulatedStream(this, name + ", stream " + streamCount.getAndIncrement());
-        synchronized (this) {
-            List<EmulatedStream> all = new ArrayList<>(List.of(streams));
-            all.add(stream);
-            streams = all.toArray(EmulatedStream[]::new);
-        }
+        streams.add(stream);
         return stream;
     }
 
@@ -192,44 +183,9 @@ public final class EmulatedDevice implements Device, Agent {
                     + ": source and destination must be of one size");
         }
         EmulatedStream queue = own(stream);
-        queue.awaitRoom();
-        queue.enqueue(new PiecewiseCopy(source, destination));
-    }
-
-    /** A piece in each pass, so that proxies and other streams that the same thread runs go on meanwhile. */
-    private static final class PiecewiseCopy implements StreamTask {
-
-        private static final long PIECE_BYTES = 1 << 20;
-
-        private final MemorySegment source;
-        private final MemorySegment destination;
-        private final long pieceBytes;
-        private long copied;
-
-        PiecewiseCopy(MemorySegment source, MemorySegment destination) {
-            this.source = source;
-            this.destination = destination;
-            // one piece could write over what a later one reads
-            boolean apart = source.asOverlappingSlice(destination).isEmpty();
-            pieceBytes = apart ? PIECE_BYTES : source.byteSize();
-        }
-
-        @Override
-        public int progress() {
-            long bytes = Math.min(pieceBytes, source.byteSize() - copied);
-            MemorySegment.copy(source, copied, destination, copied, bytes);
-            copied += bytes;
-            return 1;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            copied = source.byteSize();
-        }
-
-        @Override
-        public boolean done() {
-            return copied == source.byteSize();
+        if (!queue.captures(target -> copy(source, destination, target))) {
+            queue.tasks().awaitRoom();
+            queue.enqueue(new PiecewiseCopy(source, destination));
         }
     }
 
@@ -244,8 +200,8 @@ public final class EmulatedDevice implements Device, Agent {
      */
     public void catchUp(Stream stream) {
         HelpedAgent agent = helped;
-        if (agent != null && stream instanceof EmulatedStream hostStream && hostStream.isFarBehind()) {
-            agent.help(hostStream.catchesUp());
+        if (agent != null && stream instanceof EmulatedStream hostStream && hostStream.tasks().isFarBehind()) {
+            agent.help(hostStream.tasks().catchesUp());
         }
     }
 
@@ -272,6 +228,16 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
+    /**
+     * Whether streams are captured.
+     *
+     * @throws MillraceException if some are and others are not, or not by one capture: what is enqueued for all of them
+     *                           would be neither a plan's nor not
+     */
+    public boolean isCapturing(List<Stream> all) {
+        return StreamCapture.isOfAll(all.stream().map(this::own).toList());
+    }
+
     /** A function that a stream calls must not wait for the stream. */
     boolean isRunByThisThread() {
         return running == Thread.currentThread();
@@ -284,7 +250,7 @@ public final class EmulatedDevice implements Device, Agent {
      * @throws MillraceException if the stream completes nothing for a minute, or the thread is interrupted
      */
     public void awaitRoom(Stream stream) {
-        own(stream).awaitRoom();
+        own(stream).tasks().awaitRoom();
     }
 
     /** Starts a kernel when another, of whatever stream, has left the device. */
@@ -294,26 +260,9 @@ public final class EmulatedDevice implements Device, Agent {
         queue.enqueue(kernel);
     }
 
-    synchronized void load(Resident resident) {
-        List<Resident> all = new ArrayList<>(List.of(residents));
-        all.add(resident);
-        residents = all.toArray(Resident[]::new);
-    }
-
-    synchronized void unload(Resident resident) {
-        List<Resident> all = new ArrayList<>(List.of(residents));
-        all.remove(resident);
-        residents = all.toArray(Resident[]::new);
-    }
-
-    Resident resident(long address) {
-        for (Resident resident : residents) {
-            if (resident.communicator().address() == address) {
-                return resident;
-            }
-        }
-        throw new MillraceException(
-                name + ": a kernel's work is damaged: there is no communicator at 0x" + Long.toHexString(address));
+    /** The communicators whose kernels it runs. */
+    Residents residents() {
+        return residents;
     }
 
     private EmulatedStream own(Stream stream) {
@@ -325,26 +274,19 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     boolean isRegistered(EmulatedStream stream) {
-        for (EmulatedStream each : streams) {
-            if (each == stream) {
-                return true;
-            }
-        }
-        return false;
+        return streams.contains(stream);
     }
 
-    synchronized void unregister(EmulatedStream stream) {
-        List<EmulatedStream> all = new ArrayList<>(List.of(streams));
-        all.remove(stream);
-        streams = all.toArray(EmulatedStream[]::new);
+    void unregister(EmulatedStream stream) {
+        streams.remove(stream);
     }
 
     @Override
     public int doWork() {
         int work = 0;
         running = Thread.currentThread();
-        for (EmulatedStream stream : streams) {
-            work += stream.progress();
+        for (EmulatedStream stream : streams.all()) {
+            work += stream.tasks().progress();
         }
         running = null;
         return work;
@@ -371,22 +313,22 @@ public final class EmulatedDevice implements Device, Agent {
      */
     @Override
     public void onClose() {
-        finish(streams);
+        finish(streams.all());
         stopped = true;
-        for (EmulatedStream stream : streams) {
-            stream.skipAll();
+        for (EmulatedStream stream : streams.all()) {
+            stream.tasks().skipAll();
         }
     }
 
     /** No more than what they hold now: a function may enqueue itself again and again. */
     private void finish(EmulatedStream[] all) {
-        long[] targets = Arrays.stream(all).mapToLong(EmulatedStream::enqueued).toArray();
+        long[] targets = Arrays.stream(all).mapToLong(each -> each.tasks().enqueued()).toArray();
         running = Thread.currentThread();
         int work;
         do {
             work = 0;
             for (int i = 0; i < all.length; i++) {
-                work += all[i].completed() < targets[i] ? all[i].progress() : 0;
+                work += all[i].tasks().completed() < targets[i] ? all[i].tasks().progress() : 0;
             }
         } while (work > 0);
         running = null;
@@ -399,46 +341,8 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        for (EmulatedStream stream : streams) {
-            stream.fail(failure);
-        }
-    }
-
-    /**
-     * What the device's thread knows of a communicator whose kernels it runs; they name it by its address. No other
-     * thread uses it.
-     */
-    static final class Resident {
-
-        private final DeviceCommunicator communicator;
-        private final WorkReader reader;
-        /** Work on each channel that has begun so far, where somebody reads its times. */
-        private final long[] works = new long[KernelArguments.MAX_CHANNELS];
-
-        Resident(DeviceCommunicator communicator) {
-            this.communicator = communicator;
-            this.reader = new WorkReader(communicator.fifoCounters());
-        }
-
-        DeviceCommunicator communicator() {
-            return communicator;
-        }
-
-        /** Of the blocks' work, in turns. */
-        WorkReader reader() {
-            return reader;
-        }
-
-        /** Notes that the next work of a channel begins; returns its number. */
-        long begin(int channel, long timestamp) {
-            long number = ++works[channel];
-            communicator.startedWork(channel).note(number, timestamp);
-            return number;
-        }
-
-        /** Notes that a work is complete. */
-        void complete(int channel, long number, long timestamp) {
-            communicator.completedWork(channel).note(number, timestamp);
+        for (EmulatedStream stream : streams.all()) {
+            stream.tasks().fail(failure);
         }
     }
 }

@@ -6,13 +6,15 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.device.stream.EmulatedStream.StreamTask;
+import org.millrace.device.stream.StreamCapture.CapturedMark;
 
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
 public final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
+    /** Where it was recorded last, if that was in a capture. */
+    private volatile @Nullable CapturedMark captured;
 
     EmulatedEvent(EmulatedDevice device) {
         this.device = device;
@@ -28,8 +30,25 @@ public final class EmulatedEvent implements Event {
 
     EventMark newMark() {
         EventMark mark = new EventMark();
+        captured = null;
         latest = mark;
         return mark;
+    }
+
+    void captured(CapturedMark mark) {
+        captured = mark;
+    }
+
+    @Nullable
+    CapturedMark captured() {
+        return captured;
+    }
+
+    private void refuseIfCaptured() {
+        if (captured != null) {
+            throw new MillraceException("the event was recorded while its stream was captured: it is reached when a"
+                    + " plan runs, and cannot be asked or waited for by a program");
+        }
     }
 
     EventMark latest() {
@@ -38,6 +57,7 @@ public final class EmulatedEvent implements Event {
 
     @Override
     public boolean query() {
+        refuseIfCaptured();
         EventMark mark = latest;
         return mark == null || isReached(mark);
     }
@@ -55,6 +75,7 @@ public final class EmulatedEvent implements Event {
 
     @Override
     public void synchronize(Duration deadline) {
+        refuseIfCaptured();
         EventMark mark = latest;
         if (mark == null || isReached(mark)) {
             return;
@@ -77,6 +98,7 @@ public final class EmulatedEvent implements Event {
     }
 
     private long reachedNanos() {
+        refuseIfCaptured();
         EventMark mark = latest;
         if (mark == null || !isReached(mark)) {
             throw new MillraceException(

@@ -8,7 +8,6 @@ import java.util.function.Supplier;
 import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 import org.millrace.device.function.Block;
-import org.millrace.device.stream.EmulatedStream.StreamTask;
 
 /**
  * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks

@@ -1,191 +1,137 @@
 package org.millrace.device.stream;
 
 import java.time.Duration;
-import java.util.Arrays;
-import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.CommunicatorException;
-import org.millrace.DeadlineException;
 import org.millrace.Event;
 import org.millrace.MillraceException;
+import org.millrace.Plan;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedEvent.EventMark;
+import org.millrace.device.stream.StreamCapture.CapturedMark;
+import org.millrace.device.stream.StreamTask.Work;
 
 /**
- * A stream of the emulated device. Any thread enqueues; the device's thread runs the tasks in order. A task that fails
- * makes the tasks behind it fail with it, until somebody has been told.
+ * A stream of the emulated device: what it is given becomes tasks, or, while it is captured, part of a plan.
  */
 public final class EmulatedStream implements Stream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
-    /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
-    private static final int FAR_BEHIND = 16;
-    private static final Waiter[] NOBODY = {};
-    /**
-     * So many tasks a stream holds; whoever has more to enqueue waits, as with CUDA: a program that is ahead of its
-     * device for ever would else fill the memory.
-     */
-    static final int MAX_TASKS = 16_384;
-    /** Half of the bound, so that a thread that waits is not woken for each task. */
-    private static final int ROOM = MAX_TASKS / 2;
-
-    /** A thread that waits until so many tasks are complete. */
-    private record Waiter(Thread thread, long target) {
-    }
 
     private final EmulatedDevice device;
     private final String name;
-    private final Queue<StreamTask> queue = new ConcurrentLinkedQueue<>();
-    private final AtomicLong enqueued = new AtomicLong();
-    private final BooleanSupplier catchesUp = () -> !isFarBehind();
-    private final BooleanSupplier hasRoom;
-    /** Copied when one comes or goes. */
-    private volatile Waiter[] waiters = NOBODY;
-    private volatile long completed;
-    private volatile @Nullable Throwable failure;
-    /** The device's thread alone; others look at it for messages, and may see an old one. */
-    private @Nullable StreamTask current;
+    private final TaskQueue tasks;
+    /** What it is given goes there; null while it is not captured. */
+    private volatile @Nullable StreamCapture capture;
 
     EmulatedStream(EmulatedDevice device, String name) {
         this.device = device;
         this.name = name;
-        hasRoom = () -> enqueued.get() - completed <= ROOM || device.stopped();
+        tasks = new TaskQueue(device, name);
     }
 
-    /** Waits while the stream holds as many tasks as it may: before anything is done for the next one. */
-    void awaitRoom() {
-        while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
-            long before = completed;
-            if (!device.await(hasRoom, device.roomDeadline().toNanos())
-                    && (completed == before || Thread.currentThread().isInterrupted())) {
-                String holds = name + " holds " + (enqueued.get() - completed) + " operations, and ";
-                if (Thread.currentThread().isInterrupted()) {
-                    throw new MillraceException(holds + "the thread that waits to enqueue another was interrupted");
-                }
-                throw late(holds + "completed none within " + device.roomDeadline().toSeconds() + " s: at most "
-                        + MAX_TASKS + " can wait; does one thread issue for several ranks, or is one not there?");
-            }
-        }
+    /** What it holds. */
+    TaskQueue tasks() {
+        return tasks;
     }
 
     void enqueue(StreamTask task) {
-        enqueued.incrementAndGet();
-        queue.add(task);
-        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag
-        // is read: one of the two skips it (Dekker).
-        if (device.stopped()) {
-            skipAll();
+        if (capture != null) {
+            throw unsupported("it is given what cannot be captured");
         }
+        tasks.add(task);
     }
 
-    /** Runs the oldest task on; called by the device's thread alone. */
-    int progress() {
-        if (current == null) {
-            current = queue.poll();
-            if (current == null) {
-                return 0;
+    @Override
+    public void beginCapture() {
+        device.check(this);
+        synchronized (this) {
+            if (capture != null) {
+                throw new IllegalStateException(name + " is captured already");
             }
-        }
-        int work = 0;
-        try {
-            Throwable reason = failure;
-            if (reason == null) {
-                work = current.progress();
-                if (!current.done()) {
-                    return work;
-                }
-            } else {
-                current.skip(reason);
-            }
-        } catch (Throwable thrown) {
-            failure = thrown;
-            leave(current, thrown);
-        }
-        current = null;
-        complete();
-        return work + 1;
-    }
-
-    /**
-     * A fault of memory that is gone surfaces anywhere behind the access, also where a task has nothing to catch it:
-     * who waits until the task has left must not wait for ever.
-     */
-    private static void leave(StreamTask task, Throwable reason) {
-        if (!task.done()) {
-            task.skip(reason);
+            capture = new StreamCapture(device, this);
         }
     }
 
-    /** Makes what is enqueued fail, as nobody runs it: when the device has stopped, on any thread. */
-    void skipAll() {
-        synchronized (queue) {
-            for (StreamTask task = current == null ? queue.poll() : current; task != null; task = queue.poll()) {
-                Throwable reason = failure;
-                if (reason == null) {
-                    reason = new MillraceException(name
-                            + ": the device has stopped, because its communicator was closed, and runs nothing any "
-                            + "more");
-                    failure = reason;
-                }
-                current = null;
-                try {
-                    task.skip(reason);
-                } catch (Throwable thrown) {
-                    failure = thrown;
-                }
-                complete();
-            }
+    @Override
+    public Plan endCapture() {
+        StreamCapture under = capture;
+        if (under == null) {
+            throw new IllegalStateException(name + " is not captured");
+        }
+        return under.end(this);
+    }
+
+    @Override
+    public boolean isCapturing() {
+        return capture != null;
+    }
+
+    @Nullable
+    StreamCapture capture() {
+        return capture;
+    }
+
+    void captureEnded(StreamCapture ended) {
+        synchronized (this) {
+            capture = capture == ended ? null : capture;
         }
     }
 
-    private void complete() {
-        // Volatile, as are the waiters that are read next: one adds itself before it reads `completed`, so one of the
-        // two sees the other (Dekker).
-        long now = completed + 1;
-        completed = now;
-        for (Waiter waiter : waiters) {
-            if (waiter.target <= now && waiter.thread != Thread.currentThread()) {
-                LockSupport.unpark(waiter.thread);
-            }
+    /** Keeps an operation for a plan, if the stream is captured; false if it is to be enqueued now. */
+    public boolean captures(CapturedOperation operation) {
+        StreamCapture under = capture;
+        if (under != null) {
+            under.add(this, operation);
         }
+        return under != null;
     }
 
-    boolean isFarBehind() {
-        return enqueued.get() - completed > FAR_BEHIND;
-    }
-
-    BooleanSupplier catchesUp() {
-        return catchesUp;
-    }
-
-    long enqueued() {
-        return enqueued.get();
-    }
-
-    long completed() {
-        return completed;
+    /** What cannot be done with a captured stream makes the capture invalid, as on a GPU. */
+    private MillraceException unsupported(String what) {
+        StreamCapture under = capture;
+        return under == null ? new MillraceException(name + ": " + what)
+                : under.invalidate(name + " is captured: " + what);
     }
 
     @Override
     public void record(Event event) {
-        awaitRoom();
+        StreamCapture under = capture;
+        if (under != null) {
+            EmulatedEvent.of(event).captured(under.mark(this));
+            return;
+        }
+        tasks.awaitRoom();
         enqueue(EmulatedEvent.of(event).newMark());
     }
 
     @Override
     public void waitFor(Event event) {
+        CapturedMark captured = EmulatedEvent.of(event).captured();
+        if (captured != null) {
+            join(captured);
+            return;
+        }
         EventMark mark = EmulatedEvent.of(event).latest();
+        if (mark != null && capture != null) {
+            throw unsupported("it cannot wait for an event that was recorded outside of the capture");
+        }
         if (mark != null) {
-            awaitRoom();
+            tasks.awaitRoom();
             enqueue(new Work(() -> isReached(mark)));
+        }
+    }
+
+    private void join(CapturedMark mark) {
+        synchronized (this) {
+            if (capture != null && capture != mark.capture()) {
+                throw unsupported("it cannot wait for an event of another capture");
+            }
+            mark.capture().waitFor(this, mark);
+            capture = mark.capture();
         }
     }
 
@@ -200,7 +146,10 @@ public final class EmulatedStream implements Stream {
 
     @Override
     public void call(Runnable function) {
-        awaitRoom();
+        if (captures(target -> target.call(function))) {
+            return;
+        }
+        tasks.awaitRoom();
         enqueue(new Work(() -> {
             if (!device.mayCallFunctions()) {
                 return false;
@@ -216,7 +165,8 @@ public final class EmulatedStream implements Stream {
 
     @Override
     public CompletionStage<Void> completion() {
-        awaitRoom();
+        refuseIfCaptured("there is nothing that completes; ask behind Plan.launch");
+        tasks.awaitRoom();
         CompletableFuture<Void> stage = new CompletableFuture<>();
         enqueue(new Work(() -> {
             stage.completeAsync(() -> null);
@@ -233,74 +183,35 @@ public final class EmulatedStream implements Stream {
         return stage;
     }
 
+    private void refuseIfCaptured(String why) {
+        if (capture != null) {
+            throw unsupported(why);
+        }
+    }
+
     @Override
     public boolean query() {
-        long target = enqueued.get();
-        if (completed < target) {
+        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        if (!tasks.isIdle()) {
             return false;
         }
-        throwFailure();
+        tasks.throwFailure();
         return true;
     }
 
     @Override
     public void synchronize(Duration deadline) {
-        await(deadline);
-        throwFailure();
-    }
-
-    private void await(Duration deadline) {
-        long target = enqueued.get();
-        if (completed >= target) {
-            return;
-        }
-        Waiter waiter = new Waiter(Thread.currentThread(), target);
-        add(waiter);
-        try {
-            if (!device.await(() -> completed >= target, deadline.toNanos())) {
-                String left = (target - completed) + " operations";
-                if (Thread.currentThread().isInterrupted()) {
-                    throw new MillraceException(name + ": interrupted while waiting for " + left);
-                }
-                StreamTask first = current;
-                throw late(name + ": " + left + " have not completed within " + deadline.toMillis() + " ms"
-                        + (first == null ? "" : "; the first of them: " + first));
-            }
-        } finally {
-            remove(waiter);
-        }
-    }
-
-    private DeadlineException late(String text) {
-        return new DeadlineException(text, device.rank(), CommunicatorException.NOBODY, null, null);
-    }
-
-    private synchronized void add(Waiter waiter) {
-        Waiter[] all = Arrays.copyOf(waiters, waiters.length + 1);
-        all[all.length - 1] = waiter;
-        waiters = all;
-    }
-
-    private synchronized void remove(Waiter waiter) {
-        waiters = waiters.length == 1 ? NOBODY
-                : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
-    }
-
-    /** Makes the tasks that are enqueued fail, and the threads that wait for them hear why. */
-    void fail(Throwable thrown) {
-        failure = thrown;
-    }
-
-    private void throwFailure() {
-        Throwable thrown = failure;
-        if (thrown != null) {
-            failure = null;
-            throw MillraceException.again(thrown.getMessage(), thrown);
-        }
+        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        tasks.await(deadline);
+        tasks.throwFailure();
     }
 
     /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
     public void closeWhenDone() {
+        if (capture != null) {
+            device.unregister(this); // it holds nothing but what is captured
+            return;
+        }
         enqueue(new Work(() -> {
             device.unregister(this);
             return true;
@@ -317,13 +228,18 @@ public final class EmulatedStream implements Stream {
         if (!device.isRegistered(this)) {
             return;
         }
+        StreamCapture under = capture;
+        if (under != null) {
+            under.leave(this);
+            captureEnded(under);
+        }
         try {
-            await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
+            tasks.await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
             // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
             // just
             // forgotten would wait for ever.
-            fail(notDone);
+            tasks.fail(notDone);
             closeWhenDone();
             throw notDone;
         }
@@ -333,45 +249,5 @@ public final class EmulatedStream implements Stream {
     @Override
     public String toString() {
         return name;
-    }
-
-    /** A task that is done when a function says so, or as soon as it need not be run. */
-    static class Work implements StreamTask {
-
-        private final BooleanSupplier function;
-        private boolean done;
-
-        Work(BooleanSupplier function) {
-            this.function = function;
-        }
-
-        @Override
-        public int progress() {
-            done = function.getAsBoolean();
-            return done ? 1 : 0;
-        }
-
-        @Override
-        public void skip(Throwable reason) {
-            done = true;
-        }
-
-        @Override
-        public boolean done() {
-            return done;
-        }
-    }
-
-    /** Something that a stream runs, on the device's thread. */
-    interface StreamTask {
-
-        /** Does what can be done without waiting; returns how much, 0 if it waits for somebody. */
-        int progress();
-
-        /** The task will not be run, because one before it on its stream failed. */
-        void skip(Throwable reason);
-
-        /** Whether there is nothing left to do. */
-        boolean done();
     }
 }

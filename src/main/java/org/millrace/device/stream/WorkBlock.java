@@ -10,7 +10,7 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.EmulatedDevice.Resident;
+import org.millrace.device.stream.Residents.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkReader;
@@ -58,7 +58,7 @@ final class WorkBlock implements Block {
 
     @Override
     public void begin() {
-        resident = device.resident(arguments.communicator());
+        resident = device.residents().at(arguments.communicator());
         DeviceCommunicator communicator = resident.communicator();
         WorkReader reader = resident.reader();
         reader.begin(arguments, block);

@@ -16,7 +16,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.EmulatedDevice.Resident;
+import org.millrace.device.stream.Residents.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkFifo;
@@ -87,7 +87,7 @@ public final class WorkLauncher implements AutoCloseable {
         this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
-        device.load(resident);
+        device.residents().add(resident);
     }
 
     /**
@@ -345,6 +345,6 @@ public final class WorkLauncher implements AutoCloseable {
     /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */
     @Override
     public void close() {
-        device.unload(resident);
+        device.residents().remove(resident);
     }
 }

@@ -45,19 +45,30 @@ final class BootstrapClient {
 
     private static final long MIN_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(50);
-    /** One attempt; rank 0 answers within milliseconds, unless it is not rank 0. */
+    /**
+     * The first attempt: rank 0 answers within milliseconds, unless it is not rank 0, or gets no core. As that is not
+     * told apart, each attempt that is not answered has the next one wait twice as long: one that begins anew too soon
+     * gives a slow rank 0 only more to do.
+     */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
-    /** The first handshakes of two processes load and interpret a thousand classes. */
-    private static final Duration ATTEMPT_UNDER_TLS = Duration.ofSeconds(10);
+    /** The first handshakes of two processes load and interpret a thousand classes: so many times as long. */
+    private static final int TLS_FACTOR = 5;
 
     private final Selector selector;
     private final RankIdentity self;
     private final int size;
+    private Duration patience;
 
     BootstrapClient(Selector selector, RankIdentity self, int size) {
+        this(selector, self, size, ATTEMPT);
+    }
+
+    /** The same with another first attempt. */
+    BootstrapClient(Selector selector, RankIdentity self, int size, Duration attempt) {
         this.selector = selector;
         this.self = self;
         this.size = size;
+        this.patience = attempt;
     }
 
     /** This rank's end of the connection, on which its proof is on the way. */
@@ -75,6 +86,9 @@ final class BootstrapClient {
             } catch (IOException e) {
                 if (e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
                     throw new MillraceException(what + ": " + e.getMessage(), e);
+                }
+                if (e instanceof SocketTimeoutException) {
+                    patience = patience.multipliedBy(2);
                 }
                 if (why == null || !deadline.expired()) { // an attempt that was cut short says less than the one before
                     why = e;
@@ -101,7 +115,7 @@ final class BootstrapClient {
      * @throws MillraceException      if it is another release
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
-        Deadline attempt = deadline.orIn(server.tls() == null ? ATTEMPT : ATTEMPT_UNDER_TLS);
+        Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
         SocketChannel channel = open(server, attempt);
         ControlConnection connection =
                 new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);

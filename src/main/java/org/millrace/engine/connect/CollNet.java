@@ -1,15 +1,13 @@
 package org.millrace.engine.connect;
 
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
-import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -18,128 +16,163 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.KernelChannel;
-import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
+import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.channel.ReceivePort;
-import org.millrace.device.channel.SendPort;
+import org.millrace.device.function.Algorithm;
 import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.RankLetter;
-import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.options.AlgorithmChoice;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.proxy.ProxyConnection;
-import org.millrace.transport.collnet.CollNetConnection;
-import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.transport.Availability;
+import org.millrace.transport.PeerGroup;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.TransportConnections;
+import org.millrace.transport.collnet.CollNetTransport;
 
-/** Collectives that go through a network that reduces: which ones, and how they get there. */
-public final class CollNet implements AutoCloseable {
+/**
+ * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all
+ * ranks, and of one leader for each host, to which the host's other ranks hand their elements along a chain.
+ */
+public final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
     /** What such a network can carry out. */
     public static final Set<Operation> OPERATIONS =
             Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
 
-    /** One for each channel. */
-    private final List<CollNetConnection> connections = new ArrayList<>();
-    private final EngineOptions options;
+    /**
+     * Up to here each rank asks the network itself: a host's chain takes longer than it spares. All-reduces of four
+     * ranks as two hosts, threads of one process on two busy cores, out of place and in place, one run each, one after
+     * the other (2026-11-23, JDK 25): <pre>
+     *   bytes      every rank           leaders
+     *   4096        33.5     30.8 us    151.8     19.2 us
+     *   32768      116.8     75.2       132.2    101.2
+     *   262144     251.5    266.1       256.7    179.5
+     *   2097152   2110.6   2297.4      1428.3   1424.6
+     * </pre> To measure again: <pre>
+     *   for a in collnetdirect collnetchain; do
+     *     millrace perf all_reduce -r 4 --ranks-per-host 2 -D NCCL_COLLNET_ENABLE=1 -D NCCL_ALGO=$a
+     *   done
+     * </pre>
+     */
+    private static final long LARGEST_DIRECT_BYTES = 64 << 10;
+
+    private final AlgorithmChoice choice;
+    private final CollNetTransport transport;
     private final int ranks;
     private final long maxBytes;
+    /** Whether there are several hosts, and some has several ranks. */
+    private final boolean hasLeaders;
 
-    private CollNet(EngineOptions options, int ranks, long maxBytes) {
-        this.options = options;
+    private CollNet(AlgorithmChoice choice, CollNetTransport transport, int ranks, long maxBytes, boolean hasLeaders) {
+        this.choice = choice;
+        this.transport = transport;
         this.ranks = ranks;
         this.maxBytes = maxBytes;
-    }
-
-    /** Adds a channel's connection, and shows it to the device. */
-    private void add(DeviceCommunicator device, CollNetConnection connection) {
-        int network = device.ranks();
-        int number = connections.size();
-        DeviceChannel channel = device.channel(number);
-        channel.view().network(network);
-        channel.send(network, KernelChannel.COLLECTIVE)
-                .connect(new SendPort(CollNetConnection.name(device.rank(), number, "->"), connection.send()));
-        channel.receive(network, KernelChannel.COLLECTIVE)
-                .connect(new ReceivePort(CollNetConnection.name(device.rank(), number, "<-"), connection.receive()));
-        connections.add(connection);
+        this.hasLeaders = hasLeaders;
     }
 
     /**
-     * Collective: sets the network up if all ranks want it; null if it is off.
+     * The transport that connects ranks with such a network, as this rank offers it.
      *
-     * @param resources closed at the end: the connections are added to it
+     * @param here    where the others reach this rank over the network
+     * @param sockets how aggregators are reached
      */
-    public static @Nullable CollNet open(ControlPlane control, Configuration configuration, EngineOptions options,
-            DeviceCommunicator device, Network network, Listener here, CommunicatorFailure failure,
-            EngineResources resources) {
+    public static CollNetTransport transport(Configuration configuration, Network network, Listener here,
+            SocketOptions sockets) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
-        long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
-        TreeMap<String, CollectiveNetworkProvider> providers = wanted ? found() : new TreeMap<>();
-        Set<String> common = agree(control, wanted, maxBytes, providers.keySet());
-        if (common == null) {
-            if (options.algorithms().needsCollNet()) {
-                throw new ConfigurationException(
-                        Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
-                                + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
-            }
-            return null;
+        List<CollectiveNetworkProvider> providers = new ArrayList<>(wanted ? found() : List.of());
+        String limits = Settings.COLLNET_MAX_BYTES.name() + '=' + configuration.get(Settings.COLLNET_MAX_BYTES);
+        Optional<String> aggregators = configuration.get(Settings.COLLNET_AGGREGATORS);
+        if (aggregators.isPresent()) {
+            providers.clear(); // whoever names them means them
+            providers.add(new AggregatorProvider(AggregatorConnect.parse(aggregators.get()), sockets,
+                    configuration.get(Settings.SECRET)));
+            limits += ';' + Settings.COLLNET_AGGREGATORS.name() + '=' + aggregators.get().replaceAll("\\s", "");
+        } else {
+            providers.add(new MeshProvider(network, here));
         }
-        CollectiveNetworkProvider provider =
-                common.isEmpty() ? new MeshProvider(network, here) : providers.get(common.iterator().next());
-        CollNet made = resources.add(new CollNet(options, control.size(), maxBytes));
-        for (int channel = 0; channel < options.channels(); channel++) {
-            try (CollectiveNetworkProvider.Place place = provider.listen(channel)) {
-                CollectiveNetwork collective = place.connect(control.allGather(place.handle()), control.rank(),
-                        options.connectDeadline(),
-                        () -> control.failure() == null ? null : new MillraceException(control.failure().message()));
-                made.add(device, new CollNetConnection(control.rank(), channel, collective, options.layout(),
-                        options.firstStep(), failure));
-                control.barrier(); // no rank may begin, and perhaps end, before its peers are connected
-            }
-        }
-        LOG.info("rank {}: collectives of up to {} bytes go through the collective network {}, {} channels",
-                control.rank(), maxBytes, provider.name(), options.channels());
-        return made;
+        return new CollNetTransport(wanted ? null : Settings.COLLNET_ENABLE.name() + " is not set to 1", limits,
+                providers);
     }
 
-    /** Names of networks of other jars that all ranks have; null if not all ranks want any. */
-    private static @Nullable Set<String> agree(ControlPlane control, boolean wanted, long maxBytes, Set<String> names) {
-        byte[] text = String.join("\n", names).getBytes(StandardCharsets.UTF_8);
-        byte[][] all = control.allGather(ByteBuffer.allocate(1 + Long.BYTES + Integer.BYTES + text.length)
-                .put((byte) (wanted ? 1 : 0))
-                .putLong(maxBytes)
-                .putInt(text.length)
-                .put(text)
-                .array());
-        Set<String> common = new TreeSet<>(names);
-        for (int rank = 0; rank < all.length; rank++) {
-            RankLetter theirs = new RankLetter(rank, "its collective networks", all[rank]);
-            if (!theirs.flag()) {
-                if (wanted) {
-                    LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}",
-                            control.rank(), rank);
-                }
+    /**
+     * Says to connections and device who takes part; null if not all ranks want it. All ranks come to the same.
+     *
+     * @param nodes the host of each rank, from 0 on
+     */
+    public static @Nullable CollNet of(Configuration configuration, AlgorithmChoice choice, int[] nodes,
+            DeviceCommunicator device, TransportConnections connections, CollNetTransport transport) {
+        List<PeerInfo> peers = connections.peers();
+        PeerInfo here = peers.get(device.rank());
+        for (PeerInfo there : peers) {
+            if (!there.offer(transport.name()).yes()) {
+                refuse(choice, here, there, transport);
                 return null;
             }
-            long theirMax = theirs.longNumber();
-            if (wanted && theirMax != maxBytes) {
-                throw new MillraceException(
-                        Settings.COLLNET_MAX_BYTES.name() + " is " + maxBytes + " on rank " + control.rank() + " and "
-                                + theirMax + " on rank " + rank + ": it must be the same on all ranks");
-            }
-            common.retainAll(Set.of(theirs.text("names of networks").split("\n")));
-            theirs.end();
         }
-        return common;
+        for (PeerInfo there : peers) {
+            Availability availability = transport.canConnect(here, there);
+            if (!availability.yes()) {
+                throw new MillraceException(transport.name() + ": " + availability.text());
+            }
+        }
+        String network = transport.choose(peers);
+        int rank = device.rank();
+        int hosts = (int) IntStream.of(nodes).distinct().count();
+        List<Integer> leaders =
+                IntStream.range(0, peers.size()).filter(each -> before(nodes, each) < 0).boxed().toList();
+        PeerGroup all = new PeerGroup(peers.size(), "the collective network", range(peers.size()));
+        PeerGroup ofLeaders = new PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
+        connections.add(all, transport);
+        connections.add(ofLeaders, transport);
+        int above = before(nodes, rank);
+        int below = IntStream.range(rank + 1, nodes.length)
+                .filter(each -> nodes[each] == nodes[rank])
+                .findFirst()
+                .orElse(KernelChannel.NOBODY);
+        for (int channel = 0; channel < device.channels(); channel++) {
+            KernelChannel view = device.channel(channel).view();
+            view.network(all.number());
+            view.networkChain(above < 0 ? ofLeaders.number() : above, below);
+        }
+        long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
+        boolean hasLeaders = hosts > 1 && hosts < peers.size();
+        LOG.info("rank {}: collectives of up to {} bytes go through the collective network {}, {}", rank, maxBytes,
+                network, hasLeaders ? "all-reduces by a leader for each of " + hosts + " hosts" : "by every rank");
+        return new CollNet(choice, transport, peers.size(), maxBytes, hasLeaders);
     }
 
-    /** By name. One that cannot be loaded is left out: this rank then says to the others that it does not have it. */
-    private static TreeMap<String, CollectiveNetworkProvider> found() {
+    /** The rank before one on its host; -1 if it is the first. */
+    private static int before(int[] nodes, int rank) {
+        int before = rank - 1;
+        while (before >= 0 && nodes[before] != nodes[rank]) {
+            before--;
+        }
+        return before;
+    }
+
+    private static List<Integer> range(int ranks) {
+        return IntStream.range(0, ranks).boxed().toList();
+    }
+
+    private static void refuse(AlgorithmChoice choice, PeerInfo here, PeerInfo there, CollNetTransport transport) {
+        if (choice.needsCollNet(Operation.ALL_REDUCE)) {
+            throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
+                    + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
+        }
+        if (here.offer(transport.name()).yes()) {
+            LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}", here.rank(),
+                    there.rank());
+        }
+    }
+
+    /** Of other jars, by name. One that cannot be loaded is left out: the others hear that this rank has it not. */
+    private static List<CollectiveNetworkProvider> found() {
         TreeMap<String, CollectiveNetworkProvider> found = new TreeMap<>();
         for (var provider : ServiceLoader.load(CollectiveNetworkProvider.class).stream().toList()) {
             try {
@@ -149,41 +182,32 @@ public final class CollNet implements AutoCloseable {
                 LOG.warn("a collective network is left out: {}", e.getMessage());
             }
         }
-        return found;
-    }
-
-    /** By channel: both proxies of a channel are one agent's. */
-    public List<ProxyConnection> proxies() {
-        return connections.stream().flatMap(each -> each.proxies().stream()).collect(Collectors.toList());
+        return List.copyOf(found.values());
     }
 
     /**
-     * Whether a collective goes this way; the same on all ranks.
+     * By which algorithm a collective goes this way; the same on all ranks. Null if it goes another.
      *
      * @param bytes of each rank
      * @throws MillraceException if it can go no other, by what the user has set, and not this one
      */
-    public boolean takes(Operation operation, long bytes, DataType type, ReduceOp op) {
-        if (!OPERATIONS.contains(operation) || !options.algorithms().allowsCollNet(operation)) {
-            return false;
+    public @Nullable Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
+        boolean direct = choice.allows(operation, Algorithm.COLLNET_DIRECT);
+        boolean chain = choice.allows(operation, Algorithm.COLLNET_CHAIN);
+        if (!OPERATIONS.contains(operation) || !direct && !chain) {
+            return null;
         }
-        boolean supported = !operation.reduces() || connections.getFirst().reduceSupport(type, op);
-        boolean alone = options.algorithms().needsCollNet() && operation == Operation.ALL_REDUCE;
+        boolean supported = !operation.reduces() || transport.reduceSupport(type, op);
+        boolean alone = choice.needsCollNet(operation);
         if (alone && !supported) {
-            throw new MillraceException(Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and the"
-                    + " collective network does not reduce " + type.label() + " by " + op.label()
-                    + ": allow ring, too");
+            throw new MillraceException(Settings.ALGORITHMS.name() + " leaves collnet alone for "
+                    + operation.ncclName().toLowerCase() + ", and the collective network does not reduce "
+                    + type.label() + " by " + op.label() + ": allow ring, too");
         }
-        return supported && (alone || bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) <= maxBytes);
-    }
-
-    /** Announces a channel's part of a collective that {@link #takes} said yes to. */
-    public void announce(int channel, CollNetOp op) {
-        connections.get(channel).announce(op);
-    }
-
-    @Override
-    public void close() {
-        connections.forEach(CollNetConnection::close);
+        if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
+            return null;
+        }
+        return chain && (!direct || hasLeaders && bytes > LARGEST_DIRECT_BYTES) ? Algorithm.COLLNET_CHAIN
+                : Algorithm.COLLNET_DIRECT;
     }
 }

@@ -1,15 +1,16 @@
 package org.millrace.engine.connect;
 
-import java.time.Duration;
 import java.util.List;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
 import org.millrace.collnet.mesh.MeshNetwork;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 
 /** Millrace's own: the ranks reduce for each other, on the threads that ask. */
 record MeshProvider(Network network, Listener here) implements CollectiveNetworkProvider {
@@ -23,7 +24,12 @@ record MeshProvider(Network network, Listener here) implements CollectiveNetwork
     }
 
     @Override
-    public Place listen(int channel) {
+    public boolean reduceSupport(DataType type, ReduceOp op) {
+        return MeshNetwork.reduces(op);
+    }
+
+    @Override
+    public Place listen(int number) {
         return new Place() {
             @Override
             public byte[] handle() {
@@ -31,11 +37,20 @@ record MeshProvider(Network network, Listener here) implements CollectiveNetwork
             }
 
             @Override
-            public CollectiveNetwork connect(byte[][] handles, int rank, Duration deadline,
-                    Supplier<? extends @Nullable Throwable> abort) {
-                GinMesh mesh = GinMesh.connect(network, here, handles, rank, KEY + channel, deadline, abort);
-                return new MeshNetwork(rank, network, List.of(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers())),
-                        null);
+            public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
+                Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, KEY + number);
+                return new Pending<>() {
+                    @Override
+                    public @Nullable CollectiveNetwork poll() {
+                        FullMesh made = connections.poll();
+                        return made == null ? null : new MeshNetwork(rank, network, List.of(made), null);
+                    }
+
+                    @Override
+                    public void close() {
+                        connections.close();
+                    }
+                };
             }
 
             @Override

@@ -2,6 +2,7 @@ package org.millrace.engine.connect;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -18,6 +19,23 @@ public final class Registrations implements AutoCloseable {
     /** An operation has no peer in this direction. */
     public static final int NOBODY = -1;
 
+    /**
+     * The smallest hop for which peers read registered memory where it lies, where elements are combined: what is less
+     * goes through slots, as a sender would have copied it by the time that the receiver has read it. Time of
+     * registered operands to that of others, in turns, two ranks of one process on the two cores of a busy machine (JDK
+     * 25, median of 15 ratios), over P2P and SHM: <pre>
+     *   bytes of a hop   all-reduce    reduce-scatter   broadcast
+     *   16384            1.33  1.10    1.18  1.21       2.77  3.43
+     *   32768            1.10  0.92    1.12  1.12       2.62  2.70
+     *   65536            0.96  0.90    1.02  0.84       2.06  2.15
+     *   131072           0.81  0.78    0.91  0.92       1.31  1.35
+     *   262144                                          0.96  0.95
+     * </pre> To measure again: {@code RegisteredBench}. The last figure over P2P is an earlier run's.
+     */
+    private static final long LEAST_COMBINED = 64 << 10;
+    /** The same where elements are only moved: a slot then takes one copy more, and not a sum. */
+    private static final long LEAST_MOVED = 256 << 10;
+
     private static final Logger LOG = LogManager.getLogger(Registrations.class);
 
     /** @param read whether some peer's device reads there, with no proxy between */
@@ -33,14 +51,18 @@ public final class Registrations implements AutoCloseable {
     /** Null in a group of one. */
     private final TransportConnections connections;
     private final long threshold;
+    private final Optional<Long> readThreshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
     /** What needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
     /**
-     * @param threshold bytes from which on it is worth it to use memory in place that nobody registered
+     * @param threshold     bytes from which on it is worth it to use memory in place that nobody registered
+     * @param readThreshold bytes of a hop from which on peers read registered memory where it lies; empty for what was
+     *                      measured
      */
-    public Registrations(int rank, TransportConnections connections, long threshold) {
+    public Registrations(int rank, TransportConnections connections, long threshold, Optional<Long> readThreshold) {
+        this.readThreshold = readThreshold;
         this.rank = rank;
         this.connections = connections;
         this.threshold = threshold;
@@ -66,9 +88,14 @@ public final class Registrations implements AutoCloseable {
     /**
      * Whether peers' devices may read what this rank sends of an operand where it lies: it is registered, and some peer
      * reaches it.
+     *
+     * @param hopBytes what one hop carries
+     * @param combined whether elements are combined, and not only moved
      */
-    public boolean isRead(@Nullable MemorySegment operand, long bytes, Protocol protocol) {
-        if (operand == null || bytes == 0 || protocol != Protocol.SIMPLE) {
+    public boolean isRead(@Nullable MemorySegment operand, long bytes, long hopBytes, boolean combined,
+            Protocol protocol) {
+        if (operand == null || bytes == 0 || protocol != Protocol.SIMPLE
+                || hopBytes < readThreshold.orElse(combined ? LEAST_COMBINED : LEAST_MOVED)) {
             return false;
         }
         for (Registered each : all) {

@@ -25,7 +25,7 @@ public record Agreement(int ranks, int ranksOnThisHost, int[] nodes, int channel
 
     /** Collective: tells the others what this rank has and hears what they have. */
     public static Agreement reach(ControlPlane control, Configuration configuration) {
-        byte[] host = Machine.host().getBytes(StandardCharsets.UTF_8);
+        byte[] host = Machine.host(configuration).getBytes(StandardCharsets.UTF_8);
         String algorithms =
                 AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration, true).text()
                         + "; sends and receives: " + TransferOptions.of(configuration, control.size()).text();

@@ -3,29 +3,26 @@ package org.millrace.engine.options;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.TreeMap;
 import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
+import org.millrace.device.function.Algorithm;
 
 /**
- * Which algorithm a collective runs: an all-reduce has three, all-gather and reduce-scatter have ring and collnet, the
- * others ring alone. {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after {@code ^} those that
- * are not wanted; sections with semicolons between, each for the function that it begins with, or for all.
+ * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and
+ * reduce-scatter have ring and collnetdirect, the others ring alone; collnet stands for both of these.
+ * {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after {@code ^} those that are not wanted;
+ * sections with semicolons between, each for the function that it begins with, or for all.
  */
-public record AlgorithmChoice(Set<Kind> allowed, Set<String> withoutCollNet) {
+public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
-    /** What the emulated device has. */
-    enum Kind {
-        /** The most bandwidth. */
-        RING,
-        /** The shortest way. */
-        TREE,
-        /** Through a network that reduces, where there is one. */
-        COLLNET
-    }
+    /** What the emulated device has to choose from. */
+    private static final Set<Algorithm> ALL =
+            EnumSet.of(Algorithm.RING, Algorithm.TREE, Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN);
 
     /** Fewer ranks are as near each other in a ring. */
     private static final int SMALLEST_TREE = 3;
@@ -37,14 +34,15 @@ public record AlgorithmChoice(Set<Kind> allowed, Set<String> withoutCollNet) {
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
     private static final String FUNCTION = "allreduce";
-    private static final Set<String> FUNCTIONS = Set.of("broadcast", "reduce", "allgather", "reducescatter", FUNCTION);
+    private static final List<String> FUNCTIONS =
+            List.of("broadcast", "reduce", "allgather", "reducescatter", FUNCTION);
     private static final Set<String> OTHERS = Set.of("nvls", "nvlstree", "pat");
 
     public static AlgorithmChoice of(Configuration configuration) {
         AlgorithmChoice choice = configuration.get(Settings.ALGORITHMS)
                 .map(AlgorithmChoice::parse)
-                .orElse(new AlgorithmChoice(EnumSet.allOf(Kind.class), Set.of()));
-        if (choice.needsCollNet() && !configuration.get(Settings.COLLNET_ENABLE)) {
+                .orElse(new AlgorithmChoice(all(ALL)));
+        if (choice.needsCollNet(Operation.ALL_REDUCE) && !configuration.get(Settings.COLLNET_ENABLE)) {
             throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for " + FUNCTION
                     + ": set " + Settings.COLLNET_ENABLE.name() + "=1 on every rank, or allow ring, too");
         }
@@ -53,86 +51,102 @@ public record AlgorithmChoice(Set<Kind> allowed, Set<String> withoutCollNet) {
 
     /** Trees run an operation's channels apart, so that they cannot share connections of a network. */
     private AlgorithmChoice ringsAlone() {
-        if (!allowed.contains(Kind.RING)) {
+        if (!allowed.get(FUNCTION).contains(Algorithm.RING)) {
             throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and "
                     + Settings.ALGORITHMS.name() + " does not allow them for " + FUNCTION);
         }
-        return new AlgorithmChoice(EnumSet.of(Kind.RING), FUNCTIONS);
+        return new AlgorithmChoice(all(EnumSet.of(Algorithm.RING)));
+    }
+
+    private static Map<String, Set<Algorithm>> all(Set<Algorithm> each) {
+        Map<String, Set<Algorithm>> functions = new TreeMap<>();
+        FUNCTIONS.forEach(function -> functions.put(function, each));
+        return functions;
     }
 
     /** @throws ConfigurationException if the text is not understood, or leaves none of what the emulated device has */
     static AlgorithmChoice parse(String text) {
-        Set<Kind> allowed = EnumSet.allOf(Kind.class);
-        Set<String> withoutCollNet = new TreeSet<>();
+        Map<String, Set<Algorithm>> allowed = all(ALL);
         for (String section : text.toLowerCase(Locale.ROOT).split(";")) {
             int colon = section.indexOf(':');
             String function = colon < 0 ? FUNCTION : section.substring(0, colon).strip();
             if (!FUNCTIONS.contains(function)) {
                 throw refused(text, "there is no function " + function);
             }
-            Set<Kind> named = kinds(text, section.substring(colon + 1).strip());
-            if (function.equals(FUNCTION)) {
-                allowed = named;
-            }
-            Set<String> meant = colon < 0 ? FUNCTIONS : Set.of(function);
-            if (named.contains(Kind.COLLNET)) {
-                withoutCollNet.removeAll(meant);
+            Set<Algorithm> named = named(text, section.substring(colon + 1).strip());
+            if (colon < 0) {
+                allowed.replaceAll((_, _) -> named);
             } else {
-                withoutCollNet.addAll(meant);
+                allowed.put(function, named);
             }
         }
-        if (allowed.isEmpty()) {
+        if (allowed.get(FUNCTION).isEmpty()) {
             throw refused(text, "nothing is left for " + FUNCTION);
         }
-        return new AlgorithmChoice(allowed, withoutCollNet);
+        return new AlgorithmChoice(allowed);
     }
 
-    private static Set<Kind> kinds(String text, String names) {
+    private static Set<Algorithm> named(String text, String names) {
         boolean excluded = names.startsWith("^");
-        EnumSet<Kind> kinds = EnumSet.noneOf(Kind.class);
+        EnumSet<Algorithm> named = EnumSet.noneOf(Algorithm.class);
         for (String name : List.of((excluded ? names.substring(1) : names).split(","))) {
             String stripped = name.strip();
             if (!OTHERS.contains(stripped)) {
-                kinds.add(switch (stripped) {
-                    case "ring" -> Kind.RING;
-                    case "tree" -> Kind.TREE;
-                    case "collnet", "collnetdirect", "collnetchain" -> Kind.COLLNET;
+                named.addAll(switch (stripped) {
+                    case "ring" -> EnumSet.of(Algorithm.RING);
+                    case "tree" -> EnumSet.of(Algorithm.TREE);
+                    case "collnet" -> EnumSet.of(Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN);
+                    case "collnetdirect" -> EnumSet.of(Algorithm.COLLNET_DIRECT);
+                    case "collnetchain" -> EnumSet.of(Algorithm.COLLNET_CHAIN);
                     default -> throw refused(text, "there is no algorithm " + stripped);
                 });
             }
         }
-        return excluded ? EnumSet.complementOf(kinds) : kinds;
+        if (!excluded) {
+            return named;
+        }
+        EnumSet<Algorithm> left = EnumSet.copyOf(ALL);
+        left.removeAll(named);
+        return left;
     }
 
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.ALGORITHMS.name() + "=" + text + ": " + why
                 + "; the emulated device has ring and tree for allreduce and ring for all others, and collnet for allreduce,"
-                + " allgather and reducescatter. Allowed: names " + "with commas between,"
+                + " allgather and reducescatter, collnetchain for allreduce alone. Allowed: names "
+                + "with commas between,"
                 + " perhaps after ^ (all but these), perhaps after a function and a colon, several such with "
                 + "semicolons between");
     }
 
     /** Whether a pair of trees is better than a ring. All ranks say the same. */
     public boolean prefersTree(int ranks, long bytes) {
-        if (!allowed.contains(Kind.TREE) || !allowed.contains(Kind.RING)) {
-            return allowed.contains(Kind.TREE);
+        Set<Algorithm> left = allowed.get(FUNCTION);
+        if (!left.contains(Algorithm.TREE) || !left.contains(Algorithm.RING)) {
+            return left.contains(Algorithm.TREE);
         }
         return ranks >= SMALLEST_TREE && bytes <= (ranks - 1) * LARGEST_TREE_BYTES_PER_HOP;
     }
 
-    /** Whether an operation may go through a network that reduces. */
-    public boolean allowsCollNet(Operation operation) {
-        return !withoutCollNet.contains(operation.label().replace("_", ""));
+    /** Whether an operation may run an algorithm, as far as it has it. */
+    public boolean allows(Operation operation, Algorithm algorithm) {
+        return of(operation).contains(algorithm)
+                && (algorithm != Algorithm.COLLNET_CHAIN || operation == Operation.ALL_REDUCE);
     }
 
-    /** Whether an all-reduce can go no other way. */
-    public boolean needsCollNet() {
-        return allowed.equals(EnumSet.of(Kind.COLLNET));
+    private Set<Algorithm> of(Operation operation) {
+        return allowed.getOrDefault(operation.ncclName().toLowerCase(Locale.ROOT), Set.of());
+    }
+
+    /** Whether an operation is to go through a network that reduces, and no other way. */
+    public boolean needsCollNet(Operation operation) {
+        return (allows(operation, Algorithm.COLLNET_DIRECT) || allows(operation, Algorithm.COLLNET_CHAIN))
+                && !of(operation).contains(Algorithm.RING)
+                && (operation != Operation.ALL_REDUCE || !of(operation).contains(Algorithm.TREE));
     }
 
     /** For comparing with the other ranks'. */
     String text() {
-        return allowed.toString().toLowerCase(Locale.ROOT)
-                + (withoutCollNet.isEmpty() ? "" : ", without collnet " + withoutCollNet);
+        return allowed.toString().toLowerCase(Locale.ROOT);
     }
 }

@@ -8,9 +8,7 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.device.function.Algorithm;
-import org.millrace.device.function.ChannelPart;
 import org.millrace.device.function.ChannelTask;
-import org.millrace.device.function.CollNetFunction;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionNumber;
 import org.millrace.device.function.FunctionTable;
@@ -18,7 +16,6 @@ import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.Attendance.Meeting;
-import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Registrations.UserRegions;
@@ -26,9 +23,9 @@ import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
 
 /**
  * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
@@ -40,17 +37,14 @@ public final class Announcer {
 
     private final DeviceCommunicator device;
     private final Connectors connectors;
-    /** Null where no network reduces. */
-    private final @Nullable CollNet collNet;
     private final Routes routes;
     private final Attendance attendance;
     private final OperationTrace trace;
 
-    public Announcer(DeviceCommunicator device, Connectors connectors, @Nullable CollNet collNet, Routes routes,
-            Attendance attendance, OperationTrace trace) {
+    public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, Attendance attendance,
+            OperationTrace trace) {
         this.device = device;
         this.connectors = connectors;
-        this.collNet = collNet;
         this.routes = routes;
         this.attendance = attendance;
         this.trace = trace;
@@ -83,28 +77,21 @@ public final class Announcer {
     private void announce(ChannelTask task, int channel, OperationId id, PlannedCollective planned) {
         UserRegions regions = planned.regions();
         for (int peer : task.from()) {
-            if (peer != device.ranks()) {
-                connectors.receive(peer, channel, task.index())
-                        .announce(id.part(task.schedule().chunksReceived(), task.shape(), regions.received()));
-            }
+            connectors.receive(peer, channel, task.index())
+                    .announce(id.part(task.schedule().chunksReceived(), task.shape(), regions.received()));
         }
         for (int peer : task.to()) {
-            if (peer != device.ranks()) {
-                connectors.send(peer, channel, task.index())
-                        .announce(id.part(task.schedule().chunksSent(), task.shape(), regions.sent()));
-            } else {
-                collNet.announce(channel, windows(task.schedule().chunksSent(), channel, id.operation(), planned));
-            }
+            ProxyOp part = id.part(task.schedule().chunksSent(), task.shape(), regions.sent());
+            connectors.send(peer, channel, task.index())
+                    .announce(peer < device.ranks() ? part : part.asking(windows(channel, planned)));
         }
     }
 
-    /** What the collective network is asked for, step by step. */
-    private CollNetOp windows(long steps, int channel, Operation operation, PlannedCollective planned) {
+    /** What a network that reduces is asked for, step by step. */
+    private CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
-        ChannelPart part = CollNetFunction.windows(number, planned.work(), device, channel);
-        return new CollNetOp(operation, FunctionNumber.type(number), (ReduceOp.BuiltIn) FunctionNumber.op(number, 0),
-                steps, part.first(), part.elements(), part.fullChunk(),
-                CollNetFunction.bytesPerRank(number, planned.work()));
+        return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))
+                .network(number, planned.work(), device, channel);
     }
 
     /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */

@@ -62,7 +62,7 @@ public final class CollectivePlanner {
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
         DataType moved = reduces ? type : DataType.UINT8;
         int parts = function.parts(ranks);
-        Protocol protocol = options.protocols().of(operation, bytes / parts);
+        Protocol protocol = algorithm.isCollNet() ? Protocol.SIMPLE : options.protocols().of(operation, bytes / parts);
         int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));
@@ -75,9 +75,11 @@ public final class CollectivePlanner {
         }
         if (regions != UserRegions.NONE) {
             work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
-        } else if (algorithm != Algorithm.LOCAL && algorithm != Algorithm.COLLNET) {
-            boolean input = registrations.isRead(send, operation.sendCount(bytes, ranks), protocol);
-            boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), protocol);
+        } else if (algorithm != Algorithm.LOCAL && !algorithm.isCollNet()) {
+            boolean input =
+                    registrations.isRead(send, operation.sendCount(bytes, ranks), bytes / parts, reduces, protocol);
+            boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), bytes / parts, reduces,
+                    protocol);
             if (input || output) {
                 work.read(input, output);
             }
@@ -91,8 +93,9 @@ public final class CollectivePlanner {
         if (ranks == 1 || bytes == 0) {
             return Algorithm.LOCAL;
         }
-        if (collNet != null && collNet.takes(operation, bytes, type, op)) {
-            return Algorithm.COLLNET;
+        Algorithm network = collNet == null ? null : collNet.algorithm(operation, bytes, type, op);
+        if (network != null) {
+            return network;
         }
         return operation == Operation.ALL_REDUCE && options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE
                 : Algorithm.RING;
@@ -102,7 +105,7 @@ public final class CollectivePlanner {
         return switch (algorithm) {
             case LOCAL -> 1;
             case TREE -> device.channels();
-            case RING, DIRECT, COLLNET -> options.channels();
+            case RING, DIRECT, COLLNET_DIRECT, COLLNET_CHAIN -> options.channels();
         };
     }
 

@@ -22,16 +22,19 @@ final class GroupLaunch {
     private final Stream stream;
     private final List<Stream> others;
     private final @Nullable EmulatedStream own;
+    private final @Nullable Runnable captured;
     private int launched;
 
     /**
      * A launch that has not begun: what the streams are given from now on does not come before it.
      *
-     * @param used  the streams that the operations name, at least one
-     * @param alone whether no other communicator is in the group
+     * @param used     the streams that the operations name, at least one
+     * @param alone    whether no other communicator is in the group
+     * @param captured refuses what can be launched no more, where the streams are captured; null where they are not
      */
     GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,
-            boolean alone) {
+            boolean alone, @Nullable Runnable captured) {
+        this.captured = captured;
         this.device = device;
         this.launcher = launcher;
         this.plans = plans;
@@ -56,7 +59,9 @@ final class GroupLaunch {
     boolean launch() {
         try {
             while (launched < plans.size()) {
-                if (own == null) {
+                if (captured != null) {
+                    ((EmulatedStream) stream).captures(launcher.captured(plans.get(launched), captured));
+                } else if (own == null) {
                     launcher.launch(plans.get(launched), stream);
                 } else if (!launcher.launchIfRoom(plans.get(launched), stream)) {
                     return false;

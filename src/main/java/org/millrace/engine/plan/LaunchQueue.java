@@ -34,6 +34,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     private final DeviceCommunicator communicator;
     private final TransferPlanner transfers;
     private final PlanLauncher launcher;
+    private final Runnable check;
     private final PlanBuilder once;
     private final PlanBuilder replayed;
     private final List<PlannedCollective> collectives = new ArrayList<>();
@@ -49,9 +50,11 @@ public final class LaunchQueue implements OperationGroup.Part {
     /**
      * @param who           whose kernels these are, for messages
      * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
+     * @param check         refuses a launch, if the communicator has failed or is closed
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
-            TransferPlanner transfers, PlanLauncher launcher) {
+            TransferPlanner transfers, PlanLauncher launcher, Runnable check) {
+        this.check = check;
         this.who = who;
         this.device = device;
         this.communicator = communicator;
@@ -109,7 +112,10 @@ public final class LaunchQueue implements OperationGroup.Part {
     @Override
     public void prepare(boolean alone) {
         try {
-            prepared = streams.isEmpty() ? null : new GroupLaunch(device, launcher, plans(once, false), streams, alone);
+            boolean captured = !streams.isEmpty() && device.isCapturing(streams);
+            prepared = streams.isEmpty() ? null
+                    : new GroupLaunch(device, launcher, plans(captured ? replayed : once, captured), streams, alone,
+                            captured ? check : null);
             streams.clear();
         } catch (RuntimeException | Error thrown) {
             forget();
@@ -146,7 +152,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     public void launch(Recorded recorded, Stream stream) {
         List<Stream> used = new ArrayList<>(List.of(stream));
         recorded.others.stream().filter(other -> other != stream).forEach(used::add);
-        new GroupLaunch(device, launcher, recorded.kernels, used, true).launch();
+        new GroupLaunch(device, launcher, recorded.kernels, used, true, null).launch();
     }
 
     public void forget() {

@@ -5,6 +5,7 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
+import org.millrace.device.stream.CapturedOperation;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.engine.connect.Attendance.Meeting;
@@ -48,6 +49,27 @@ public final class PlanLauncher {
             trace.launched(launcher.start(kernel.kernel(), name, arguments, stream));
             return true;
         }
+    }
+
+    /** A plan as a captured stream keeps it: its memory stays until it is released. */
+    CapturedOperation captured(PlannedKernel kernel, Runnable check) {
+        launcher.keep(kernel.kernel());
+        return new CapturedOperation() {
+            @Override
+            public void check() {
+                check.run();
+            }
+
+            @Override
+            public void enqueue(Stream stream) {
+                launch(kernel, stream);
+            }
+
+            @Override
+            public void release() {
+                launcher.release(kernel.kernel());
+            }
+        };
     }
 
     /**

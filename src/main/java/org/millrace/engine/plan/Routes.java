@@ -3,7 +3,6 @@ package org.millrace.engine.plan;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.Locale;
 import java.util.Optional;
 import java.util.TreeSet;
 import org.millrace.Operation;
@@ -23,6 +22,9 @@ import org.millrace.engine.plan.Announcer.OperationId;
  * that announces, asked by any.
  */
 public final class Routes {
+
+    private static final String COLLNET_EXCLUDED =
+            "COLLNET: NCCL_COLLNET_ENABLE, NCCL_ALGO, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it";
 
     private final Connectors connectors;
     private Algorithm algorithm;
@@ -50,10 +52,6 @@ public final class Routes {
 
     /** Empty if nothing travelled yet. */
     public synchronized Optional<Route> last() {
-        if (algorithm == Algorithm.COLLNET) {
-            return Optional.of(new Route("collnet", text(Protocol.SIMPLE), "NORMAL", List.of("COLLNET"),
-                    refusals(List.of(), Protocol.SIMPLE)));
-        }
         if (algorithm == null) {
             return Optional.empty();
         }
@@ -68,8 +66,8 @@ public final class Routes {
         }
         Connector<?> any = used.getFirst();
         String mode = read && used.stream().anyMatch(Connector::isDirect) ? "PTR" : any.mode();
-        return Optional.of(new Route(algorithm.name().toLowerCase(Locale.ROOT), text(any.last().protocol()), mode,
-                List.copyOf(transports), refusals(transports, any.last().protocol())));
+        return Optional.of(new Route(algorithm.label(), text(any.last().protocol()), mode, List.copyOf(transports),
+                refusals(transports, any.last().protocol())));
     }
 
     private int index() {
@@ -94,12 +92,15 @@ public final class Routes {
     private List<String> refusals(Collection<String> transports, Protocol protocol) {
         List<String> refusals = new ArrayList<>(connectors.refusals());
         boolean overNet = !transports.isEmpty() && transports.stream().allMatch(each -> each.startsWith("NET"));
-        if (protocol != Protocol.SIMPLE) {
+        if (algorithm.isCollNet()) {
+            refusals.add("PTR: a collective network takes and gives slots");
+        } else if (protocol != Protocol.SIMPLE) {
             refusals.add("PTR: Simple only");
         } else if (transports.stream().anyMatch(each -> each.endsWith(" by copy"))) {
             refusals.add("PTR: a proxy that copies does so from slots");
         } else if (!overNet) {
-            refusals.add("PTR: not registered, or not allocated by the communicator's device");
+            refusals.add(
+                    "PTR: not registered, or not allocated by the communicator's device, or less than MILLRACE_REGISTERED_THRESHOLD");
         } else if (operation != null && combinesInSlots(operation.operation())) {
             refusals.add("PTR: what is combined goes through slots");
         } else {
@@ -119,7 +120,7 @@ public final class Routes {
         } else {
             refusals.add("OFFSET: sends and receives only");
         }
-        if (algorithm == Algorithm.COLLNET) {
+        if (algorithm.isCollNet()) {
             refusals.add("LL: COLLNET runs Simple only");
             refusals.add("LL128: COLLNET runs Simple only");
         }
@@ -128,9 +129,11 @@ public final class Routes {
         }
         if (operation == null || !CollNet.OPERATIONS.contains(operation.operation())) {
             refusals.add("COLLNET: all_reduce, all_gather and reduce_scatter only");
-        } else if (algorithm != Algorithm.COLLNET) {
-            refusals.add(
-                    "COLLNET: NCCL_COLLNET_ENABLE, NCCL_ALGO, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it");
+        } else if (operation.operation() != Operation.ALL_REDUCE && !algorithm.isCollNet()) {
+            refusals.add("collnetchain: all_reduce only");
+            refusals.add(COLLNET_EXCLUDED);
+        } else if (!algorithm.isCollNet()) {
+            refusals.add(COLLNET_EXCLUDED);
         }
         return refusals;
     }

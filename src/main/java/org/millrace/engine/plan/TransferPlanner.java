@@ -47,7 +47,8 @@ public final class TransferPlanner {
         UserRegions regions = peer == rank ? UserRegions.NONE
                 : registrations.of(buffer, bytes, options.protocol(bytes), sends ? Registrations.NOBODY : peer,
                         sends ? peer : Registrations.NOBODY);
-        boolean read = regions == UserRegions.NONE && registrations.isRead(buffer, bytes, options.protocol(bytes));
+        boolean read = regions == UserRegions.NONE
+                && registrations.isRead(buffer, bytes, bytes, false, options.protocol(bytes));
         return new SendOrReceive(sends, buffer, count, type, peer, regions, read);
     }
 

@@ -67,11 +67,24 @@ public final class GinCommunicator {
      */
     public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
             GinOptions options, FailureListener listener) {
+        this(0, rank, senders, receivers, options, listener);
+    }
+
+    /**
+     * A communicator over connections that were made, which is known by a number to those who look from outside.
+     *
+     * @param number    the same on all ranks; 0 if not known
+     * @param senders   to each rank; that to itself is not used
+     * @param receivers from each rank; that from itself is not used
+     */
+    public GinCommunicator(long number, int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
+            GinOptions options, FailureListener listener) {
         this.listener = listener;
         this.stall = new StallDetector(options.patience());
         this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
         this.peers = new GinPeer[senders.length];
-        this.rank = new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(rank, peers.length));
+        this.rank =
+                new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(number, rank, peers.length));
         this.waits = new WaitRelease(this.rank.contexts());
         for (int peer = 0; peer < peers.length; peer++) {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)

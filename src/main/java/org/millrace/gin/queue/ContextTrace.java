@@ -18,11 +18,11 @@ final class ContextTrace implements Runnable {
         this.trace = trace;
     }
 
-    /** Begins to watch; null if nothing is written down. */
-    static @Nullable ContextTrace begin(int rank, GinContext context) {
+    /** Begins to watch a context of a communicator's rank; null if nothing is written down. */
+    static @Nullable ContextTrace begin(long communicator, int rank, GinContext context) {
         ProcessTrace process = ProcessTrace.current();
         GinTrace trace = process == null ? null
-                : process.gin(0, rank, context.peers(), context.number(), context.queue(0).size(),
+                : process.gin(communicator, rank, context.peers(), context.number(), context.queue(0).size(),
                         "rank " + rank + ", context " + context.number());
         if (process == null || trace == null) {
             return null;

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 /** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */
 public final class GinContexts {
 
+    private final long communicator;
     private final int rank;
     private final int ranks;
     /** Of contexts of which something is written down. */
@@ -17,8 +18,15 @@ public final class GinContexts {
     /** The agent's thread alone changes it, and uses it. */
     private SignalMemory[] shared = {};
 
-    /** None yet, of a rank of a communicator of so many ranks. */
-    public GinContexts(int rank, int ranks) {
+    /**
+     * None yet.
+     *
+     * @param communicator what its ranks have in common; 0 if not known
+     * @param rank         of it
+     * @param ranks        how many it has
+     */
+    public GinContexts(long communicator, int rank, int ranks) {
+        this.communicator = communicator;
         this.rank = rank;
         this.ranks = ranks;
     }
@@ -51,7 +59,7 @@ public final class GinContexts {
         }
         copy[context.number()] = context;
         all = copy;
-        ContextTrace trace = ContextTrace.begin(rank, context);
+        ContextTrace trace = ContextTrace.begin(communicator, rank, context);
         if (trace != null) {
             traces.put(context, trace);
         }

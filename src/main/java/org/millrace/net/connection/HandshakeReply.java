@@ -43,7 +43,9 @@ public enum HandshakeReply {
     /** The two sides have loaded different network plugins. */
     OTHER_PLUGIN("it has loaded another network plugin: MILLRACE_NET must be the same in all processes"),
     /** No device of the listener's takes a connection. */
-    NO_DEVICE("its network plugin has no device that takes a connection: see its log");
+    NO_DEVICE("its network plugin has no device that takes a connection: see its log"),
+    /** The ring lies in no directory, and cannot be opened from there; another one can. */
+    NO_SEALED_RING("it cannot open the ring, which lies in no directory");
 
     /** Why a listener refuses a client. */
     public static final class Refusal extends Exception {
@@ -87,6 +89,23 @@ public enum HandshakeReply {
         }
     }
 
+    /**
+     * A listener ended the connection before it answered: its process has ended, or it dropped a client that it took
+     * for a stranger, and takes it in if it comes again.
+     */
+    public static final class Unanswered extends ConnectionException {
+
+        private static final long serialVersionUID = 1L;
+
+        public Unanswered(String message) {
+            super(message);
+        }
+
+        public Unanswered(String message, Throwable cause) {
+            super(message, cause);
+        }
+    }
+
     /** Length of a reply. */
     public static final int BYTES = 16;
 
@@ -125,7 +144,8 @@ public enum HandshakeReply {
      * @param received what came of the reply, up to the position
      * @param ended    whether nothing more will come
      * @throws Refused             if it refused
-     * @throws ConnectionException if it is no listener of this network, or is gone
+     * @throws Unanswered          if it is gone
+     * @throws ConnectionException if it is no listener of this network
      */
     public static boolean accepts(String listener, HelloFormat protocol, ByteBuffer received, boolean ended) {
         if (!protocol.isBegunBy(received)) {
@@ -135,7 +155,7 @@ public enum HandshakeReply {
         }
         if (received.hasRemaining()) {
             if (ended) {
-                throw new ConnectionException(
+                throw new Unanswered(
                         listener + " closed the connection during the handshake, after " + received.position() + " of "
                                 + BYTES + " bytes of an answer; it is no listener of Millrace's, or its process ended");
             }

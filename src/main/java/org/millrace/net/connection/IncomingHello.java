@@ -26,7 +26,7 @@ public abstract class IncomingHello {
     /**
      * Takes a non-blocking channel over.
      *
-     * @param deadline by {@link System#nanoTime}: when it must be part of a connection
+     * @param deadline by its listener's clock: when it must be part of a connection
      */
     protected IncomingHello(SocketChannel channel, HelloFormat format, String peer, long deadline) {
         this.channel = channel;

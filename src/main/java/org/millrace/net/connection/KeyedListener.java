@@ -44,6 +44,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private static final int MAX_ACCEPTED = MAX_STRANGERS / 4;
     /** Between two attempts where the process has no file descriptor left. */
     private static final long SHORTAGE_NANOS = 50_000_000;
+    /** How many looks, at least, a client's time is made of: see {@link #watched}. */
+    private static final int LOOKS = 10;
 
     private final OpenResources network;
     private final String name;
@@ -60,6 +62,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /** Since when no client could be accepted, by {@link System#nanoTime}; as long as {@link #tryAgain} is not 0. */
     private long shortage;
     private long tryAgain;
+    /**
+     * The clock of the clients' deadlines, nanoseconds. While nobody looks, as nobody expects a connection, or as this
+     * process gets no core, it hardly moves on: what a client said meanwhile was not heard.
+     */
+    private long watched;
+    private long lastLook = System.nanoTime();
     private boolean closed;
 
     /** Takes bound, non-blocking channels over. */
@@ -78,7 +86,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     /**
      * Looks at a new client before it has said anything.
      *
-     * @param deadline by {@link System#nanoTime}: when it must be part of a connection
+     * @param deadline by the listener's clock: when it must be part of a connection
      * @throws Refusal if it cannot be a peer
      */
     protected abstract C newClient(SocketChannel channel, long deadline) throws IOException, Refusal;
@@ -108,12 +116,20 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
+    /** {@return keys of clients that are here and that nobody expects, for whoever serves any that knows the secret} */
+    public final synchronized Set<ConnectionKey> unexpected() {
+        advance();
+        Set<ConnectionKey> keys = new LinkedHashSet<>();
+        early.forEach(client -> keys.add(client.key()));
+        return keys;
+    }
+
     /** Does what can be done for all connections without waiting. */
     final synchronized void advance() {
         checkOpen();
         expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
+        long now = look();
         acceptStrangers();
-        long now = System.nanoTime();
         for (Iterator<C> each = strangers.iterator(); each.hasNext();) {
             C client = each.next();
             try {
@@ -147,6 +163,14 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         }
     }
 
+    /** Moves the clients' clock on, by what the last look counts at the most. */
+    private long look() {
+        long now = System.nanoTime();
+        watched += Math.min(now - lastLook, handshakeDeadline.toNanos() / LOOKS);
+        lastLook = now;
+        return watched;
+    }
+
     private void acceptStrangers() {
         if (tryAgain != 0 && System.nanoTime() - tryAgain < 0) {
             return;
@@ -159,7 +183,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                         break;
                     }
                     try {
-                        strangers.addLast(newClient(channel, System.nanoTime() + handshakeDeadline.toNanos()));
+                        strangers.addLast(newClient(channel, watched + handshakeDeadline.toNanos()));
                     } catch (IOException gone) {
                         // It left before it was looked at.
                         ConnectionState.closeQuietly(channel);

@@ -1,18 +1,34 @@
 package org.millrace.net.connection;
 
 import java.time.Duration;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
 
-/** A connection to a listener in the making, until it is returned, given up, or failed. */
+/**
+ * A connection to a listener in the making, until it is returned, given up, or failed. A listener that has many
+ * strangers, or had no core for a while, may drop a client of its own before it has heard who that is: the client comes
+ * again, a few times.
+ */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
+
+    private static final Logger LOG = LogManager.getLogger(OutgoingConnection.class);
+    /** More often would hide for too long that a listener drops whom it does not understand. */
+    private static final int ATTEMPTS = 7;
+    private static final long FIRST_PAUSE_NANOS = 10_000_000;
 
     private final OpenResources network;
     private final String name;
     private final Duration limit;
     private final long deadline;
+    private int attempts = 1;
+    /** By {@link System#nanoTime}: when the next attempt begins; 0 while one is being made. */
+    private long pause;
+    private @Nullable Unanswered unanswered;
     private @Nullable ConnectionException failure;
     private boolean done;
 
@@ -29,7 +45,10 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
         deadline = System.nanoTime() + limit.toNanos();
     }
 
-    /** Does what can be done without waiting; returns the connection, null while it is not made yet. */
+    /**
+     * Does what can be done without waiting; returns the connection, null while it is not made yet. Begins anew after
+     * {@link #release}.
+     */
     protected abstract @Nullable FrameSender advance();
 
     /** What the connection waits for, and what may help, for the message when the deadline has passed. */
@@ -37,6 +56,11 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     /** Gives back what was taken for a connection that was not made. */
     protected abstract void release();
+
+    /** Whether it begins anew when a listener does not answer. */
+    protected final boolean mayTryAgain() {
+        return attempts < ATTEMPTS && nanosLeft() > 0;
+    }
 
     protected final OpenResources network() {
         return network;
@@ -56,18 +80,42 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
             throw new IllegalStateException(name + ": was returned or given up before");
         }
         try {
-            FrameSender sender = advance();
+            FrameSender sender = attempt();
             if (sender != null) {
                 done = true;
                 network.forget(this);
             } else if (nanosLeft() < 0) {
-                throw new ConnectionException(name + ": not made in " + limit + ", still waiting for " + waitingFor());
+                throw new ConnectionException(name + ": not made in " + limit + ", still waiting for "
+                        + (pause == 0 ? waitingFor() : "its turn to try again")
+                        + (unanswered == null ? "" : "; before that: " + unanswered.getMessage()));
             }
             return sender;
         } catch (ConnectionException e) {
             failure = e;
             end();
             throw e;
+        }
+    }
+
+    private @Nullable FrameSender attempt() {
+        if (pause != 0) {
+            if (System.nanoTime() - pause < 0) {
+                return null;
+            }
+            pause = 0;
+        }
+        try {
+            return advance();
+        } catch (Unanswered e) {
+            if (!mayTryAgain()) {
+                throw e;
+            }
+            LOG.debug("{}: attempt {} was not answered", name, attempts, e);
+            unanswered = e;
+            release();
+            pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << attempts - 1)) | 1; // 0 stands for none
+            attempts++;
+            return null;
         }
     }
 

@@ -2,13 +2,9 @@ package org.millrace.net.tls;
 
 import java.io.EOFException;
 import java.io.IOException;
-import java.net.Socket;
-import java.net.SocketAddress;
-import java.net.SocketOption;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SocketChannel;
-import java.util.Set;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
@@ -28,14 +24,13 @@ import javax.net.ssl.SSLException;
  *                                                                                      └▶ plain, where that is small
  * </pre>
  */
-public final class TlsChannel extends SocketChannel {
+public final class TlsChannel extends FilterSocketChannel {
 
     /** Records that one call of the kernel moves: 128 KiB of data. */
     private static final int RECORDS = 8;
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
     private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
 
-    private final SocketChannel stream;
     private final SSLEngine engine;
     private final int recordBytes;
     /** Arrived and still encrypted, ready to be read. */
@@ -49,11 +44,12 @@ public final class TlsChannel extends SocketChannel {
     private boolean established;
     /** A whole record is wanted of which only a part is here. */
     private boolean starved = true;
+    /** The last read brought less than there was room for: another would find nothing, for the price of a call. */
+    private boolean drained;
 
     /** Takes a stream over, of which nothing has been read or written. */
     TlsChannel(SocketChannel stream, SSLEngine engine) throws IOException {
-        super(stream.provider());
-        this.stream = stream;
+        super(stream);
         this.engine = engine;
         recordBytes = engine.getSession().getPacketBufferSize();
         in = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
@@ -87,9 +83,10 @@ public final class TlsChannel extends SocketChannel {
             if (plain.hasRemaining()) {
                 take(to);
             } else if (!decrypt(to)) {
-                int read = fill(to.position() > begin);
+                boolean hasSomething = to.position() > begin;
+                int read = hasSomething && drained ? 0 : fill(hasSomething);
                 if (read <= 0) {
-                    return read < 0 && to.position() == begin ? -1 : to.position() - begin;
+                    return read < 0 && !hasSomething ? -1 : to.position() - begin;
                 }
             }
         }
@@ -175,6 +172,7 @@ public final class TlsChannel extends SocketChannel {
             }
             throw e;
         } finally {
+            drained = in.hasRemaining();
             in.flip();
         }
     }
@@ -277,117 +275,5 @@ public final class TlsChannel extends SocketChannel {
         for (Runnable task = engine.getDelegatedTask(); task != null; task = engine.getDelegatedTask()) {
             task.run();
         }
-    }
-
-    @Override
-    public long read(ByteBuffer[] to, int offset, int length) throws IOException {
-        long all = 0;
-        for (int i = offset; i < offset + length; i++) {
-            int read = read(to[i]);
-            if (read < 0) {
-                return all == 0 ? -1 : all;
-            }
-            all += read;
-            if (to[i].hasRemaining()) {
-                break;
-            }
-        }
-        return all;
-    }
-
-    @Override
-    public long write(ByteBuffer[] from, int offset, int length) throws IOException {
-        long all = 0;
-        for (int i = offset; i < offset + length; i++) {
-            all += write(from[i]);
-            if (from[i].hasRemaining()) {
-                break;
-            }
-        }
-        return all;
-    }
-
-    @Override
-    protected void implCloseSelectableChannel() throws IOException {
-        stream.close();
-    }
-
-    @Override
-    protected void implConfigureBlocking(boolean block) throws IOException {
-        if (block) {
-            throw new IOException("a TLS stream does not block");
-        }
-        stream.configureBlocking(false);
-    }
-
-    // The stream's own.
-
-    @Override
-    public SocketChannel bind(SocketAddress local) throws IOException {
-        stream.bind(local);
-        return this;
-    }
-
-    @Override
-    public <T> SocketChannel setOption(SocketOption<T> name, T value) throws IOException {
-        stream.setOption(name, value);
-        return this;
-    }
-
-    @Override
-    public <T> T getOption(SocketOption<T> name) throws IOException {
-        return stream.getOption(name);
-    }
-
-    @Override
-    public Set<SocketOption<?>> supportedOptions() {
-        return stream.supportedOptions();
-    }
-
-    @Override
-    public SocketChannel shutdownInput() throws IOException {
-        stream.shutdownInput();
-        return this;
-    }
-
-    @Override
-    public SocketChannel shutdownOutput() throws IOException {
-        stream.shutdownOutput();
-        return this;
-    }
-
-    @Override
-    public Socket socket() {
-        return stream.socket();
-    }
-
-    @Override
-    public boolean isConnected() {
-        return stream.isConnected();
-    }
-
-    @Override
-    public boolean isConnectionPending() {
-        return stream.isConnectionPending();
-    }
-
-    @Override
-    public boolean connect(SocketAddress remote) throws IOException {
-        return stream.connect(remote);
-    }
-
-    @Override
-    public boolean finishConnect() throws IOException {
-        return stream.finishConnect();
-    }
-
-    @Override
-    public SocketAddress getRemoteAddress() throws IOException {
-        return stream.getRemoteAddress();
-    }
-
-    @Override
-    public SocketAddress getLocalAddress() throws IOException {
-        return stream.getLocalAddress();
     }
 }

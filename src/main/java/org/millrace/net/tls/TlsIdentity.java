@@ -119,6 +119,7 @@ public final class TlsIdentity {
         keys.init(own, NO_PASSWORD);
         SSLContext context = SSLContext.getInstance("TLSv1.3");
         context.init(keys.getKeyManagers(), trust, null);
+        RecordCipher.install();
         return new TlsIdentity(context, description);
     }
 

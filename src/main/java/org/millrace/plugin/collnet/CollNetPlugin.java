@@ -4,18 +4,25 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.collnet.CollectiveNetwork;
+import org.millrace.collnet.aggregator.AggregatorConnect;
+import org.millrace.collnet.aggregator.AggregatorNetwork;
 import org.millrace.collnet.mesh.MeshNetwork;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.NetEndpoint;
@@ -39,6 +46,9 @@ public final class CollNetPlugin {
     private static final byte PATH = 4;
     /** Threads that add: so many saturate the memory of one socket. */
     private static final int MOST_AGGREGATORS = 8;
+    /** In the place of a number of threads: that other processes reduce, with what tells which these are. */
+    private static final int ELSEWHERE = 1 << 30;
+    private static final long POLL_NANOS = 50_000;
     /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
@@ -52,11 +62,15 @@ public final class CollNetPlugin {
     private record Listening(ConnectionKey key) {
     }
 
+    /** All ranks, connected. */
+    private record Group(CollectiveNetwork network, int rank, BooleanSupplier busy) {
+    }
+
     /** Memory that was registered with a group. */
-    private record Registered(MeshNetwork group, MemoryRegion region) {
+    private record Registered(Group group, MemoryRegion region) {
 
         /** Where an address is in it. */
-        long offset(MeshNetwork of, long address, long bytes) {
+        long offset(Group of, long address, long bytes) {
             long offset = address - region.segment().address();
             if (group != of || offset < 0 || bytes > region.segment().byteSize() - offset) {
                 throw new IllegalArgumentException(bytes + " bytes at 0x" + Long.toHexString(address)
@@ -82,8 +96,15 @@ public final class CollNetPlugin {
         }
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
         new PeerHandle(PATH, key, endpoint.get().listener().address()).write(handle);
-        PeerHandle.putNumber(handle, Math.min(MOST_AGGREGATORS, ProxyThreads.decide(environment).count()));
+        String aggregators = aggregators();
+        PeerHandle.putNumber(handle,
+                aggregators.isEmpty() ? Math.min(MOST_AGGREGATORS, ProxyThreads.decide(environment).count())
+                        : ELSEWHERE | aggregators.hashCode() & ELSEWHERE - 1);
         NativeMemory.putLong(listener, handles.add(new Listening(key)));
+    }
+
+    private String aggregators() {
+        return new EnvironmentSettings(environment).get(Settings.COLLNET_AGGREGATORS).orElse("").replaceAll("\\s", "");
     }
 
     /** Returns when all ranks are connected: NCCL calls it on every rank. */
@@ -91,7 +112,8 @@ public final class CollNetPlugin {
         handles.get(listener, Listening.class);
         byte[][] addresses = new byte[ranks][];
         long key = 0;
-        int aggregators = MOST_AGGREGATORS;
+        int aggregators = Integer.MAX_VALUE;
+        int most = 0;
         for (int peer = 0; peer < ranks; peer++) {
             long address = NativeMemory.getLong(peers + (long) peer * Long.BYTES);
             PeerHandle handle = PeerHandle.read(address);
@@ -102,24 +124,57 @@ public final class CollNetPlugin {
             addresses[peer] = handle.address();
             key = peer == 0 ? handle.key().high() : key; // one of all ranks' that all ranks know
             aggregators = Math.min(aggregators, theirs);
+            most = Math.max(most, theirs);
         }
+        if (most >= ELSEWHERE && aggregators != most) {
+            throw new IllegalArgumentException(Settings.COLLNET_AGGREGATORS.name()
+                    + " must be the same on all ranks; here it is '" + aggregators() + "'");
+        }
+        Group made = most >= ELSEWHERE ? elsewhere(key, ranks, rank) : mesh(addresses, key, aggregators, rank);
+        NativeMemory.putLong(group, handles.add(made));
+    }
+
+    /** Processes that the user names reduce. */
+    private Group elsewhere(long key, int ranks, int rank) {
+        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        String named = aggregators();
+        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(NetEndpoint.sockets(settings),
+                AggregatorConnect.parse(named), settings.get(Settings.SECRET), key, ranks, rank)) {
+            long end = System.nanoTime() + deadline().toNanos();
+            CollectiveNetwork made = pending.poll();
+            while (made == null) {
+                if (System.nanoTime() - end > 0) {
+                    throw new ConnectionException("CollNet: rank " + rank
+                            + " was not connected back by the aggregators " + named + " within " + deadline().toMillis()
+                            + " ms: not all of " + ranks + " ranks have come, or they do not reach this host");
+                }
+                LockSupport.parkNanos(POLL_NANOS);
+                made = pending.poll();
+            }
+            NcclLog.info("CollNet: " + ranks + " ranks are reduced for by " + named);
+            return new Group(made, rank, ((AggregatorNetwork) made)::isBusy);
+        }
+    }
+
+    /** The ranks reduce for each other. */
+    private Group mesh(byte[][] addresses, long key, int aggregators, int rank) {
         NetEndpoint here = endpoint.get();
-        List<MeshNetwork.Mesh> meshes = new ArrayList<>();
+        List<FullMesh> meshes = new ArrayList<>();
         try {
             for (int each = 0; each < aggregators; each++) {
-                GinMesh mesh = GinMesh.connect(here.network(), here.listener(), addresses, rank, key + each, deadline(),
-                        () -> null);
-                meshes.add(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers()));
+                FullMesh mesh = FullMesh.connect(here.network(), here.listener(), addresses, rank, key + each,
+                        deadline(), () -> null);
+                meshes.add(mesh);
             }
         } catch (Throwable failure) {
-            meshes.forEach(each -> new GinMesh(each.senders(), each.receivers()).close());
+            meshes.forEach(FullMesh::close);
             throw failure;
         }
         ProxyThreads threads = ProxyThreads.decide(environment);
-        NativeMemory.putLong(group,
-                handles.add(new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy)));
-        NcclLog.info("CollNet: " + ranks + " ranks reduce for each other over " + here.network().name() + ", this one "
-                + "with " + aggregators + (aggregators == 1 ? " thread" : " threads"));
+        NcclLog.info("CollNet: " + addresses.length + " ranks reduce for each other over " + here.network().name()
+                + ", this one " + "with " + aggregators + (aggregators == 1 ? " thread" : " threads"));
+        MeshNetwork made = new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy);
+        return new Group(made, rank, made::isBusy);
     }
 
     private Duration deadline() {
@@ -135,63 +190,65 @@ public final class CollNetPlugin {
     }
 
     public void collNetRegMr(long group, long address, long bytes, int type, long memory) {
-        MeshNetwork of = handles.get(group, MeshNetwork.class);
+        Group of = handles.get(group, Group.class);
         if (type != plugin_h.NCCL_PTR_HOST()) {
             throw new DeclinedException("CollNet's elements are added by processors, and NCCL has them in a GPU's"
                     + " memory: NCCL does without CollNet. MILLRACE_DEVICE_SLOTS=0, and no NCCL_NET_GDR_LEVEL, puts"
                     + " them into the host's");
         }
-        NativeMemory.putLong(memory, handles.add(new Registered(of, of.register(NativeMemory.at(address, bytes)))));
+        NativeMemory.putLong(memory,
+                handles.add(new Registered(of, of.network.register(NativeMemory.at(address, bytes)))));
     }
 
     /** NCCL frees the memory next: what is still under way, as in a communicator that is aborted, is ended. */
     public void collNetDeregMr(long group, long memory) {
-        MeshNetwork of = handles.get(group, MeshNetwork.class);
+        Group of = handles.get(group, Group.class);
         Registered registered = handles.remove(memory, Registered.class);
-        if (of.isBusy()) {
-            of.close();
+        if (of.busy.getAsBoolean()) {
+            of.network.close();
         }
         registered.region.close();
     }
 
     public void collNetAllReduce(long group, long send, long receive, long count, int type, int op, long sendMemory,
             long receiveMemory, long request) {
-        MeshNetwork of = handles.get(group, MeshNetwork.class);
+        Group of = handles.get(group, Group.class);
         DataType elements = DataType.ofCode(type);
         Registered from = handles.get(sendMemory, Registered.class);
         Registered to = handles.get(receiveMemory, Registered.class);
         long bytes = count * elements.bytes();
-        begun(group, of.iallreduce(from.region, from.offset(of, send, bytes), to.region, to.offset(of, receive, bytes),
-                count, elements, op(op)), request);
+        begun(group, of.network.iallreduce(from.region, from.offset(of, send, bytes), to.region,
+                to.offset(of, receive, bytes), count, elements, op(op)), request);
     }
 
     public void collNetAllGather(long group, long send, long receive, long bytesPerRank, long windowOffset,
             long windowBytes, long sendMemory, long receiveMemory, long request) {
-        MeshNetwork of = handles.get(group, MeshNetwork.class);
+        Group of = handles.get(group, Group.class);
         Registered from = handles.get(sendMemory, Registered.class);
         Registered to = handles.get(receiveMemory, Registered.class);
         begun(group,
-                of.iallgather(from.region, from.offset(of, send, own(of, bytesPerRank, windowOffset, windowBytes)),
-                        to.region, to.offset(of, receive, windowBytes), bytesPerRank, windowOffset, windowBytes),
+                of.network.iallgather(from.region,
+                        from.offset(of, send, own(of, bytesPerRank, windowOffset, windowBytes)), to.region,
+                        to.offset(of, receive, windowBytes), bytesPerRank, windowOffset, windowBytes),
                 request);
     }
 
     public void collNetReduceScatter(long group, long send, long receive, long bytesPerRank, long windowOffset,
             long windowBytes, int type, int op, long sendMemory, long receiveMemory, long request) {
-        MeshNetwork of = handles.get(group, MeshNetwork.class);
+        Group of = handles.get(group, Group.class);
         Registered from = handles.get(sendMemory, Registered.class);
         Registered to = handles.get(receiveMemory, Registered.class);
         begun(group,
-                of.ireducescatter(from.region, from.offset(of, send, windowBytes), to.region,
+                of.network.ireducescatter(from.region, from.offset(of, send, windowBytes), to.region,
                         to.offset(of, receive, own(of, bytesPerRank, windowOffset, windowBytes)), bytesPerRank,
                         windowOffset, windowBytes, DataType.ofCode(type), op(op)),
                 request);
     }
 
     /** How much of a window is this rank's part. */
-    private static long own(MeshNetwork group, long bytesPerRank, long windowOffset, long windowBytes) {
-        long begin = Math.max(windowOffset, group.rank() * bytesPerRank);
-        long end = Math.min(windowOffset + windowBytes, (group.rank() + 1) * bytesPerRank);
+    private static long own(Group group, long bytesPerRank, long windowOffset, long windowBytes) {
+        long begin = Math.max(windowOffset, group.rank * bytesPerRank);
+        long end = Math.min(windowOffset + windowBytes, (group.rank + 1) * bytesPerRank);
         return Math.max(0, end - begin);
     }
 
@@ -203,19 +260,20 @@ public final class CollNetPlugin {
     }
 
     private static void begun(long group, int number, long request) {
-        NativeMemory.putLong(request, number == MeshNetwork.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(group, number));
+        NativeMemory.putLong(request,
+                number == CollectiveNetwork.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(group, number));
     }
 
     public void collNetTest(long request, long done, long size) {
-        long bytes = handles.get(request, MeshNetwork.class).test(ConnectionHandle.request(request));
-        NativeMemory.putInt(done, bytes == MeshNetwork.PENDING ? 0 : 1);
-        if (bytes != MeshNetwork.PENDING && size != 0) {
+        long bytes = handles.get(request, Group.class).network.test(ConnectionHandle.request(request));
+        NativeMemory.putInt(done, bytes == CollectiveNetwork.PENDING ? 0 : 1);
+        if (bytes != CollectiveNetwork.PENDING && size != 0) {
             NativeMemory.putInt(size, (int) bytes);
         }
     }
 
     public void collNetCloseColl(long group) {
-        handles.remove(group, MeshNetwork.class).close();
+        handles.remove(group, Group.class).network.close();
     }
 
     public void collNetCloseListen(long listener) {

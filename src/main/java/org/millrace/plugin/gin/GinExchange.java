@@ -8,7 +8,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
@@ -36,12 +36,12 @@ final class GinExchange implements AutoCloseable {
     }
 
     private final int rank;
-    private final GinMesh mesh;
+    private final FullMesh mesh;
     private final Duration deadline;
     private final FrameHeader header = new FrameHeader();
     private long calls;
 
-    GinExchange(int rank, GinMesh mesh, Duration deadline) {
+    GinExchange(int rank, FullMesh mesh, Duration deadline) {
         this.rank = rank;
         this.mesh = mesh;
         this.deadline = deadline;

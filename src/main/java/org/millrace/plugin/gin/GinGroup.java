@@ -21,7 +21,7 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.FailureListener;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.gin.window.Window;
@@ -55,7 +55,7 @@ public final class GinGroup implements AutoCloseable {
     private final CommunicatorLosses.Leaver leaver = lostPeer -> {};
     private int contexts;
 
-    GinGroup(int rank, Network network, GinDevice device, GinMesh data, GinMesh control, GinOptions options,
+    GinGroup(int rank, Network network, GinDevice device, FullMesh data, FullMesh control, GinOptions options,
             @Nullable CommunicatorLosses losses) {
         this.rank = rank;
         this.losses = losses;
@@ -64,7 +64,8 @@ public final class GinGroup implements AutoCloseable {
         this.exchange = new GinExchange(rank, control, losses != null ? CONTROL_DEADLINE : CLOSE_PATIENCE);
         this.shared = new GinSharedMemory(device);
         this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
-        this.communicator = new GinCommunicator(rank, data.senders(), data.receivers(), options,
+        this.communicator = new GinCommunicator(losses == null ? 0 : losses.communicator(), rank, data.senders(),
+                data.receivers(), options,
                 losses != null ? new Reports() : failure -> NcclLog.trace("GIN: " + NcclLog.describe(failure)));
         this.signals = new GinSignals(this.exchange, shared, communicator);
         if (losses != null) {

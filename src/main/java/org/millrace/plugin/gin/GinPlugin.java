@@ -13,7 +13,7 @@ import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.plugin.log.NcclLog;
@@ -143,8 +143,8 @@ public final class GinPlugin {
             addresses[peer] = handle.address();
             key = peer == 0 ? handle.key() : key; // one of all ranks' that all ranks know
         }
-        GinMesh data = connect(listening, addresses, rank, key.high());
-        GinMesh control = null;
+        FullMesh data = connect(listening, addresses, rank, key.high());
+        FullMesh control = null;
         GinDevice device;
         try {
             control = connect(listening, addresses, rank, key.low());
@@ -165,11 +165,11 @@ public final class GinPlugin {
         resources.openEndpoint(); // the group's own share of it
     }
 
-    private GinMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
+    private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         Duration deadline = settings.text(Settings.CONNECT_DEADLINE.name()).isEmpty() ? CONNECT_DEADLINE
                 : settings.get(Settings.CONNECT_DEADLINE);
-        return GinMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
+        return FullMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
                 deadline, () -> null);
     }
 

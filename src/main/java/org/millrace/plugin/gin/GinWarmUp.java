@@ -10,7 +10,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.queue.GinServed;
 import org.millrace.gin.window.Window;
@@ -202,8 +202,8 @@ final class GinWarmUp implements Runnable {
             Network network = endpoint.network();
             Listener listener = endpoint.listener();
             byte[][] addresses = {listener.address(), listener.address()};
-            GinMesh data = GinMesh.connect(network, listener, addresses, number, key, enough, () -> null);
-            GinMesh control = GinMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
+            FullMesh data = FullMesh.connect(network, listener, addresses, number, key, enough, () -> null);
+            FullMesh control = FullMesh.connect(network, listener, addresses, number, key + 1, enough, () -> null);
             group = new GinGroup(number, network, device, data, control, resources.options(), null);
         }
 

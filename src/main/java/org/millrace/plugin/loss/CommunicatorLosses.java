@@ -74,6 +74,11 @@ public final class CommunicatorLosses {
         this.communicator = communicator;
     }
 
+    /** What NCCL calls the communicator. */
+    public long communicator() {
+        return communicator;
+    }
+
     /** The device that the calling thread uses is the communicator's. */
     public synchronized void useCurrentDevice() {
         if (device == null) {

@@ -44,12 +44,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         List<Fault> faults = faults(settings);
         List<InetAddress> addresses = addresses(settings);
-        SocketOptions defaults = SocketOptions.defaults();
-        SocketOptions socket = defaults.withStreams(streams(settings), defaults.stripeThreshold())
-                .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
-                .withRails(addresses)
-                .withTls(TlsIdentity.of(settings::get));
-        requireTls(settings, socket);
+        SocketOptions socket = sockets(settings);
         ShmOptions shm = ShmOptions.defaults()
                 .withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)))
                 .withAccess(ShmOptions.RingAccess.of(settings.get(Settings.SHM_ACCESS)));
@@ -62,6 +57,17 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 : NetDevice.of(addresses);
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
                 device, faults);
+    }
+
+    /** How TCP is used. */
+    public static SocketOptions sockets(EnvironmentSettings settings) {
+        SocketOptions defaults = SocketOptions.defaults();
+        SocketOptions socket = defaults.withStreams(streams(settings), defaults.stripeThreshold())
+                .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
+                .withRails(addresses(settings))
+                .withTls(TlsIdentity.of(settings::get));
+        requireTls(settings, socket);
+        return socket;
     }
 
     /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */

@@ -10,23 +10,26 @@ import org.millrace.trace.TraceLayout;
 /**
  * A communicator, as its process wrote it down.
  *
- * @param hash     what all its ranks have in common
- * @param rank     of the process; -1 if not known
- * @param size     number of ranks; -1 if not known
- * @param nodes    number of hosts; -1 if not known
- * @param name     as the program calls it; may be empty
- * @param state    whether it is open
- * @param opened   when, in nanoseconds of the host's clock
- * @param closed   when it failed, or was closed
- * @param kernels  whether it is told when each operation's kernel begins and ends
- * @param function since when the thread that runs the kernels has been in a function of the program; 0 if in none
- * @param begun    how many operations' kernels have begun, if it is told
- * @param ended    how many operations' kernels have ended, if it is told
- * @param enqueued how many operations
- * @param last     the last of them, oldest first
+ * @param hash      what all its ranks have in common
+ * @param rank      of the process; -1 if not known
+ * @param size      number of ranks; -1 if not known
+ * @param nodes     number of hosts; -1 if not known
+ * @param name      as the program calls it; may be empty
+ * @param state     whether it is open
+ * @param opened    when, in nanoseconds of the host's clock
+ * @param closed    when it failed, or was closed
+ * @param kernels   whether it is told when each operation's kernel begins and ends
+ * @param function  since when the thread that runs the kernels has been in a function of the program; 0 if in none
+ * @param begun     how many operations' kernels have begun, if it is told
+ * @param ended     how many operations' kernels have ended, if it is told
+ * @param differs   the rank that was found to run another collective; -1 if none was
+ * @param differsAt that collective's number
+ * @param enqueued  how many operations
+ * @param last      the last of them, oldest first
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
-        long closed, boolean kernels, long function, long begun, long ended, long enqueued, List<Operation> last) {
+        long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
+        List<Operation> last) {
 
     /**
      * An operation.
@@ -66,7 +69,9 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 block.longAt(TraceLayout.OPENED_OFFSET), block.longAt(TraceLayout.CLOSED_OFFSET),
                 block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0, block.longAt(CommunicatorFields.FUNCTION_OFFSET),
                 block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
-                enqueued, operations(block, enqueued, enqueuedAfterwards));
+                block.intAt(CommunicatorFields.DISAGREES_WITH_OFFSET) - 1,
+                block.longAt(CommunicatorFields.DISAGREES_AT_OFFSET) - 1, enqueued,
+                operations(block, enqueued, enqueuedAfterwards));
     }
 
     private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {

@@ -99,9 +99,10 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 steps ? frames(block, frames, framesAfterwards) : List.of());
     }
 
-    /** Those that were not overwritten while they were read: one more may just be written. */
+    /** Those that were not overwritten while they were read, also by frames that are not counted yet. */
     private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
-        long first = Math.max(0, Math.max(frames, framesAfterwards) + 1 - ConnectionFields.FRAMES);
+        long first = Math.max(0,
+                Math.max(frames, framesAfterwards) + ConnectionFields.FRAMES_AHEAD - ConnectionFields.FRAMES);
         List<Frame> last = new ArrayList<>();
         for (long number = Math.max(first, frames - ConnectionFields.FRAMES); number < frames; number++) {
             TraceBytes entry = block.slice(

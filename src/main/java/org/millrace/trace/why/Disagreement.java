@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.why.Verdict.Cause;
 
 /** Ranks that run different operations, or of different sizes. */
@@ -16,9 +17,60 @@ final class Disagreement extends HangingGroup {
         super(links, quiet);
     }
 
-    /** Of each collective that all have enqueued: whoever is alone with what it says of it is wrong. */
+    /** A verdict if ranks run different things. */
     @Nullable
     Verdict disagreement(List<Link> waiting) {
+        for (TracedRank finder : links.members()) {
+            TracedRank other = finder.differsFrom(links.members());
+            if (other != null) {
+                return found(finder, other, Objects.requireNonNull(finder.communicator()).differsAt(), waiting);
+            }
+        }
+        Verdict collective = remembered(waiting);
+        return collective == null ? transfers(links.members(), waiting) : collective;
+    }
+
+    /**
+     * Two ends of a connection have found that they run different collectives of one number. The smaller party is
+     * wrong. Ranks that are so far ahead that nobody remembers what they ran have been through it, and so has the end
+     * that is ahead: they ran the same.
+     */
+    private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
+        TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
+        TracedRank ahead = behind == finder ? other : finder;
+        Operation mine = collective(behind, number);
+        long withMine = links.members()
+                .stream()
+                .map(each -> collective(each, number))
+                .filter(each -> each != null && mine != null && agree(mine, each))
+                .count();
+        boolean aheadIsWrong = 2 * withMine > links.members().size();
+        TracedRank wrong = aheadIsWrong ? ahead : behind;
+        Operation its = collective(wrong, number);
+        Operation theirs = links.members()
+                .stream()
+                .map(each -> collective(each, number))
+                .filter(each -> each != null && its != null && !agree(its, each))
+                .findFirst()
+                .orElse(aheadIsWrong ? mine : null);
+        String detail = its != null && theirs != null
+                ? "it has enqueued " + Verdict.words(its) + ", and they have enqueued " + Verdict.words(theirs)
+                : finder.process()
+                        .messages()
+                        .stream()
+                        .map(TracedProcess.Message::text)
+                        .filter(text -> text.contains("disagree"))
+                        .findFirst()
+                        .orElse("of collective #" + number);
+        return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead,
+                waiting.isEmpty() ? null : waiting.getFirst(), its == null ? theirs : its, detail, still(waiting));
+    }
+
+    /**
+     * Of each collective that ranks remember: whoever is alone with what it says of it is wrong. Of two that alone
+     * remember it the one that is behind: those that are far ahead have been through it with the other.
+     */
+    private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
         for (TracedRank member : told) {
             for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {
@@ -28,7 +80,10 @@ final class Disagreement extends HangingGroup {
                         .filter(Objects::nonNull)
                         .toList();
                 if (mine.peer() < 0 && !others.isEmpty() && others.stream().noneMatch(other -> agree(mine, other))
-                        && (others.size() == 1 || agree(others.get(0), others.get(1)))) {
+                        && (others.size() > 1 ? agree(others.get(0), others.get(1))
+                                : told.size() == 2 || told.stream()
+                                        .allMatch(each -> each == member
+                                                || member.lastCollective() < each.lastCollective()))) {
                     return verdict(Cause.DISAGREEMENT, member, null, waiting.isEmpty() ? null : waiting.getFirst(),
                             mine, "it has enqueued " + Verdict.words(mine) + ", and they have enqueued "
                                     + Verdict.words(others.getFirst()),
@@ -36,7 +91,7 @@ final class Disagreement extends HangingGroup {
                 }
             }
         }
-        return transfers(links.members(), waiting);
+        return null;
     }
 
     /** Halves of one transfer that do not fit: the rank is named that is in most of these. */

@@ -1,5 +1,6 @@
 package org.millrace.trace.why;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -25,9 +26,28 @@ public final class Hang extends HangingGroup {
         super(links, quiet);
     }
 
-    /** Verdicts on the processes of this host, by the states that their kernel tells. */
-    public static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet) {
-        return verdicts(processes, quiet, ProcessState::of);
+    /** Reads what processes have written down. */
+    @FunctionalInterface
+    public interface Reading {
+
+        /** {@return all that have written down anything, as it is now} */
+        List<TracedProcess> read() throws IOException;
+    }
+
+    /**
+     * Verdicts on the processes of this host, by the states that their kernel tells. Files are read one after the
+     * other, and ranks go on meanwhile: so what the first reading comes to is told only if a second one comes to the
+     * same. Then it was so at a moment between the two: who waits in the first has not come further by the second, and
+     * who is behind in the second was not further in the first.
+     *
+     * @param quiet for how long a connection has stood still that counts
+     */
+    public static List<Verdict> verdicts(Reading reading, Duration quiet) throws IOException {
+        List<Verdict> first = verdicts(reading.read(), quiet, ProcessState::of);
+        return first.isEmpty() ? first
+                : verdicts(reading.read(), quiet, ProcessState::of).stream()
+                        .filter(second -> first.stream().anyMatch(second::isSame))
+                        .toList();
     }
 
     /**
@@ -50,9 +70,6 @@ public final class Hang extends HangingGroup {
     }
 
     private @Nullable Verdict verdict() {
-        if (links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)) {
-            return null;
-        }
         Verdict verdict = gone();
         if (verdict != null) {
             return verdict;
@@ -60,10 +77,11 @@ public final class Hang extends HangingGroup {
         List<Link> waiting =
                 links.all().stream().filter(link -> link.sign() != Sign.NONE && stillness(link) >= 0).toList();
         boolean failed = links.members().stream().anyMatch(TracedRank::hasFailed);
+        GinQueue queue = standingQueue();
         ToldHang told = new ToldHang(links, quiet);
         UntoldHang untold = new UntoldHang(links, quiet);
         boolean stands = kernels.areTold() ? told.standsStill() : untold.waitsInOperations();
-        if (waiting.isEmpty() && !failed && !stands) {
+        if (waiting.isEmpty() && !failed && !stands && queue == null) {
             return null;
         }
         verdict = stopped(waiting);
@@ -79,7 +97,21 @@ public final class Hang extends HangingGroup {
         if (verdict != null) {
             return verdict;
         }
-        return kernels.areTold() ? stands ? told.told(waiting) : null : untold.untold(waiting);
+        verdict = kernels.areTold() ? stands ? told.told(waiting) : null : hadCores() ? untold.untold(waiting) : null;
+        return verdict == null && queue != null
+                ? verdict(Cause.WIRE, queue.from(), queue.to(), null, null, queue.toString(),
+                        Duration.ofNanos(now() - queue.queue().lastChange()))
+                : verdict;
+    }
+
+    /** The queue of GIN's descriptors of which some are under way that has stood still for the longest time. */
+    private @Nullable GinQueue standingQueue() {
+        return !hadCores() ? null
+                : links.gin()
+                        .stream()
+                        .filter(each -> each.underWay() != 0 && now() - each.queue().lastChange() >= quiet.toNanos())
+                        .min(Comparator.comparingLong(each -> each.queue().lastChange()))
+                        .orElse(null);
     }
 
     /** The first rank that failed, in its own words. */
@@ -118,7 +150,15 @@ public final class Hang extends HangingGroup {
                 .findFirst()
                 .orElse(null);
         TracedRank peer = link == null ? null : link.from() == first ? link.to() : link.from();
-        String last = first.process()
+        return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
+                ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
+                        Duration.ZERO)
+                : verdict(Cause.GONE, first, peer, link, operation(first), lastWords(first),
+                        Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
+    }
+
+    private static String lastWords(TracedRank dead) {
+        return dead.process()
                 .messages()
                 .reversed()
                 .stream()
@@ -127,8 +167,19 @@ public final class Hang extends HangingGroup {
                 .findFirst()
                 .map(text -> "its last words: " + text)
                 .orElse("it has left without a word");
-        return verdict(Cause.GONE, first, peer, link, operation(first), last,
-                Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
+    }
+
+    private String othersEnd(TracedRank first) {
+        long begin = first.process().heartbeat();
+        TracedRank last = links.members()
+                .stream()
+                .max(Comparator.comparingLong(member -> member.process().heartbeat()))
+                .orElse(first);
+        String ago = Verdict.seconds(Duration.ofNanos(Math.max(0, last.process().read() - begin))) + " ago";
+        return last.process() == first.process() ? "; " + ago
+                : "; the last was " + last.shortly() + ", "
+                        + Verdict.seconds(Duration.ofNanos(last.process().heartbeat() - begin)) + " after it (" + ago
+                        + ")";
     }
 
     private @Nullable Verdict stopped(List<Link> waiting) {

@@ -14,6 +14,9 @@ import org.millrace.trace.why.Verdict.Cause;
 /** A communicator that may hang, and what all questions about it need. */
 class HangingGroup {
 
+    /** A process that had no core is given so long to go on. */
+    static final long MOST_LATE_NANOS = 1_000_000_000;
+
     final Links links;
     final Kernels kernels;
     final Duration quiet;
@@ -49,6 +52,18 @@ class HangingGroup {
                         : member.process().read())
                 .max()
                 .orElseGet(() -> links.members().getFirst().process().read());
+    }
+
+    /**
+     * Whether all processes had a core of late: one that had none for long is not what the others wait for, and has not
+     * written down what it does.
+     */
+    boolean hadCores() {
+        long nanos = Math.min(quiet.toNanos(), MOST_LATE_NANOS);
+        return links.members()
+                .stream()
+                .filter(member -> member.state() == ProcessState.RUNNING)
+                .allMatch(member -> now() - member.lastLate() >= nanos);
     }
 
     Duration still(List<Link> waiting) {

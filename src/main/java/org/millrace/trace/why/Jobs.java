@@ -78,6 +78,7 @@ final class Jobs {
     }
 
     private Links links(long hash) {
-        return new Links(hash, ranks.stream().sorted(Comparator.comparingInt(TracedRank::rank)).toList(), links);
+        List<TracedRank> members = ranks.stream().sorted(Comparator.comparingInt(TracedRank::rank)).toList();
+        return new Links(hash, members, links, GinQueue.of(hash, members));
     }
 }

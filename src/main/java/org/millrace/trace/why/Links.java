@@ -11,6 +11,7 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedConnection;
+import org.millrace.trace.reader.TracedGin;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
 
@@ -21,8 +22,9 @@ import org.millrace.trace.reader.TracedState;
  * @param hash    what its ranks have in common, and perhaps another job's
  * @param members its ranks, by their numbers
  * @param all     its connections
+ * @param gin     its ranks' queues of GIN's descriptors
  */
-record Links(long hash, List<TracedRank> members, List<Link> all) {
+record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
 
     private record Key(long high, long low) {
     }
@@ -64,6 +66,14 @@ record Links(long hash, List<TracedRank> members, List<Link> all) {
             if (communicator.state() != TracedState.CLOSED) {
                 members.computeIfAbsent(communicator.hash(), key -> new ArrayList<>())
                         .add(new TracedRank(process, state, communicator.hash(), communicator.rank(), communicator));
+            }
+        }
+        for (TracedGin context : process.gin()) {
+            if (context.state() != TracedState.CLOSED && context.communicator() != 0) {
+                List<TracedRank> some = members.computeIfAbsent(context.communicator(), key -> new ArrayList<>());
+                if (some.stream().noneMatch(each -> each.rank() == context.rank())) {
+                    some.add(new TracedRank(process, state, context.communicator(), context.rank(), null));
+                }
             }
         }
         for (TracedConnection connection : process.connections()) {

@@ -3,7 +3,9 @@ package org.millrace.trace.why;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedProcess;
 
 /** What a rank's process does, as the kernel says. */
@@ -16,6 +18,9 @@ public enum ProcessState {
     DEAD("dead"),
     /** It is of another host, or of another namespace. */
     UNKNOWN("not seen from here");
+
+    /** SIGKILL among the signals that are to be delivered. */
+    private static final long KILL = 1 << 9 - 1;
 
     private final String label;
 
@@ -37,11 +42,32 @@ public enum ProcessState {
             return UNKNOWN;
         }
         try {
-            String line = Files.readString(Path.of("/proc/" + process.identity().pid() + "/stat"));
-            char state = line.charAt(line.lastIndexOf(')') + 2);
-            return state == 'T' || state == 't' ? STOPPED : RUNNING;
+            return of(Files.readAllLines(Path.of("/proc/" + process.identity().pid() + "/status")),
+                    process.read() - process.heartbeat() > TraceLayout.LATE_NANOS);
         } catch (IOException | RuntimeException gone) {
             return UNKNOWN;
         }
+    }
+
+    /**
+     * By what the kernel says: a process that was killed takes its time to end where cores are scarce.
+     *
+     * @param lines  of {@code /proc/PID/status}
+     * @param silent whether the process has not beaten as it should
+     */
+    static ProcessState of(List<String> lines, boolean silent) {
+        char state = 'R';
+        boolean killed = false;
+        for (String line : lines) {
+            if (line.startsWith("State:")) {
+                state = line.substring("State:".length()).strip().charAt(0);
+            } else if (line.startsWith("SigPnd:") || line.startsWith("ShdPnd:")) {
+                killed |= (Long.parseUnsignedLong(line.substring("SigPnd:".length()).strip(), 16) & KILL) != 0;
+            }
+        }
+        if (killed || silent && (state == 'Z' || state == 'X')) { // its first thread may have left before the others
+            return DEAD;
+        }
+        return state == 'T' || state == 't' ? STOPPED : RUNNING;
     }
 }

@@ -15,7 +15,6 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.Stillness;
 import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedProcess;
 
 /**
  * Tells, once for each stall, why nothing moves: on every rank of a communicator in which a connection stands still.
@@ -98,10 +97,10 @@ public final class StallWatch {
     void look() throws IOException {
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
         long begun = System.nanoTime();
-        List<TracedProcess> all = TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem));
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         Set<Long> still = new HashSet<>();
-        List<Verdict> verdicts = Hang.verdicts(all, quiet);
+        List<Verdict> verdicts = Hang.verdicts(
+                () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet);
         if (System.nanoTime() - begun > quiet.dividedBy(LOOKS).toNanos()) {
             return; // for want of a core it is old by now: the next look is soon
         }

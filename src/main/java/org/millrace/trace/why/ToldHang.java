@@ -11,9 +11,6 @@ import org.millrace.trace.why.Verdict.Cause;
 /** What a communicator waits for of whose ranks it is known what their kernels are in: the engine's. */
 final class ToldHang extends HangingGroup {
 
-    /** A process that had no core is given so long to go on. */
-    private static final long MOST_LATE_NANOS = 1_000_000_000;
-
     ToldHang(Links links, Duration quiet) {
         super(links, quiet);
     }
@@ -24,10 +21,7 @@ final class ToldHang extends HangingGroup {
      */
     boolean standsStill() {
         return links.members().stream().anyMatch(TracedRank::isInside) && now() - lastChange() >= quiet.toNanos()
-                && links.members()
-                        .stream()
-                        .filter(member -> member.state() == ProcessState.RUNNING)
-                        .allMatch(member -> now() - member.lastLate() >= Math.min(quiet.toNanos(), MOST_LATE_NANOS));
+                && hadCores();
     }
 
     /** What to say if it does. */

@@ -106,6 +106,16 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
+    /** The rank that it has found to run another collective than itself; null if it has found none. */
+    @Nullable
+    TracedRank differsFrom(List<TracedRank> members) {
+        return communicator == null || communicator.differs() < 0 ? null
+                : members.stream()
+                        .filter(each -> each != this && each.rank() == communicator.differs())
+                        .findFirst()
+                        .orElse(null);
+    }
+
     /** When it was first heard of. */
     long opened() {
         return communicator != null ? communicator.opened()

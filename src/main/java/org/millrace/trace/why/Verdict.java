@@ -33,6 +33,8 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         NOT_BEGUN,
         /** A rank's process has ended. */
         GONE,
+        /** The processes of all ranks have ended: the first is named. */
+        ENDED,
         /** A rank's process is stopped. */
         STOPPED,
         /** A connection has failed. */
@@ -50,6 +52,13 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', ' ');
         }
+    }
+
+    /** Whether another reading came to this, too. */
+    boolean isSame(Verdict other) {
+        return cause == other.cause && hash == other.hash && rank() == other.rank() && (culprit == null
+                ? other.culprit == null
+                : other.culprit != null && culprit.process().identity().equals(other.culprit.process().identity()));
     }
 
     /** The rank's number; -1 if nothing is known of it. */
@@ -76,17 +85,21 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                     + (operation == null ? "an operation" : words(operation)) + detail;
             case NOT_BEGUN -> "The kernel of " + who + " has not begun" + what + ": " + detail;
             case GONE -> capital(who) + " is gone" + what + ": " + detail;
+            case ENDED -> capital(who)
+                    + (members.size() == 1 ? " has ended"
+                            : " was the first to stop running, of " + members.size() + " processes that have all ended")
+                    + what + ": " + detail;
             case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
             case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
             case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
             case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
             case DISAGREEMENT -> capital(who) + " disagrees with the others on what they run: " + detail;
             case FAILED -> "The communicator of " + who + " has failed: " + detail;
-        } + (still.isZero() ? "" : ". Nothing has moved for " + seconds());
+        } + (still.isZero() ? "" : ". Nothing has moved for " + seconds(still));
     }
 
-    private String seconds() {
-        return Math.round(still.toMillis() / 100.0) / 10.0 + " s";
+    static String seconds(Duration time) {
+        return Math.round(time.toMillis() / 100.0) / 10.0 + " s";
     }
 
     private String other() {

@@ -1,94 +1,214 @@
 package org.millrace.transport.collnet;
 
 import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
-import org.millrace.DataType;
-import org.millrace.Operation;
-import org.millrace.ReduceOp;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.collnet.CollectiveNetwork;
+import org.millrace.collnet.CollectiveNetworkProvider;
+import org.millrace.collnet.CollectiveNetworkProvider.Place;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pending;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.StopListener;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.TransportEnd;
 
 /**
- * A rank's connection to a network that reduces: slots to send from, slots to receive into, and a proxy for each. Both
- * proxies belong to one agent.
+ * What both ends of a rank's connection with a network that reduces have in common, on one channel
+ * ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each. The
+ * receiving end connects it. Both proxies belong to one agent; all else is the thread's that makes connections.
  */
-public final class CollNetConnection implements AutoCloseable {
+final class CollNetConnection {
 
+    private final CollectiveNetworkProvider provider;
+    private final int number;
+    private final Runnable onFreed;
     private final Arena arena = Arena.ofShared();
-    private final CollectiveNetwork collective;
-    private final ConnectionInfo send;
-    private final ConnectionInfo receive;
-    private final List<MemoryRegion> regions;
-    private final CollNetSendProxy sendProxy;
-    private final CollNetReceiveProxy receiveProxy;
-    private boolean closed;
+    private final List<MemoryRegion> regions = new ArrayList<>();
+    private @Nullable Place place;
+    private @Nullable Pending<CollectiveNetwork> pending;
+    private @Nullable CollectiveNetwork collective;
+    private @Nullable ConnectionInfo send;
+    private @Nullable ConnectionInfo receive;
+    private @Nullable CollNetSendProxy sendProxy;
+    private @Nullable CollNetReceiveProxy receiveProxy;
+    private @Nullable ConnectionTrace sent;
+    private @Nullable ConnectionTrace received;
+    private int ends;
 
     /**
-     * @param channel    which of a rank's
-     * @param collective what reduces; closed with this
-     * @param layout     the same on all ranks
-     * @param listener   learns that a proxy stopped
+     * @param number  of the network, among all of the communicator
+     * @param onFreed called when both ends are freed
      */
-    public CollNetConnection(int rank, int channel, CollectiveNetwork collective, ConnectionLayout layout,
-            long firstStep, StopListener listener) {
-        this.collective = collective;
+    CollNetConnection(CollectiveNetworkProvider provider, int number, Runnable onFreed) {
+        this.provider = provider;
+        this.number = number;
+        this.onFreed = onFreed;
+    }
+
+    /** One of its ends, of which nothing is done yet. */
+    TransportEnd end(EndRequest request) {
+        ends++;
+        return request.sends() ? new SendEnd() : new ReceiveEnd(request);
+    }
+
+    private void connect(EndRequest request, byte[] handles) {
+        int[] members = request.group().members().stream().mapToInt(each -> each).toArray();
+        int rank = Arrays.binarySearch(members, request.here().rank());
+        if (pending == null) {
+            byte[][] each = new byte[members.length][];
+            int length = handles.length / members.length;
+            for (int member = 0; member < members.length; member++) {
+                each[member] = Arrays.copyOfRange(handles, member * length, (member + 1) * length);
+            }
+            pending = place.connect(each, rank);
+        }
+        CollectiveNetwork made = pending.poll();
+        if (made == null) {
+            return;
+        }
+        collective = made;
+        ConnectionLayout layout = request.settings().layout();
+        long firstStep = request.settings().firstStep();
+        StopListener listener = request.settings().listener();
         send = ConnectionInfo.allocate(arena, layout, firstStep);
         receive = ConnectionInfo.allocate(arena, layout, firstStep);
         RequestFifo requests = new RequestFifo();
-        regions = List.of(collective.register(send.buffer(Protocol.SIMPLE)),
-                collective.register(receive.buffer(Protocol.SIMPLE)));
-        sendProxy = new CollNetSendProxy(rank, name(rank, channel, "->"), send, receive, regions.getFirst(),
-                regions.getLast(), collective, requests, listener);
-        receiveProxy = new CollNetReceiveProxy(name(rank, channel, "<-"), receive, collective, requests, listener);
+        regions.add(made.register(send.buffer(Protocol.SIMPLE)));
+        regions.add(made.register(receive.buffer(Protocol.SIMPLE)));
+        ConnectionName name = request.name();
+        sendProxy = new CollNetSendProxy(rank,
+                new ConnectionName(name.self(), name.peer(), name.text().replace("<-", "->")), send, receive,
+                regions.getFirst(), regions.getLast(), made, requests, listener);
+        receiveProxy = new CollNetReceiveProxy(name, receive, made, requests, listener);
+        sent = request.collNetTrace(Direction.SEND);
+        received = request.collNetTrace(Direction.RECEIVE);
+        sendProxy.tracedBy(sent);
+        receiveProxy.tracedBy(received);
     }
 
-    /** A direction's name: of the device's ends, too. */
-    public static ConnectionName name(int rank, int channel, String arrow) {
-        String self = "rank " + rank;
-        return new ConnectionName(self, "the collective network",
-                self + " " + arrow + " collective network, channel " + channel);
-    }
-
-    /** {@return where the device puts its elements} */
-    public ConnectionInfo send() {
-        return send;
-    }
-
-    /** {@return where the device finds results} */
-    public ConnectionInfo receive() {
-        return receive;
-    }
-
-    /** {@return two proxies, for one agent} */
-    public List<ProxyConnection> proxies() {
-        return List.of(sendProxy, receiveProxy);
-    }
-
-    /** {@return whether an operation can go this way} */
-    public boolean reduceSupport(DataType type, ReduceOp op) {
-        return collective.reduceSupport(type, op);
-    }
-
-    /** Announces an operation before the device runs it. */
-    public void announce(CollNetOp op) {
-        sendProxy.announce(op);
-    }
-
-    /** Frees the slots and ends the rank's part, after the proxies have stopped. May be called twice. */
-    @Override
-    public synchronized void close() {
-        if (!closed) {
-            closed = true;
-            collective.close();
+    private void freed() {
+        if (--ends == 0) {
+            onFreed.run();
+            if (sent != null) {
+                sent.close(); // a proxy that was never served did not stop
+            }
+            if (received != null) {
+                received.close();
+            }
+            if (pending != null) {
+                pending.close();
+            }
+            if (collective != null) {
+                collective.close();
+            }
             regions.forEach(MemoryRegion::close);
+            if (place != null) {
+                place.close();
+            }
             arena.close();
+        }
+    }
+
+    /** What is given to the network. */
+    private final class SendEnd extends End {
+
+        @Override
+        public byte[] setup() {
+            return new byte[0];
+        }
+
+        @Override
+        public boolean proxyConnect(byte[] nothing) {
+            return collective != null;
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return send;
+        }
+
+        @Override
+        public void announce(ProxyOp op) {
+            if (op.steps() > 0) {
+                sendProxy.announce(op);
+            }
+        }
+
+        @Override
+        public List<ProxyConnection> proxyProgress() {
+            return List.of(sendProxy);
+        }
+    }
+
+    /** What comes from the network: this end makes it, for both. */
+    private final class ReceiveEnd extends End {
+
+        private final EndRequest request;
+
+        ReceiveEnd(EndRequest request) {
+            this.request = request;
+        }
+
+        @Override
+        public void proxySetup() {
+            place = provider.listen(number);
+        }
+
+        @Override
+        public byte[] setup() {
+            return place.handle();
+        }
+
+        @Override
+        public boolean proxyConnect(byte[] handles) {
+            if (collective == null) {
+                CollNetConnection.this.connect(request, handles);
+            }
+            return collective != null;
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return receive;
+        }
+
+        @Override
+        public void announce(ProxyOp op) {
+            // a result is asked for when what it is made of is given
+        }
+
+        @Override
+        public List<ProxyConnection> proxyProgress() {
+            return List.of(receiveProxy);
+        }
+    }
+
+    private abstract class End implements TransportEnd {
+
+        private boolean freed;
+
+        @Override
+        public boolean connect(byte[] peer) {
+            return true;
+        }
+
+        @Override
+        public void free() {
+            if (!freed) {
+                freed = true;
+                freed();
+            }
         }
     }
 
@@ -99,6 +219,8 @@ public final class CollNetConnection implements AutoCloseable {
     static final class RequestFifo {
 
         private final int[] requests = new int[ConnectionLayout.SLOTS];
+        /** Of each, what comes of it. */
+        private final long[] bytes = new long[ConnectionLayout.SLOTS];
         private long added;
         private long done;
 
@@ -110,8 +232,13 @@ public final class CollNetConnection implements AutoCloseable {
             return added == done;
         }
 
-        void add(int request) {
+        void add(int request, long result) {
+            bytes[(int) (added % requests.length)] = result;
             requests[(int) (added++ % requests.length)] = request;
+        }
+
+        long oldestBytes() {
+            return bytes[(int) (done % requests.length)];
         }
 
         int oldest() {
@@ -125,35 +252,6 @@ public final class CollNetConnection implements AutoCloseable {
         /** How many are done since the beginning: the slots of as many steps are the device's again. */
         long done() {
             return done;
-        }
-    }
-
-    /**
-     * One channel's part of an operation that goes through the network, as an engine enqueues it; each of its steps is
-     * a request, for a window of the operation's buffer: of what all ranks' parts are one behind the other, where each
-     * has one. Offsets and lengths are bytes.
-     *
-     * @param first        where the channel's part begins
-     * @param bytes        its length
-     * @param windowBytes  of each step but the last, whole elements
-     * @param bytesPerRank length of each rank's part; 0 of an all-reduce
-     */
-    public record CollNetOp(Operation operation, DataType type, ReduceOp.BuiltIn op, long steps, long first, long bytes,
-            long windowBytes, long bytesPerRank) {
-
-        long windowOffset(long step) {
-            return first + step * windowBytes;
-        }
-
-        long windowBytes(long step) {
-            return Math.min(windowBytes, bytes - step * windowBytes);
-        }
-
-        /** How much of a step's window is a rank's own. */
-        long ownBytes(long step, int rank) {
-            long begin = Math.max(windowOffset(step), rank * bytesPerRank);
-            long end = Math.min(windowOffset(step) + windowBytes(step), (rank + 1) * bytesPerRank);
-            return Math.max(0, end - begin);
         }
     }
 
@@ -176,9 +274,18 @@ public final class CollNetConnection implements AutoCloseable {
         @Override
         public int progress() {
             int delivered = 0;
+            if (trace != null) {
+                trace.consumed(receive.sendMem().headAcquire());
+            }
             while (!requests.isEmpty() && network.test(requests.oldest()) != CollectiveNetwork.PENDING) {
+                long bytes = requests.oldestBytes();
                 requests.removeOldest();
-                receive.recvMem().tailRelease(receive.firstStep() + requests.done());
+                long end = receive.firstStep() + requests.done();
+                receive.recvMem().tailRelease(end);
+                if (trace != null) {
+                    trace.taken(end, bytes, Protocol.SIMPLE.id());
+                    trace.done(end);
+                }
                 delivered++;
             }
             return delivered;

@@ -11,11 +11,12 @@ import org.millrace.abi.RecvMem;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
 import org.millrace.proxy.StopListener;
-import org.millrace.transport.collnet.CollNetConnection.CollNetOp;
 import org.millrace.transport.collnet.CollNetConnection.RequestFifo;
 
 /**
@@ -31,10 +32,12 @@ final class CollNetSendProxy extends AbstractProxy {
     private final MemoryRegion to;
     private final CollectiveNetwork network;
     private final RequestFifo requests;
-    private final Queue<CollNetOp> operations = new ConcurrentLinkedQueue<>();
+    private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     private final long slotBytes;
     private @Nullable CollNetOp op;
+    private long steps;
     private long remaining;
+    /** This rank's number in the network. */
     private final int rank;
     private long posted;
     private long freed;
@@ -54,7 +57,7 @@ final class CollNetSendProxy extends AbstractProxy {
         this.freed = send.firstStep();
     }
 
-    void announce(CollNetOp announced) {
+    void announce(ProxyOp announced) {
         operations.add(announced);
     }
 
@@ -67,12 +70,17 @@ final class CollNetSendProxy extends AbstractProxy {
         int begun = 0;
         while (!requests.isFull() && hasOperation() && Steps.reached(send.recvMem().tailAcquire(), posted + 1)
                 && Steps.reached(receive.sendMem().headAcquire() + ConnectionLayout.SLOTS, posted + 1)) {
-            int request = ask(op.steps() - remaining);
+            long window = op.windowBytes(steps - remaining);
+            int request = ask(steps - remaining);
             if (request < 0) {
                 break;
             }
-            requests.add(request);
+            requests.add(request,
+                    op.operation() == Operation.REDUCE_SCATTER ? op.ownBytes(steps - remaining, rank) : window);
             posted++;
+            if (trace != null) {
+                trace.taken(posted, send.recvMem().sizePlain(ConnectionLayout.slot(posted - 1)), Protocol.SIMPLE.id());
+            }
             remaining--;
             begun++;
         }
@@ -100,8 +108,10 @@ final class CollNetSendProxy extends AbstractProxy {
 
     private boolean hasOperation() {
         if (remaining == 0) {
-            op = operations.poll();
-            remaining = op == null ? 0 : op.steps();
+            ProxyOp next = operations.poll();
+            op = next == null ? null : next.collNet();
+            steps = next == null ? 0 : next.steps();
+            remaining = steps;
         }
         return remaining > 0;
     }
@@ -112,6 +122,9 @@ final class CollNetSendProxy extends AbstractProxy {
         int released = (int) (done - freed);
         while (freed != done) {
             send.recvMem().sizePlain(ConnectionLayout.slot(freed++), RecvMem.EMPTY);
+            if (trace != null) {
+                trace.done(freed);
+            }
         }
         if (released > 0) {
             send.sendMem().headRelease(freed);

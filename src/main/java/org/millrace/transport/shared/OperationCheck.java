@@ -133,7 +133,7 @@ final class OperationCheck {
     }
 
     private ProxyException disagreement(ProxyOp op, Announcement theirOp) {
-        return new ProxyException.DisagreementException(name,
+        return new ProxyException.DisagreementException(name, op.collective(),
                 name + ": the ranks disagree: " + name.self() + " runs "
                         + OperationSignature.describe(op.signature(), op.opCount(), op.count()) + "; " + name.peer()
                         + " runs " + OperationSignature.describe(theirOp.signature, theirOp.opCount, theirOp.count)

@@ -1,6 +1,7 @@
 package org.millrace.cli.matrix;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 
 import java.util.HashSet;
@@ -62,6 +63,21 @@ class CellGroupTest {
                     .orElseThrow();
             assertEquals(same.seed(7, cell), group.seed(7, group.cells().getFirst()));
         }
+    }
+
+    @Test
+    void aSampleIsOfGroupsThatCanRun() {
+        for (long seed = 0; seed < 30; seed++) {
+            MatrixPlan some = MatrixPlan.of(
+                    new MatrixPlan.Selected(List.of(Operation.values()), MatrixPlan.ALGORITHMS, TransportVariant.all(),
+                            MatrixPlan.PROTOCOLS, List.of(CellGroup.Mode.values()), List.of(2), List.of(false), 6),
+                    seed, Map.of());
+            assertEquals(6, some.groups().size());
+            assertEquals(List.of(), some.groups().stream().filter(group -> !group.mayRun()).toList());
+        }
+        assertFalse(plan(List.of(Operation.REDUCE), MatrixPlan.ALGORITHMS, List.of(2)).groups()
+                .stream()
+                .allMatch(CellGroup::mayRun), "all of them are in the whole table");
     }
 
     private static MatrixPlan plan(List<Operation> collectives, List<String> algorithms, List<Integer> ranks) {

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
@@ -61,11 +61,10 @@ class HostileFramesTest {
                 Listener there = networks.getLast().listen();
                 ExecutorService other = Executors.newSingleThreadExecutor()) {
             byte[][] addresses = {here.address(), there.address()};
-            Future<GinMesh> hostile = other
-                    .submit(() -> GinMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
-            GinMesh own = GinMesh.connect(networks.getFirst(), here, addresses, 0, 5, PATIENCE, () -> null);
-            mesh = new MeshNetwork(0, networks.getFirst(),
-                    List.of(new MeshNetwork.Mesh(own.senders(), own.receivers())), null);
+            Future<FullMesh> hostile = other
+                    .submit(() -> FullMesh.connect(networks.getLast(), there, addresses, 1, 5, PATIENCE, () -> null));
+            FullMesh own = FullMesh.connect(networks.getFirst(), here, addresses, 0, 5, PATIENCE, () -> null);
+            mesh = new MeshNetwork(0, networks.getFirst(), List.of(own), null);
             int request = when.equals("after") ? ask8() : MeshNetwork.NO_REQUEST;
             FrameHeader header = new FrameHeader();
             long[] words = {sequence, what, bytes, scratch, 0, 0};
@@ -73,7 +72,7 @@ class HostileFramesTest {
                 header.word(word, words[word]);
             }
             header.payloadBytes(payload);
-            try (GinMesh sender = hostile.get()) {
+            try (FullMesh sender = hostile.get()) {
                 assertTrue(sender.senders()[0].offer(header, memory.getLast(), 0));
                 int asked = request == MeshNetwork.NO_REQUEST ? ask8() : request;
                 assertThrows(MillraceException.class, () -> {

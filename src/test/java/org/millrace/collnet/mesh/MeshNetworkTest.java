@@ -25,7 +25,7 @@ import org.millrace.DataType;
 import org.millrace.MismatchException;
 import org.millrace.ReduceOp;
 import org.millrace.agent.IdleProfile;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
@@ -70,14 +70,14 @@ class MeshNetworkTest {
             for (int rank = 0; rank < ranks; rank++) {
                 int self = rank;
                 made.add(all.submit(() -> {
-                    List<MeshNetwork.Mesh> own = new ArrayList<>();
+                    List<FullMesh> own = new ArrayList<>();
                     for (int each = 0; each < aggregators; each++) {
-                        GinMesh mesh = GinMesh.connect(networks.get(self), listeners.get(self), addresses, self, each,
+                        FullMesh mesh = FullMesh.connect(networks.get(self), listeners.get(self), addresses, self, each,
                                 PATIENCE, () -> null);
                         for (int peer = 0; late && self == ranks - 1 && peer < ranks - 1; peer++) {
                             mesh.senders()[peer] = new LateSender(mesh.senders()[peer]);
                         }
-                        own.add(new MeshNetwork.Mesh(mesh.senders(), mesh.receivers()));
+                        own.add(mesh);
                     }
                     return new MeshNetwork(self, networks.get(self), own,
                             threads ? () -> IdleProfile.rank(10, 10, 100_000) : null);

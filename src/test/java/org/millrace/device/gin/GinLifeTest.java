@@ -20,7 +20,8 @@ import org.millrace.abi.GinGpuContext;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 
@@ -143,11 +144,12 @@ class GinLifeTest {
                 addresses[rank] = group.listeners[rank].address();
             }
             Listener here = group.listeners[0];
-            GinException late = assertThrows(GinException.class, () -> GinMesh.connect(group.networks[0], here,
-                    addresses, 0, 99, Duration.ofMillis(50), () -> null));
-            assertEquals("rank 0: no GIN connection with rank 1, 2 within 50 ms", late.getMessage());
-            GinException aborted = assertThrows(GinException.class, () -> GinMesh.connect(group.networks[0], here,
-                    addresses, 0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
+            ConnectionException late = assertThrows(ConnectionException.class, () -> FullMesh.connect(group.networks[0],
+                    here, addresses, 0, 99, Duration.ofMillis(50), () -> null));
+            assertEquals("rank 0: no connection with rank 1, 2 within 50 ms", late.getMessage());
+            ConnectionException aborted =
+                    assertThrows(ConnectionException.class, () -> FullMesh.connect(group.networks[0], here, addresses,
+                            0, 98, Duration.ofSeconds(20), () -> new IllegalStateException("the user left")));
             assertEquals("rank 0 gives up connecting: the user left", aborted.getMessage());
         }
     }

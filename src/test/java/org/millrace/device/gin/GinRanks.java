@@ -18,7 +18,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinAgent;
 import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.HostWindowMemory;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
@@ -72,7 +72,7 @@ final class GinRanks implements AutoCloseable {
         GinCommunicator[] made = new GinCommunicator[ranks];
         int key = communicators.size();
         run(rank -> {
-            GinMesh mesh = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, key,
+            FullMesh mesh = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, key,
                     Duration.ofSeconds(20), () -> null);
             made[rank] = new GinCommunicator(rank, mesh.senders(), mesh.receivers(), options, failure -> {});
             agents[rank % agents.length].add(made[rank]);

@@ -107,21 +107,21 @@ class EmulatedStreamTest {
     @Test
     void whoIsTooFarAheadWaitsUntilThereIsRoom() throws Exception {
         EmulatedStream stream = device.newStream();
-        int calls = 3 * EmulatedStream.MAX_TASKS;
+        int calls = 3 * TaskQueue.MAX_TASKS;
         long[] called = new long[1];
         Thread ahead = Thread.ofPlatform().start(() -> {
             for (int i = 0; i < calls; i++) {
                 stream.call(() -> called[0]++);
             }
         });
-        while (stream.enqueued() < EmulatedStream.MAX_TASKS || ahead.getState() == Thread.State.RUNNABLE) {
-            assertTrue(stream.enqueued() <= EmulatedStream.MAX_TASKS, "it went on: " + stream.enqueued());
+        while (stream.tasks().enqueued() < TaskQueue.MAX_TASKS || ahead.getState() == Thread.State.RUNNABLE) {
+            assertTrue(stream.tasks().enqueued() <= TaskQueue.MAX_TASKS, "it went on: " + stream.tasks().enqueued());
             Thread.onSpinWait();
         }
-        assertEquals(EmulatedStream.MAX_TASKS, stream.enqueued());
+        assertEquals(TaskQueue.MAX_TASKS, stream.tasks().enqueued());
         while (called[0] < calls) {
             device.doWork();
-            assertTrue(stream.enqueued() - stream.completed() <= EmulatedStream.MAX_TASKS);
+            assertTrue(stream.tasks().enqueued() - stream.tasks().completed() <= TaskQueue.MAX_TASKS);
         }
         ahead.join();
         assertTrue(stream.query());
@@ -131,7 +131,7 @@ class EmulatedStreamTest {
     void whoWaitsForRoomIsFreedWhenTheDeviceStopsAndWhenItIsInterrupted() throws Exception {
         for (boolean stops : new boolean[] {false, true}) {
             EmulatedStream stream = device.newStream();
-            for (int i = 0; i < EmulatedStream.MAX_TASKS; i++) {
+            for (int i = 0; i < TaskQueue.MAX_TASKS; i++) {
                 stream.call(() -> {});
             }
             Throwable[] thrown = new Throwable[1];
@@ -161,7 +161,7 @@ class EmulatedStreamTest {
     void aFunctionThatEnqueuesDoesNotWait() {
         EmulatedStream stream = device.newStream();
         int[] called = new int[1];
-        for (int i = 0; i < EmulatedStream.MAX_TASKS; i++) {
+        for (int i = 0; i < TaskQueue.MAX_TASKS; i++) {
             stream.call(() -> {
                 if (called[0]++ == 0) {
                     stream.call(() -> called[0]++);
@@ -170,7 +170,7 @@ class EmulatedStreamTest {
             });
         }
         run();
-        assertEquals(EmulatedStream.MAX_TASKS + 2, called[0]);
+        assertEquals(TaskQueue.MAX_TASKS + 2, called[0]);
     }
 
     /** Whoever waits for the kernel, as its communicator does before it frees anything, would else wait for ever. */
@@ -364,7 +364,7 @@ class EmulatedStreamTest {
         gate.set(true);
         device.catchUp(stream);
         assertFalse(stream.query());
-        assertTrue(stream.completed() >= 24, stream.completed() + " of 40 kernels");
+        assertTrue(stream.tasks().completed() >= 24, stream.tasks().completed() + " of 40 kernels");
     }
 
     /** Random streams that record and wait: what is behind a mark never runs before it. */
@@ -411,7 +411,7 @@ class EmulatedStreamTest {
         EmulatedStream stream = device.newStream();
         AtomicBoolean skipped = new AtomicBoolean();
         AtomicBoolean faulted = new AtomicBoolean();
-        stream.enqueue(new EmulatedStream.StreamTask() {
+        stream.enqueue(new StreamTask() {
             @Override
             public int progress() {
                 return 1;

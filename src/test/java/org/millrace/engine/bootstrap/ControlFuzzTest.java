@@ -167,7 +167,7 @@ class ControlFuzzTest {
                 new RankIdentity(0, 12, "node")).publish(path);
         List<byte[]> recorded = List.of(Files.readAllBytes(path),
                 "millrace-rendezvous=1\naddress=::1\nport=65536\nsecret=\\u00zz\nsize=-1\npid=x\nhost=".getBytes());
-        Fuzz.run("rendezvous files", 4_000, recorded, input -> {
+        Fuzz.run("rendezvous files", 8_000, recorded, input -> {
             Files.write(path, input);
             try {
                 RendezvousFile.read(path)

@@ -13,19 +13,23 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.device.function.Algorithm;
 
 class AlgorithmChoiceTest {
 
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]", "^tree | [ring, collnet]",
-                    "^NVLS | [ring, tree, collnet]", "NVLS,Tree | [tree]", "allreduce:tree | [tree]",
-                    "ring;allreduce:tree | [tree]", "broadcast:ring | [ring, tree, collnet]",
-                    "CollnetDirect,Ring | [ring, collnet]", "tree;allgather:ring | [tree]",
-                    "allreduce:^ring , nvls | [tree, collnet]"})
+            value = {"Ring | [ring]", "tree | [tree]", "ring,tree | [ring, tree]",
+                    "^tree | [ring, collnet_direct, collnet_chain]",
+                    "^NVLS | [ring, tree, collnet_direct, collnet_chain]", "NVLS,Tree | [tree]",
+                    "allreduce:tree | [tree]", "ring;allreduce:tree | [tree]",
+                    "broadcast:ring | [ring, tree, collnet_direct, collnet_chain]",
+                    "CollnetDirect,Ring | [ring, collnet_direct]", "CollnetChain | [collnet_chain]",
+                    "tree;allgather:ring | [tree]", "allreduce:^ring , nvls | [tree, collnet_direct, collnet_chain]"})
     void namesAreThoseOfNccl(String text, String expected) {
-        assertEquals(expected, AlgorithmChoice.parse(text).allowed().toString().toLowerCase(Locale.ROOT));
+        assertEquals(expected,
+                AlgorithmChoice.parse(text).allowed().get("allreduce").toString().toLowerCase(Locale.ROOT));
     }
 
     @ParameterizedTest
@@ -46,12 +50,13 @@ class AlgorithmChoiceTest {
     @CsvSource(
             delimiter = '|',
             value = {"collnet | true | true | true", "ring | false | false | false",
-                    "allgather:ring | true | false | true", "ring;reducescatter:collnet | false | false | true"})
+                    "allgather:ring | true | false | true", "ring;reducescatter:collnet | false | false | true",
+                    "collnetchain | false | false | false"})
     void collnetIsAllowedByFunction(String text, boolean allReduce, boolean allGather, boolean reduceScatter) {
         AlgorithmChoice choice = AlgorithmChoice.parse(text);
-        assertEquals(allReduce, choice.allowsCollNet(Operation.ALL_REDUCE));
-        assertEquals(allGather, choice.allowsCollNet(Operation.ALL_GATHER));
-        assertEquals(reduceScatter, choice.allowsCollNet(Operation.REDUCE_SCATTER));
+        assertEquals(allReduce, choice.allows(Operation.ALL_REDUCE, Algorithm.COLLNET_DIRECT));
+        assertEquals(allGather, choice.allows(Operation.ALL_GATHER, Algorithm.COLLNET_DIRECT));
+        assertEquals(reduceScatter, choice.allows(Operation.REDUCE_SCATTER, Algorithm.COLLNET_DIRECT));
     }
 
     @Test
@@ -61,6 +66,6 @@ class AlgorithmChoiceTest {
         assertTrue(message.contains("NCCL_ALGO leaves collnet alone") && message.contains("NCCL_COLLNET_ENABLE=1"),
                 message);
         assertTrue(AlgorithmChoice.of(Configuration.load(Map.of("NCCL_ALGO", "collnet", "NCCL_COLLNET_ENABLE", "1")))
-                .needsCollNet());
+                .needsCollNet(Operation.ALL_REDUCE));
     }
 }

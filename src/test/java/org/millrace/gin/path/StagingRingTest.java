@@ -31,7 +31,7 @@ class StagingRingTest {
     private final MemorySegment bytes = arena.allocate(CHUNK, 64);
     private final Window window = new Windows().add(HostWindowMemory.register(new NoNetwork(), bytes));
     private final LocalRank rank = new LocalRank(0, 2, new GinOptions(CHUNK, 8, java.time.Duration.ZERO), new Windows(),
-            new GinContexts(0, 2));
+            new GinContexts(0, 0, 2));
 
     private static OutboundFrame frame() {
         OutboundFrame frame = new OutboundFrame();

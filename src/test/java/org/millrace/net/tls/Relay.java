@@ -2,6 +2,7 @@ package org.millrace.net.tls;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
@@ -9,6 +10,7 @@ import java.net.Socket;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 
 /** Somebody between two processes, who sees all that they say, and may change it. */
@@ -18,6 +20,7 @@ public final class Relay implements AutoCloseable {
     private final InetSocketAddress to;
     private final ByteArrayOutputStream seen = new ByteArrayOutputStream();
     private final List<Socket> sockets = new ArrayList<>();
+    private final AtomicInteger toBreak = new AtomicInteger();
     private volatile UnaryOperator<byte[]> change = bytes -> bytes;
 
     public Relay(InetSocketAddress to) throws IOException {
@@ -28,6 +31,16 @@ public final class Relay implements AutoCloseable {
     /** What becomes of what the connecting side says, from now on. */
     public void change(UnaryOperator<byte[]> how) {
         change = how;
+    }
+
+    /** Closes so many of the next connections as soon as they are made, as a listener does that is tired of them. */
+    public void breakNext(int count) {
+        toBreak.set(count);
+    }
+
+    /** How many connections are still to be closed at once. */
+    public int leftToBreak() {
+        return toBreak.get();
     }
 
     public InetSocketAddress address() {
@@ -47,6 +60,11 @@ public final class Relay implements AutoCloseable {
         try {
             while (true) {
                 Socket near = server.accept();
+                if (toBreak.get() > 0) {
+                    toBreak.decrementAndGet();
+                    closeQuietly(near);
+                    continue;
+                }
                 Socket far = reached(near);
                 if (far == null) {
                     continue;
@@ -86,7 +104,8 @@ public final class Relay implements AutoCloseable {
                 target.getOutputStream().write(changes ? change.apply(said) : said);
             }
             target.shutdownOutput();
-        } catch (IOException closed) {
+        } catch (IOException | UncheckedIOException closed) {
+            closeQuietly(from);
             closeQuietly(target);
         }
     }

@@ -7,15 +7,20 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -124,6 +129,38 @@ class TlsTest {
         target.close();
     }
 
+    /** As one does that took it for a stranger, before or in the middle of the handshake. */
+    @Test
+    void aListenerThatBreaksTheHandshakeIsAskedAgain() throws Exception {
+        try (SocketNetwork one = new SocketNetwork(secret("of the group"));
+                Listener listener = one.listen();
+                Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
+            AtomicInteger said = new AtomicInteger();
+            relay.change(bytes -> {
+                if (said.incrementAndGet() == 2) { // what ends the handshake
+                    relay.breakNext(1);
+                    throw new UncheckedIOException(new IOException("the connection is broken"));
+                }
+                return bytes;
+            });
+            byte[] through = AddressFormat.SOCKET.encode(relay.address(), AddressFormat.secret(listener.address()), 1);
+            ConnectionKey key = Connected.newKey();
+            Pending<FrameReceiver> expected = listener.expect(key);
+            Pending<FrameSender> begun = one.connect(through, key);
+            FrameReceiver receiver = null;
+            FrameSender sender = null;
+            while (receiver == null || sender == null) {
+                receiver = receiver == null ? expected.poll() : receiver;
+                sender = sender == null ? begun.poll() : sender;
+            }
+            assertTrue(said.get() > 2);
+            assertEquals(0, relay.leftToBreak());
+            try (Arena arena = Arena.ofShared()) {
+                send(one, one, sender, receiver, arena);
+            }
+        }
+    }
+
     private static boolean sees(Relay relay, String text) {
         return new String(relay.seen(), StandardCharsets.ISO_8859_1).contains(text);
     }
@@ -170,11 +207,18 @@ class TlsTest {
                         received.getMessage().contains("TLS")
                                 && received.getMessage().contains("something between the two ends changes data"),
                         received.getMessage());
+                assertTrue(wentThrough(RecordCipher.class, received), "the JDK's own cipher, which is slower");
                 ConnectionException sent = Connected.failureOf(sender::progress);
                 assertTrue(sent.getMessage().contains("TLS: ") && sent.getMessage().contains("bad_record_mac"),
                         sent.getMessage());
             }
         });
+    }
+
+    private static boolean wentThrough(Class<?> where, Throwable thrown) {
+        return Stream.iterate(thrown, Objects::nonNull, Throwable::getCause)
+                .flatMap(each -> Arrays.stream(each.getStackTrace()))
+                .anyMatch(frame -> frame.getClassName().equals(where.getName()));
     }
 
     private static String failure(SocketOptions here, SocketOptions there) {

@@ -3,10 +3,17 @@ package org.millrace.plugin.collnet;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.agent.IdleProfile;
+import org.millrace.collnet.aggregator.AggregatorService;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.HostProgram.Outcome;
 
@@ -41,6 +48,29 @@ class CollNetHostTest {
         assertEnded(version, outcome);
         assertEquals(ranks, outcome.count(" ranks reduce for each other over "), outcome.output());
         assertEquals(3 * ranks, outcome.warnings().size(), "only those of handles that are none:\n" + outcome.output());
+    }
+
+    /** The same through processes of their own, here this one. */
+    @Test
+    void aggregatorsElsewhereReduce() throws Exception {
+        InetAddress here = InetAddress.getLoopbackAddress();
+        try (AggregatorService one = aggregator(here); AggregatorService other = aggregator(here)) {
+            Outcome outcome = HostProgram.compile("collnet_host", "-DNET_VERSION=11")
+                    .withNetwork("auto")
+                    .with("MILLRACE_COLLNET_AGGREGATORS",
+                            "127.0.0.1:" + one.where().getPort() + ", 127.0.0.1:" + other.where().getPort())
+                    .with("MILLRACE_SOCKET_ADDRESSES", "127.0.0.1")
+                    .run(HostProgram.library(), 3, 9, OPERATIONS, 0xa66, "run");
+            assertEnded(11, outcome);
+            assertEquals(3, outcome.count("3 ranks are reduced for by 127.0.0.1:"), outcome.output());
+            assertEquals(1, one.served());
+            assertEquals(1, other.served());
+        }
+    }
+
+    private static AggregatorService aggregator(InetAddress here) {
+        return new AggregatorService(SocketOptions.defaults().withRails(List.of(here)), new InetSocketAddress(here, 0),
+                "", Duration.ofSeconds(60), () -> IdleProfile.rank(10, 10, 100_000));
     }
 
     @Test

@@ -30,7 +30,7 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -109,9 +109,9 @@ class GinHostsTest {
         }
         try {
             together(rank -> {
-                GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
+                FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
                         Duration.ofSeconds(30), () -> null);
-                GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+                FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
                         Duration.ofSeconds(30), () -> null);
                 Path directory = hosts == 2 && rank >= 2 ? elsewhere : ShmOptions.defaults().directory();
                 groups[rank] = new GinGroup(rank, networks[rank], in(directory, hardware[rank]), data, control,

@@ -27,7 +27,7 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.PluginSettings;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
@@ -64,10 +64,10 @@ class GinLossTest {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
-        GinMesh[] meshes = new GinMesh[2];
+        FullMesh[] meshes = new FullMesh[2];
         try {
             GinRankPair.together(rank -> meshes[rank] =
-                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
             if (killed) {
                 meshes[1].senders()[0].abort();
                 meshes[1].receivers()[0].close();
@@ -97,9 +97,9 @@ class GinLossTest {
             try (Listener gone = there.listen()) {
                 addresses[1] = gone.address();
             }
-            GinException lost = assertThrows(GinException.class,
-                    () -> GinMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
-            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no GIN connection with) rank 1.*"),
+            ConnectionException lost = assertThrows(ConnectionException.class,
+                    () -> FullMesh.connect(here, listener, addresses, 0, 1, Duration.ofSeconds(3), () -> null));
+            assertTrue(lost.getMessage().matches("(?s)rank 0( cannot connect to|: no connection with) rank 1.*"),
                     lost.getMessage());
         }
     }
@@ -111,10 +111,10 @@ class GinLossTest {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
-        GinMesh[] meshes = new GinMesh[2];
+        FullMesh[] meshes = new FullMesh[2];
         try {
             GinRankPair.together(rank -> meshes[rank] =
-                    GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
             FrameHeader words = new FrameHeader();
             words.word(0, 0);
             words.word(1, 42);
@@ -155,19 +155,19 @@ class GinLossTest {
             new PeerHandle(GIN, new ConnectionKey(7, 8), listener.address()).write(handles.address() + 128);
             PeerHandle theirs = PeerHandle.read(handles.address());
             byte[][] addresses = {theirs.address(), listener.address()};
-            GinMesh[] meshes = new GinMesh[2];
+            FullMesh[] meshes = new FullMesh[2];
             GinRankPair.together(rank -> {
                 if (rank == 0) {
                     assertThrows(ConfigurationException.class,
                             () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
                 } else {
-                    meshes[0] =
-                            GinMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE, () -> null);
+                    meshes[0] = FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE,
+                            () -> null);
                     meshes[1] =
-                            GinMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
+                            FullMesh.connect(network, listener, addresses, 1, theirs.key().low(), PATIENCE, () -> null);
                 }
             });
-            for (GinMesh mesh : meshes) {
+            for (FullMesh mesh : meshes) {
                 assertEnds(mesh.receivers()[0]);
                 mesh.senders()[0].close();
                 mesh.receivers()[0].close();
@@ -187,10 +187,10 @@ class GinLossTest {
         GinGroup[] groups = new GinGroup[2];
         try (Arena arena = Arena.ofShared()) {
             GinRankPair.together(rank -> {
-                GinMesh data =
-                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
-                GinMesh control =
-                        GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
+                FullMesh data =
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null);
+                FullMesh control =
+                        FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2, PATIENCE, () -> null);
                 InvocationHandler elsewhere =
                         (hardware, method, arguments) -> method.getName().equals("sharedDirectory") && rank == 1 ? sub
                                 : method.invoke(hosts[rank], arguments);
@@ -236,7 +236,7 @@ class GinLossTest {
         GinDevice hardware = (GinDevice) Proxy.newProxyInstance(GinDevice.class.getClassLoader(),
                 new Class<?>[] {GinDevice.class}, watching);
         try (Arena arena = Arena.ofConfined(); Network network = new ShmNetwork(ShmOptions.defaults())) {
-            GinMesh alone = new GinMesh(new FrameSender[1], new FrameReceiver[1]);
+            FullMesh alone = new FullMesh(new FrameSender[1], new FrameReceiver[1]);
             GinGroup group =
                     new GinGroup(0, network, hardware, alone, alone, GinOptions.defaults(), GinRankPair.losses());
             MemorySegment memory = arena.allocate(64, 64);

@@ -13,7 +13,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinMesh;
+import org.millrace.net.FullMesh;
 import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -48,9 +48,9 @@ final class GinRankPair implements AutoCloseable {
         }
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
         together(rank -> {
-            GinMesh data = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, Duration.ofSeconds(30),
-                    () -> null);
-            GinMesh control = GinMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
+            FullMesh data = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1,
+                    Duration.ofSeconds(30), () -> null);
+            FullMesh control = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 2,
                     Duration.ofSeconds(30), () -> null);
             groups[rank] =
                     new GinGroup(rank, networks[rank], hardware[rank], data, control, GinOptions.defaults(), losses());

@@ -3,15 +3,24 @@ package org.millrace.trace.why;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.reader.TracedCommunicator;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
+import org.millrace.trace.reader.TracedGin;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
 import org.millrace.trace.why.Verdict.Cause;
@@ -62,6 +71,17 @@ class HangTest {
         assertEquals(List.of(), verdicts(pair(7, 10, true, NOW - 20 * SECOND, 3)));
     }
 
+    /** Rank 1 had no core until half a second ago: it may have launched anything since. */
+    @Test
+    void whoHadNoCoreIsNotBlamed() {
+        TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, 1);
+        TracedProcess of = ranks[1];
+        ranks[1] = new TracedProcess(of.file(), of.identity(), true, of.host(), of.program(), of.rank(), of.size(),
+                false, NOW, NOW, NOW - SECOND / 2, 0, 0, of.settings(), of.agents(), of.communicators(),
+                of.connections(), of.gin(), of.messages());
+        assertEquals(List.of(), verdicts(ranks));
+    }
+
     @Test
     void aRankThatHasDiedIsNamed() {
         List<Verdict> verdicts = verdicts(pair(7, 10, false, NOW - 2 * SECOND, 1));
@@ -75,11 +95,7 @@ class HangTest {
         TracedProcess[] ranks = pair(7, 10, false, NOW - 2 * SECOND, 1);
         List<TracedProcess.Message> messages = List.of(new TracedProcess.Message(NOW - 4 * SECOND, "the disk is full"),
                 new TracedProcess.Message(NOW - 3 * SECOND, "nothing moves: Rank 0 has not launched"));
-        TracedProcess dead = ranks[1];
-        ranks[1] = new TracedProcess(dead.file(), dead.identity(), false, dead.host(), dead.program(), dead.rank(),
-                dead.size(), dead.failed(), dead.read(), dead.heartbeat(), dead.late(), dead.epochMillis(),
-                dead.epochNanos(), dead.settings(), dead.agents(), dead.communicators(), dead.connections(), dead.gin(),
-                messages);
+        ranks[1] = with(ranks[1], ranks[1].identity(), messages, List.of());
         String sentence = verdicts(ranks).getFirst().sentence();
         assertTrue(sentence.contains("its last words: the disk is full"), sentence);
     }
@@ -91,7 +107,112 @@ class HangTest {
             TracedProcess[] here = pair(hash, 10, true, NOW - 20 * SECOND, 3);
             TracedProcess earlier = process(20, 1, false, NOW - 300 * SECOND,
                     end(hash, 20, Direction.RECEIVE, 3, 1, NOW - 300 * SECOND));
-            assertEquals(List.of(), verdicts(earlier, here[0], here[1]));
+            List<Verdict> verdicts = verdicts(earlier, here[0], here[1]);
+            assertEquals(List.of(Cause.ENDED), verdicts.stream().map(Verdict::cause).toList());
+            assertEquals(Set.of(20L), verdicts.getFirst().members());
         }
+    }
+
+    @Test
+    void ofAJobOfWhichAllHaveDiedTheFirstIsNamed() {
+        TracedProcess first = process(10, 0, false, NOW - 9 * SECOND, end(7, 10, Direction.SEND, 3, 0, NOW));
+        TracedProcess second = process(11, 1, false, NOW - 4 * SECOND, end(7, 10, Direction.RECEIVE, 3, 1, NOW));
+        Verdict verdict = verdicts(first, second).getFirst();
+        assertEquals(Cause.ENDED, verdict.cause());
+        assertEquals(0, verdict.rank());
+        assertTrue(verdict.sentence().contains("without a word; the last was rank 1, 5.0 s after it (9.0 s ago)"),
+                verdict.sentence());
+    }
+
+    @Test
+    void whoWasKilledIsDeadBeforeItsLastThreadHasLeft() {
+        String pending = "SigPnd:\t0000000000000000";
+        assertEquals(ProcessState.RUNNING, ProcessState.of(List.of("State:\tS (sleeping)", pending), true));
+        assertEquals(ProcessState.STOPPED, ProcessState.of(List.of("State:\tT (stopped)", pending), true));
+        assertEquals(ProcessState.DEAD,
+                ProcessState.of(List.of("State:\tR (running)", pending, "ShdPnd:\t0000000000000100"), false));
+        assertEquals(ProcessState.DEAD, ProcessState.of(List.of("State:\tZ (zombie)", pending), true));
+        assertEquals(ProcessState.RUNNING, ProcessState.of(List.of("State:\tZ (zombie)", pending), false));
+    }
+
+    private static TracedProcess gin(int rank, long taken, long completed, long lastChange) {
+        TracedGin context = new TracedGin(7, rank, 2, 3, 128, "", TracedState.OPEN, Map.of(),
+                List.of(new TracedGin.Queue(1 - rank, taken, completed, lastChange)));
+        return new TracedProcess(Path.of("trace"), new ProcessIdentity(10 + rank, 1, 1), true, "host", "a test", rank,
+                2, false, NOW, NOW, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(), List.of(context), List.of());
+    }
+
+    @Test
+    void descriptorsThatAreNotCompletedAreTold() {
+        long then = NOW - 2 * SECOND;
+        assertEquals(List.of(), verdicts(gin(0, 5, 5, then), gin(1, 9, 9, then)));
+        assertEquals(List.of(), verdicts(gin(0, 5, 4, NOW - SECOND / 2), gin(1, 9, 9, then)));
+        Verdict verdict = verdicts(gin(0, 5, 5, then), gin(1, 2, 0xffff_ffffL, then)).getFirst();
+        assertEquals(List.of(Cause.WIRE, 1, 0), List.of(verdict.cause(), verdict.rank(), verdict.peerRank()));
+        assertTrue(verdict.sentence().contains("GIN, context 3: 3 descriptors are not completed"), verdict.sentence());
+    }
+
+    /** It has gone on between two readings: what the first came to was over before it could be told. */
+    @Test
+    void whatASecondReadingDoesNotComeToIsNotTold() throws IOException {
+        Deque<List<TracedProcess>> readings = new ArrayDeque<>();
+        long now = System.nanoTime();
+        List<TracedProcess> stands = Arrays.asList(running(now, 1));
+        List<TracedProcess> goesOn = Arrays.asList(running(now, 3));
+        readings.addAll(List.of(stands, goesOn));
+        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
+        readings.addAll(List.of(stands, stands));
+        assertEquals(List.of(Cause.NOT_CONSUMED),
+                Hang.verdicts(readings::remove, QUIET).stream().map(Verdict::cause).toList());
+        assertEquals(0, readings.size());
+        readings.add(goesOn);
+        assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // and nobody reads twice for nothing
+    }
+
+    private static TracedProcess[] running(long now, long consumed) {
+        TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, consumed);
+        for (int rank = 0; rank < ranks.length; rank++) {
+            TracedProcess of = ranks[rank];
+            ranks[rank] = with(of, ProcessIdentity.CURRENT, List.of(), of.communicators());
+        }
+        return ranks;
+    }
+
+    private static TracedProcess with(TracedProcess of, ProcessIdentity identity, List<TracedProcess.Message> messages,
+            List<TracedCommunicator> communicators) {
+        return new TracedProcess(of.file(), identity, of.alive(), of.host(), of.program(), of.rank(), of.size(),
+                of.failed(), of.read(), of.heartbeat(), of.late(), of.epochMillis(), of.epochNanos(), of.settings(),
+                of.agents(), communicators, of.connections(), of.gin(), messages);
+    }
+
+    /** A rank that has launched broadcasts up to one, of which it remembers 32; the wrong one has another size. */
+    private static TracedProcess broadcasts(int rank, long last, long wrong, int differs, long differsAt) {
+        List<Operation> operations = new ArrayList<>();
+        for (long number = Math.max(0, last - 31); number <= last; number++) {
+            operations.add(new Operation(number, "broadcast", number, 8, number == wrong ? 9 : 8, 4, 1, -1, 0,
+                    NOW - 3 * SECOND, 0, 0, 0, 0, ""));
+        }
+        TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "", TracedState.FAILED, NOW - SECOND,
+                NOW - 2 * SECOND, true, 0, last, last, differs, differsAt, last + 1, operations);
+        TracedProcess bare = process(10 + rank, rank, true, NOW);
+        return with(bare, bare.identity(), List.of(), List.of(communicator));
+    }
+
+    /** Rank 0 is the root, and so far ahead that nobody remembers what it ran when the others disagreed. */
+    @Test
+    void whoIsFarAheadRanWhatTheOneBeforeRan() {
+        TracedProcess root = broadcasts(0, 8000, -1, -1, -1);
+        assertEquals(List.of(2), ranks(root, broadcasts(1, 15, -1, -1, -1), broadcasts(2, 13, 13, 1, 13)));
+        assertEquals(List.of(2), ranks(root, broadcasts(1, 86, -1, -1, -1), broadcasts(2, 13, 13, 1, 13)));
+        assertEquals(List.of(1), ranks(root, broadcasts(1, 13, 13, 0, 13), broadcasts(2, 13, -1, -1, -1)));
+        assertEquals(List.of(0), ranks(root, broadcasts(1, 13, -1, 0, 13), broadcasts(2, 13, -1, -1, -1)));
+        assertEquals(List.of(2), ranks(root, broadcasts(1, 15, -1, -1, -1), broadcasts(2, 13, 13, -1, -1)));
+    }
+
+    private static List<Integer> ranks(TracedProcess... processes) {
+        return verdicts(processes).stream()
+                .filter(verdict -> verdict.cause() == Cause.DISAGREEMENT)
+                .map(Verdict::rank)
+                .toList();
     }
 }

@@ -21,8 +21,9 @@ import org.millrace.trace.why.Verdict.Cause;
 
 /**
  * Healthy jobs whose ranks pause at random, some for longer than a verdict needs, while somebody asks again and again
- * why nothing moves. A verdict is right if it says that a rank has not launched that paused then; every other one is
- * false, and so is what the ranks say by themselves. Exit status 1 if any was, or if a job failed.
+ * why nothing moves. A verdict is right if it says that a rank has not launched that paused before it launched, and had
+ * not launched when the verdict's last reading began; every other one is false, and so is what the ranks say by
+ * themselves. Exit status 1 if any was, or if a job failed.
  *
  * <pre>
  *   java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.SlowJob MINUTES [SEED]
@@ -32,15 +33,13 @@ public final class SlowJob {
 
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long EVERY_MILLIS = 100;
-    /** What was written down may be so old: it is written ten times a second, by threads that may wait for a core. */
-    private static final long LATE_NANOS = 300_000_000;
     /** What a rank says by itself it finds out in a thread of its own, which reads all files first. */
     private static final long SAID_NANOS = 1_000_000_000;
     private static final int OPERATIONS = 60;
-    private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(5);
+    private static final long PATIENCE_NANOS = TimeUnit.MINUTES.toNanos(20);
     private static final String[] NETWORKS = {"auto", "auto", "shm", "socket"};
     private static final Pattern PAUSE = Pattern.compile("pause (\\d+) (\\d+)");
-    private static final Pattern TOLD = Pattern.compile("Rank (\\d+) \\(.*has not launched.*");
+    private static final Pattern TOLD = Pattern.compile("nothing moves: Rank (\\d+) \\(.*has not launched.*");
 
     /** Between two moments of the host's clock it was said that a rank has not launched; -1 for something else. */
     private record Told(long from, long to, int rank, String sentence) {
@@ -51,6 +50,7 @@ public final class SlowJob {
     private final Set<String> heard = new HashSet<>();
     private long jobs;
     private long asked;
+    private long slowestNanos;
     private long right;
     private long wrong;
 
@@ -90,8 +90,8 @@ public final class SlowJob {
                             "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
                             SlowRank.class.getName(), "file:" + directory.resolve("group"), Integer.toString(rank),
                             Integer.toString(size), Long.toString(seed), Integer.toString(OPERATIONS),
-                            "MILLRACE_NET=" + network, "MILLRACE_STALL_REPORT=2s", "MILLRACE_STALL_DEADLINE=100s",
-                            "MILLRACE_TRACE_DIRECTORY=" + directory));
+                            "MILLRACE_NET=" + network, "MILLRACE_STALL_REPORT=2s", "MILLRACE_STALL_DEADLINE=300s",
+                            "MILLRACE_CONNECT_DEADLINE=300s", "MILLRACE_TRACE_DIRECTORY=" + directory));
             if (!network.equals("auto")) {
                 command.add("MILLRACE_FAULT=" + delay);
             }
@@ -129,12 +129,21 @@ public final class SlowJob {
     }
 
     private void ask(List<Told> told) throws IOException {
-        long from = System.nanoTime();
-        List<TracedProcess> processes = TraceReader.readAll(directory, (file, problem) -> {});
-        for (Verdict verdict : Hang.verdicts(processes, QUIET)) {
-            int rank = verdict.cause() == Cause.NOT_LAUNCHED ? verdict.rank() : -1;
-            told.add(new Told(from, System.nanoTime(), rank, verdict.sentence()));
+        long begun = System.nanoTime();
+        long[] from = new long[1];
+        List<TracedProcess> processes = new ArrayList<>();
+        List<Verdict> verdicts = Hang.verdicts(() -> {
+            from[0] = System.nanoTime();
+            processes.clear();
+            processes.addAll(TraceReader.readAll(directory, (file, problem) -> {}));
+            return List.copyOf(processes);
+        }, QUIET);
+        long to = System.nanoTime();
+        for (Verdict verdict : verdicts) {
+            told.add(new Told(from[0], to, verdict.cause() == Cause.NOT_LAUNCHED ? verdict.rank() : -1,
+                    verdict.sentence()));
         }
+        slowestNanos = Math.max(slowestNanos, to - begun);
         asked++;
         for (TracedProcess process : processes) {
             for (Message message : process.messages()) {
@@ -150,7 +159,7 @@ public final class SlowJob {
     private void judge(Told told, List<List<long[]>> pauses, String network) {
         if (told.rank >= 0 && pauses.get(told.rank)
                 .stream()
-                .anyMatch(pause -> pause[0] - told.to < 0 && pause[1] + LATE_NANOS - told.from > 0)) {
+                .anyMatch(pause -> pause[0] - told.to < 0 && pause[1] - told.from > 0)) {
             right++;
         } else {
             wrong++;
@@ -168,6 +177,6 @@ public final class SlowJob {
     @Override
     public String toString() {
         return jobs + " jobs, asked " + asked + " times, " + right + " verdicts on ranks that paused, " + wrong
-                + " false";
+                + " false; the slowest answer took " + slowestNanos / 1_000_000 + " ms";
     }
 }

@@ -14,11 +14,11 @@ import org.millrace.Stream;
 
 /**
  * A rank of {@link SlowJob} in a process of its own: runs so many operations, pauses at random before some of them, and
- * prints from when to when.
+ * prints from when it paused to when it had launched the operation.
  */
 final class SlowRank {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final Duration PATIENCE = Duration.ofMinutes(15);
     private static final int LARGEST = 64 << 10;
     private static final int AHEAD = 3;
 
@@ -44,8 +44,11 @@ final class SlowRank {
                 MemorySegment receive = communicator.device().allocate(8L * LARGEST * size, arena);
                 int ahead = same.nextInt(AHEAD);
                 for (int number = 0; number < operations; number++) {
-                    pause(own);
+                    long paused = pause(own);
                     operate(communicator, stream, send, receive, same, size);
+                    if (paused != 0) {
+                        System.out.println("pause " + paused + " " + System.nanoTime());
+                    }
                     if (number % (ahead + 1) == ahead) {
                         stream.synchronize(PATIENCE);
                     }
@@ -56,13 +59,14 @@ final class SlowRank {
         System.out.println("done");
     }
 
-    /** One in six times; for less than the watcher's patience, or for longer. */
-    private static void pause(Random own) throws InterruptedException {
-        if (own.nextInt(6) == 0) {
-            long begun = System.nanoTime();
-            Thread.sleep(own.nextInt(4) == 0 ? 1000 + own.nextInt(3000) : own.nextInt(700));
-            System.out.println("pause " + begun + " " + System.nanoTime());
+    /** One in six times; for less than the watcher's patience, or for longer. {@return when it began; 0 for none} */
+    private static long pause(Random own) throws InterruptedException {
+        if (own.nextInt(6) != 0) {
+            return 0;
         }
+        long begun = System.nanoTime();
+        Thread.sleep(own.nextInt(4) == 0 ? 1000 + own.nextInt(3000) : own.nextInt(700));
+        return begun;
     }
 
     private static void operate(Communicator communicator, Stream stream, MemorySegment send, MemorySegment receive,

@@ -24,7 +24,7 @@ import org.millrace.trace.reader.TracedConnection;
  * and what the process holds is written down. Exit status 1 if anything was wrong, hung, or grew.
  *
  * <pre>
- *   java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.Soak MINUTES [SEED]
+ *   MALLOC_ARENA_MAX=1 java -cp bench/target/millrace-bench.jar org.millrace.bench.soak.Soak MINUTES [SEED]
  * </pre>
  */
 public final class Soak {
@@ -144,7 +144,9 @@ public final class Soak {
     }
 
     private Map<String, String> settings() {
-        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_STALL_DEADLINE", "60s"));
+        Map<String, String> settings = new HashMap<>(Map.of("MILLRACE_STALL_DEADLINE", "60s",
+                // on a machine that others use as well a process may get no core for longer than the usual 30 s
+                "MILLRACE_CONNECT_DEADLINE", "120s"));
         settings.put("MILLRACE_NET", NETWORKS[random.nextInt(NETWORKS.length)]);
         settings.put("NCCL_P2P_DISABLE", random.nextBoolean() ? "1" : "0");
         settings.put("NCCL_BUFFSIZE", BUFFERS[random.nextInt(BUFFERS.length)]);

@@ -74,7 +74,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             CaseResults results = new CaseResults(plan, table);
             List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                     (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
-                            rank -> ProcessRanks.hostOfItsOwn(rank / plan.tokens().ranksPerHost()), events, err),
+                            rank -> ProcessRanks.hostWithGpus(rank / plan.tokens().ranksPerHost()), events, err),
                     RunDeadline.after(plan.deadline()), GinEvent.class, results);
             RankRun.print(failures, err, false);
             return failures.isEmpty() && results.isRight();

@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.plugin.frames.PluginConnection;
 import org.millrace.net.plugin.frames.PluginSender;
@@ -21,8 +22,13 @@ import org.millrace.net.socket.stream.SocketOptions;
 public final class PluginConnect extends OutgoingConnection {
 
     private final DeviceSet devices;
-    private final CallWatch watch;
-    private final OutgoingStream stream;
+    /** Of the calls of the plugin; null as long as none was made. */
+    private @Nullable CallWatch watch;
+    private final SocketOptions options;
+    private final InetSocketAddress listener;
+    private final byte[] secret;
+    private final ConnectionKey key;
+    private @Nullable OutgoingStream stream;
     private final ByteBuffer received = ByteBuffer.allocate(PluginHello.Answer.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private PluginHello.@Nullable Answer answer;
     private @Nullable PluginDevice device;
@@ -40,27 +46,37 @@ public final class PluginConnect extends OutgoingConnection {
         super(devices.open(), "connection " + key + " by the network plugin " + devices.session().plugin() + " to "
                 + OutgoingStream.name(to), options.connectDeadline());
         this.devices = devices;
-        watch = CallWatch.of(toString(), devices.callLimit());
+        this.options = options;
+        this.listener = to;
+        this.key = key;
+        secret = AddressFormat.secret(address);
+        stream = open();
+    }
+
+    private OutgoingStream open() {
         PluginHello hello = new PluginHello(ProcessHandle.current().pid(), devices.sizes(), devices.session().plugin());
-        stream = new OutgoingStream(null, to, PluginHello.FORMAT, hello.encode(AddressFormat.secret(address), key),
-                options);
+        return new OutgoingStream(null, listener, PluginHello.FORMAT, hello.encode(secret, key), options);
     }
 
     @Override
     protected @Nullable FrameSender advance() {
         try {
-            if (!stream.advance() || answer == null && !readAnswer()) {
+            OutgoingStream opened = stream == null ? open() : stream;
+            stream = opened;
+            if (!opened.advance() || answer == null && !readAnswer(opened)) {
                 return null;
             }
-            return connect(answer);
+            return connect(opened, answer);
+        } catch (Unanswered e) {
+            throw new Unanswered(this + ": " + e.getMessage(), e);
         } catch (ConnectionException e) {
             throw new ConnectionException(this + ": " + e.getMessage(), e);
         }
     }
 
-    private boolean readAnswer() {
+    private boolean readAnswer(OutgoingStream from) {
         try {
-            int read = stream.channel().read(received);
+            int read = from.channel().read(received);
             if (!received.hasRemaining()) {
                 answer = PluginHello.Answer.decode(received);
                 return true;
@@ -75,32 +91,38 @@ public final class PluginConnect extends OutgoingConnection {
         }
     }
 
-    private @Nullable FrameSender connect(PluginHello.Answer with) {
+    private @Nullable FrameSender connect(OutgoingStream over, PluginHello.Answer with) {
         if (device == null) {
             device = devices.matching(with.device());
+            watch = CallWatch.of(toString(), devices.callLimit());
             messages = CommInMaking.connect(devices.session(), watch, device.index(), with.messages());
             payloads = CommInMaking.connect(devices.session(), watch, device.index(), with.payloads());
         }
         if (!messages.advance() | !payloads.advance()) {
             return null;
         }
-        PluginConnection connection =
-                new PluginConnection(network(), this + ", " + stream.process() + ", over " + device, stream.process(),
-                        stream.channel(), devices.session(), devices.callLimit());
+        PluginConnection connection = new PluginConnection(network(), this + ", " + over.process() + ", over " + device,
+                over.process(), over.channel(), devices.session(), devices.callLimit());
         PluginSender sender =
                 new PluginSender(connection, with.sizes(), messages.take(), payloads.take(), devices.regions());
         messages.close();
         payloads.close();
         handedOver = true;
-        watch.close();
+        stopWatch();
         network().opened(connection, sender::close);
         return sender;
     }
 
     @Override
     protected String waitingFor() {
-        return (answer == null ? stream.waitingFor() : "the plugin's connect to end")
+        return (stream != null && answer == null ? stream.waitingFor() : "the plugin's connect to end")
                 + "; is the peer alive and accepting, and does a firewall let it through?";
+    }
+
+    private void stopWatch() {
+        if (watch != null) {
+            watch.close();
+        }
     }
 
     @Override
@@ -108,13 +130,16 @@ public final class PluginConnect extends OutgoingConnection {
         if (handedOver) {
             return;
         }
-        watch.close();
+        stopWatch();
         if (messages != null) {
             messages.close();
         }
         if (payloads != null) {
             payloads.close();
         }
-        stream.close();
+        if (stream != null) {
+            stream.close();
+            stream = null;
+        }
     }
 }

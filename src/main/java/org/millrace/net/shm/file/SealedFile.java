@@ -34,6 +34,7 @@ final class SealedFile implements AutoCloseable {
     static final int SEAL_SHRINK = 2;
     static final int SEAL_GROW = 4;
     static final int ALL = SEAL_SEALS | SEAL_SHRINK | SEAL_GROW;
+    static final int MAY_GROW = SEAL_SEALS | SEAL_SHRINK;
 
     private static final Logger LOG = LogManager.getLogger(SealedFile.class);
     private static final long CLOSE_ON_EXEC = 1;
@@ -111,9 +112,10 @@ final class SealedFile implements AutoCloseable {
     /**
      * Opens another process's.
      *
+     * @param required the seals that it must have
      * @throws IOException if it is not there, or is not what its name says
      */
-    static FileChannel open(FileName name) throws IOException {
+    static FileChannel open(FileName name, int required) throws IOException {
         if (name.owner().namespace() != ProcessIdentity.CURRENT.namespace() || domain() == 0) {
             throw new IOException("its process is of another PID namespace");
         }
@@ -126,7 +128,7 @@ final class SealedFile implements AutoCloseable {
                         + ": the process that made it has ended");
             }
             long seals = Call.of(Call.FCNTL, descriptor, GET_SEALS, 0);
-            if (seals < 0 || (seals & ALL) != ALL) {
+            if (seals < 0 || (seals & required) != required) {
                 throw new IOException(there + " is not sealed: who made it could make it shorter");
             }
             return file.channel();

@@ -210,7 +210,7 @@ public final class SharedHeap implements AutoCloseable {
         if (parsed == null || !parsed.isSealed()) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
         }
-        try (FileChannel channel = SealedFile.open(parsed)) {
+        try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
             return new Opened(channel);
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()

@@ -12,7 +12,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
-import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
@@ -28,16 +27,20 @@ public final class SharedMemory implements AutoCloseable {
 
     /** Length of a {@link #key}. */
     public static final int KEY_WORDS = 4;
+    private static final Path NOWHERE = Path.of("");
 
-    private final Path file;
-    /** What others open; null where a file is in a directory, or where another process made it. */
-    private final @Nullable SealedFile sealed;
+    private final Path directory;
+    private final FileName name;
+    /** What others open; null where another process made it. */
+    private final @Nullable SharedFile made;
     private final Arena arena;
     private final MemorySegment segment;
 
-    private SharedMemory(Path file, @Nullable SealedFile sealed, FileChannel channel, long bytes) throws IOException {
-        this.file = file;
-        this.sealed = sealed;
+    private SharedMemory(Path directory, FileName name, @Nullable SharedFile made, FileChannel channel, long bytes)
+            throws IOException {
+        this.directory = directory;
+        this.name = name;
+        this.made = made;
         arena = Arena.ofShared();
         try {
             segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
@@ -60,13 +63,20 @@ public final class SharedMemory implements AutoCloseable {
      * @throws ShmUnavailableException if there is not so much
      */
     public static SharedMemory create(Path directory, long bytes) {
-        Path file = directory.resolve(FileName.ours(new SecureRandom().nextLong(), FileName.MEMORY).toString());
-        try (FileChannel channel = PrivateFile.create(file, bytes)) {
-            return new SharedMemory(file, null, channel, bytes);
+        try {
+            return map(directory, SharedFile.create(directory, FileName.MEMORY, bytes), bytes);
         } catch (IOException e) {
-            PrivateFile.delete(file);
-            throw ShmUnavailableException.noRoom("shared memory", bytes, file,
+            throw ShmUnavailableException.noRoom("shared memory", bytes, directory,
                     "set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
+        }
+    }
+
+    private static SharedMemory map(Path directory, SharedFile made, long bytes) throws IOException {
+        try (FileChannel channel = made.channel()) {
+            return new SharedMemory(directory, made.name(), made, channel, bytes);
+        } catch (IOException e) {
+            made.withdraw();
+            throw e;
         }
     }
 
@@ -85,13 +95,7 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory createSealed(long bytes) {
         try {
-            SealedFile sealed = SealedFile.create(bytes, SealedFile.ALL);
-            try (FileChannel channel = sealed.channel()) {
-                return new SharedMemory(Path.of(sealed.name().toString()), sealed, channel, bytes);
-            } catch (IOException e) {
-                sealed.close();
-                throw e;
-            }
+            return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot make shared memory of " + bytes + " bytes: " + e.getMessage()
                     + "; set NCCL_SHM_DISABLE=1, or a smaller NCCL_BUFFSIZE", e);
@@ -105,39 +109,25 @@ public final class SharedMemory implements AutoCloseable {
      */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
-        if (parsed != null && parsed.isSealed()) {
-            return openSealed(parsed, bytes);
-        }
-        if (parsed == null || !parsed.kind().equals(FileName.MEMORY)) {
+        if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of shared memory of ours");
         }
-        SharedMemory memory = map(directory.resolve(name), bytes);
+        SharedMemory memory = map(directory, parsed, bytes);
         memory.deleteFile();
         return memory;
     }
 
-    private static SharedMemory openSealed(FileName name, long bytes) {
-        try (FileChannel channel = SealedFile.open(name)) {
+    private static SharedMemory map(Path directory, FileName name, long bytes) {
+        try (FileChannel channel = SharedFile.open(directory, name)) {
             if (channel.size() != bytes) {
                 throw new IOException("it has " + channel.size() + " bytes instead of " + bytes);
             }
-            return new SharedMemory(Path.of(name.toString()), null, channel, bytes);
+            return new SharedMemory(directory, name, null, channel, bytes);
         } catch (IOException e) {
-            throw new ShmUnavailableException("cannot open the memory that " + name.owner() + " shares: "
-                    + e.getMessage() + "; NCCL_SHM_DISABLE=1 does without", e);
-        }
-    }
-
-    private static SharedMemory map(Path file, long bytes) {
-        try (FileChannel channel = PrivateFile.open(file)) {
-            if (channel.size() != bytes || !PrivateFile.isOurs(file)) {
-                throw new ShmUnavailableException("the shared memory " + file + " has " + channel.size()
-                        + " bytes instead of " + bytes + ", or is another user's");
-            }
-            return new SharedMemory(file, null, channel, bytes);
-        } catch (IOException e) {
-            throw new ShmUnavailableException("cannot open the peer's shared memory " + file + ": " + e
-                    + "; do both processes see the same directory?", e);
+            throw new ShmUnavailableException("cannot open the memory " + name + " that " + name.owner() + " shares: "
+                    + e.getMessage() + (name.isSealed() ? "; NCCL_SHM_DISABLE=1 does without"
+                            : "; do both processes see the directory " + directory + "?"),
+                    e);
         }
     }
 
@@ -159,8 +149,7 @@ public final class SharedMemory implements AutoCloseable {
      * @throws ShmUnavailableException if it is not there, or not of so many bytes
      */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
-        FileName name = nameOf(key);
-        return name.isSealed() ? openSealed(name, bytes) : map(directory.resolve(name.toString()), bytes);
+        return map(directory, nameOf(key), bytes);
     }
 
     /** The number of the descriptor, plus one, lies in the upper half of the process's; 0 where there is a file. */
@@ -173,11 +162,10 @@ public final class SharedMemory implements AutoCloseable {
 
     /** All processes that need the memory have mapped it. May be called twice. */
     public void deleteFile() {
-        FileName name = FileName.parse(name());
-        if (sealed != null) {
-            sealed.close();
-        } else if (name == null || !name.isSealed()) {
-            PrivateFile.delete(file);
+        if (made != null) {
+            made.withdraw();
+        } else {
+            SharedFile.withdraw(directory, name);
         }
     }
 
@@ -243,12 +231,11 @@ public final class SharedMemory implements AutoCloseable {
 
     /** What another process needs to open it: the name of its file in the directory. */
     public String name() {
-        return file.getFileName().toString();
+        return name.toString();
     }
 
     /** The {@link #name} in {@value #KEY_WORDS} numbers, for a caller that can tell the other process no text. */
     public long[] key() {
-        FileName name = FileName.parse(name());
         long descriptor = name.isSealed() ? name.descriptor() + 1L : 0;
         return new long[] {name.id(), name.owner().pid() | descriptor << Integer.SIZE, name.owner().startTicks(),
                 name.owner().namespace()};

@@ -21,11 +21,13 @@ public class ShmUnavailableException extends ConnectionException {
     }
 
     /** Says that a file could not be made, and what helps. */
-    public static ShmUnavailableException noRoom(String what, long bytes, Path file, String orElse, IOException e) {
-        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + file.getParent()
-                + " (" + room(file.getParent()) + "): " + e.getMessage()
-                + "; every connection needs one while it lives. Give the directory more room "
-                + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse, e);
+    public static ShmUnavailableException noRoom(String what, long bytes, Path directory, String orElse,
+            IOException e) {
+        return new ShmUnavailableException(
+                "cannot make " + what + " of " + bytes + " bytes in " + directory + " (" + room(directory) + "): "
+                        + e.getMessage() + "; every connection needs one while it lives. Give the directory more room "
+                        + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse,
+                e);
     }
 
     private static String room(Path directory) {

@@ -1,16 +1,12 @@
 package org.millrace.net.shm.handshake;
 
 import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
-import java.nio.file.Path;
 import java.util.Objects;
 import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
-import org.millrace.file.PrivateFile;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -18,6 +14,7 @@ import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.SharedFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.net.shm.peer.PeerMemory;
 import org.millrace.net.shm.peer.SingleCopyException;
@@ -79,10 +76,12 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
     }
 
     @Override
-    protected FrameReceiver accept() {
+    protected @Nullable FrameReceiver accept() {
         ShmListener.Client came = Objects.requireNonNull(client);
         try {
-            return connect(came);
+            FrameReceiver made = connect(came);
+            client = made == null ? null : came;
+            return made;
         } catch (IOException e) {
             came.refuse(new Refusal(HandshakeReply.NO_RING, e.toString()));
             throw new ConnectionException(this + ": the peer left while it was accepted: " + e.getMessage(), e);
@@ -97,26 +96,34 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
         }
     }
 
-    private FrameReceiver connect(ShmListener.Client came) throws IOException {
+    /** Null if it is to come again with a ring in the directory. */
+    private @Nullable FrameReceiver connect(ShmListener.Client came) throws IOException {
         RingHello hello = came.hello();
         FileName name = FileName.parse(hello.ring());
-        if (name == null || !name.kind().equals(FileName.RING) || !ShmOptions.isRingLength(hello.capacity())) {
+        if (name == null || !(name.isSealed() || name.kind().equals(FileName.RING))
+                || !ShmOptions.isRingLength(hello.capacity())) {
             throw new ShmUnavailableException("the peer named a ring '" + hello.ring() + "' of " + hello.capacity()
                     + " bytes, which can be none");
         }
-        Path file = options.directory().resolve(name.toString());
-        if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(file)) {
-            throw new ShmUnavailableException("the peer's ring " + file
-                    + " is not there, or not of this user; do both processes see the same directory?");
-        }
         int capacity = (int) hello.capacity();
-        RingMemory ring = RingMemory.open(file, options.access(), capacity);
+        RingMemory ring;
+        try {
+            ring = open(name, capacity);
+        } catch (IOException e) {
+            if (!name.isSealed()) {
+                throw new ShmUnavailableException("cannot open the peer's ring: " + e.getMessage()
+                        + "; do both processes see the directory " + options.directory() + "?", e);
+            }
+            LOG.debug("{}: {}; a ring in {} serves instead", this, e.getMessage(), options.directory());
+            came.refuse(new Refusal(HandshakeReply.NO_SEALED_RING, String.valueOf(e.getMessage())));
+            return null;
+        }
         PeerMemory memory;
         try {
             memory = SingleCopyHandshake.answer(ring, options, name.owner());
             // From now on only the two mappings hold the memory: it is free again when both processes have ended,
             // however they end.
-            PrivateFile.delete(file);
+            SharedFile.withdraw(options.directory(), name);
             came.reply(HandshakeReply.ACCEPTED);
         } catch (IOException | ConnectionException e) {
             ring.close();
@@ -127,5 +134,12 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
         ShmReceiver receiver = new ShmReceiver(connection, capacity, options.pieceBytes(), memory);
         network.opened(connection, receiver::close);
         return receiver;
+    }
+
+    private RingMemory open(FileName name, int capacity) throws IOException {
+        if (name.isSealed() && !options.sealed()) {
+            throw new IOException("sealed rings are switched off");
+        }
+        return RingMemory.open(SharedFile.open(options.directory(), name), name, options.access(), capacity);
     }
 }

@@ -9,7 +9,8 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.SecureRandom;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
@@ -21,6 +22,7 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HandshakeReply.Refused;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.OutgoingConnection;
+import org.millrace.net.shm.file.SharedFile;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.net.shm.ring.RingMemory;
@@ -35,15 +37,20 @@ import org.millrace.net.shm.ring.SingleCopyHandshake;
  */
 public final class ShmConnect extends OutgoingConnection {
 
+    private static final Logger LOG = LogManager.getLogger(ShmConnect.class);
+
     private final ShmOptions options;
     private final long firstPosition;
     private final ConnectionKey key;
     private final Path listener;
     private final ProcessIdentity peer;
-    private final Path file;
     private final byte[] secret;
     private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private @Nullable SocketChannel socket;
+    /** Whether the ring is to lie where nobody can make it shorter: not where the listener could not open that. */
+    private boolean sealed;
+    /** The ring's, until the listener has opened it. */
+    private @Nullable SharedFile file;
     private @Nullable RingMemory ring;
     /** What is still to be said; null while the socket is not connected. */
     private @Nullable ByteBuffer hello;
@@ -57,7 +64,7 @@ public final class ShmConnect extends OutgoingConnection {
         this.secret = secret;
         this.listener = listener;
         this.peer = peer;
-        file = options.directory().resolve(FileName.ours(new SecureRandom().nextLong(), FileName.RING).toString());
+        sealed = options.sealed() && SharedFile.canBeSealedFor(peer);
     }
 
     /** Finds the listener's socket, and begins to connect to it. */
@@ -98,6 +105,11 @@ public final class ShmConnect extends OutgoingConnection {
             }
             return null;
         } catch (Refused e) {
+            if (e.reply() == HandshakeReply.NO_SEALED_RING && sealed) {
+                sealed = false;
+                release();
+                return null;
+            }
             throw e.reply() == HandshakeReply.NO_RING ? new ShmUnavailableException(String.valueOf(e.getMessage()), e)
                     : e;
         } catch (IOException e) {
@@ -114,12 +126,31 @@ public final class ShmConnect extends OutgoingConnection {
     }
 
     private void makeRing() throws IOException {
-        ring = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
+        SharedFile made = makeFile();
+        file = made;
+        ring = RingMemory.create(made, options.access(), options.ringBytes(), firstPosition);
         SingleCopyHandshake.invite(ring, options);
         if (!PrivateFile.isOurs(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");
         }
-        hello = new RingHello(options.ringBytes(), file.getFileName().toString()).encode(secret, key);
+        hello = new RingHello(options.ringBytes(), made.name().toString()).encode(secret, key);
+    }
+
+    private SharedFile makeFile() {
+        long bytes = RingMemory.fileBytes(options.ringBytes());
+        if (sealed) {
+            try {
+                return SharedFile.createSealed(bytes, true); // what is moved is written behind the ring
+            } catch (IOException e) {
+                LOG.debug("{}: no sealed ring: {}", this, e.getMessage());
+            }
+        }
+        try {
+            return SharedFile.create(options.directory(), FileName.RING, bytes);
+        } catch (IOException e) {
+            throw ShmUnavailableException.noRoom("a ring", bytes, options.directory(),
+                    "take TCP instead (MILLRACE_NET=socket)", e);
+        }
     }
 
     /** Says what the socket takes; true once all is said. */
@@ -146,8 +177,7 @@ public final class ShmConnect extends OutgoingConnection {
         if (mapped == null) {
             throw new IllegalStateException(this + ": accepted without a ring");
         }
-        // The listener has deleted it; where it could not, this side can.
-        PrivateFile.delete(file);
+        withdrawFile(); // the listener has opened it
         SingleCopyHandshake.check(mapped, options, toString());
         ShmConnection connection = new ShmConnection(network(), toString(), connected, peer, mapped);
         ShmSender sender = new ShmSender(connection, options);
@@ -165,10 +195,18 @@ public final class ShmConnect extends OutgoingConnection {
         ConnectionState.closeQuietly(socket);
         socket = null;
         hello = null;
+        received.clear();
         if (ring != null) {
             ring.close();
             ring = null;
-            PrivateFile.delete(file);
+        }
+        withdrawFile();
+    }
+
+    private void withdrawFile() {
+        if (file != null) {
+            file.withdraw();
+            file = null;
         }
     }
 }

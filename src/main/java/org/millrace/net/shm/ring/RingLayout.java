@@ -50,7 +50,7 @@ public final class RingLayout {
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;
     /** Of everything that the two processes share. */
-    public static final int VERSION = 4;
+    public static final int VERSION = 5;
     /** Of positions, frames and pieces: a cache line. */
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */

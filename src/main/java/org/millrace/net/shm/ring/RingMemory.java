@@ -10,12 +10,12 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
-import java.nio.file.Path;
 import net.openhft.chronicle.bytes.PointerBytesStore;
 import net.openhft.chronicle.core.Memory;
 import net.openhft.chronicle.core.OS;
-import org.millrace.file.PrivateFile;
+import org.millrace.file.FileName;
 import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.shm.file.SharedFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
 
 /** The mapped bytes of a ring, and the accesses that rings need, named by their ordering. */
@@ -84,54 +84,46 @@ public abstract sealed class RingMemory {
     }
 
     /**
-     * Makes a file with a ring in it and maps it. All its bytes are written: memory that is only promised would kill
-     * the process, with a SIGBUS, when it is touched and nothing is left to give.
+     * Makes a ring in a file of zeros, all of which are there: memory that is only promised would kill the process,
+     * with a SIGBUS, when it is touched and nothing is left to give. The ring's end closes the file's channel.
      *
      * @param first position of the first byte
-     * @throws ShmUnavailableException if there is not so much shared memory
      */
-    public static RingMemory create(Path file, ShmOptions.RingAccess access, int capacity, long first) {
-        long bytes = RingLayout.fileBytes(capacity);
-        try {
-            RingMemory ring = map(PrivateFile.create(file, bytes), access, bytes);
-            RingLayout.initialize(ring, capacity, first);
-            return ring;
-        } catch (ShmUnavailableException e) {
-            PrivateFile.delete(file);
-            throw e;
-        } catch (IOException e) {
-            PrivateFile.delete(file);
-            throw ShmUnavailableException.noRoom("a ring", bytes, file, "take TCP instead (MILLRACE_NET=socket)", e);
-        }
+    public static RingMemory create(SharedFile file, ShmOptions.RingAccess access, int capacity, long first)
+            throws IOException {
+        RingMemory ring = map(file.channel(), access, RingLayout.fileBytes(capacity));
+        RingLayout.initialize(ring, capacity, first);
+        return ring;
     }
 
     /**
      * Maps a ring that the peer made.
      *
-     * @throws ShmUnavailableException if it cannot be opened, or is not as the peer said
+     * @param channel of its file, which this takes over
+     * @param name    of its file, for messages
+     * @throws ShmUnavailableException if it is not as the peer said
      */
-    public static RingMemory open(Path file, ShmOptions.RingAccess access, int capacity) {
+    public static RingMemory open(FileChannel channel, FileName name, ShmOptions.RingAccess access, int capacity)
+            throws IOException {
         long bytes = RingLayout.fileBytes(capacity);
-        try {
-            FileChannel channel = PrivateFile.open(file);
-            long length = channel.size();
-            if (length != bytes) {
-                channel.close();
-                throw new ShmUnavailableException(
-                        "the ring " + file + " has " + length + " bytes, and the peer said " + bytes);
-            }
-            RingMemory ring = map(channel, access, bytes);
-            String problem = RingLayout.problem(ring, capacity);
-            if (problem != null) {
-                ring.close();
-                throw new ShmUnavailableException("the peer's ring " + file + " is damaged: " + problem);
-            }
-            return ring;
-        } catch (IOException e) {
+        long length = channel.size();
+        if (length != bytes) {
+            channel.close();
             throw new ShmUnavailableException(
-                    "cannot open the peer's ring " + file + ": " + e + "; do both processes see the same directory?",
-                    e);
+                    "the ring " + name + " has " + length + " bytes, and the peer said " + bytes);
         }
+        RingMemory ring = map(channel, access, bytes);
+        String problem = RingLayout.problem(ring, capacity);
+        if (problem != null) {
+            ring.close();
+            throw new ShmUnavailableException("the peer's ring " + name + " is damaged: " + problem);
+        }
+        return ring;
+    }
+
+    /** How many bytes the file of a ring has. */
+    public static long fileBytes(int capacity) {
+        return RingLayout.fileBytes(capacity);
     }
 
     private static RingMemory map(FileChannel channel, ShmOptions.RingAccess access, long bytes) throws IOException {

@@ -121,17 +121,36 @@ public final class ShmConnection extends ConnectionState {
     }
 
     /**
-     * What to throw when memory was gone while it was used: the connection's own, if another thread closed it, or else
-     * the caller's.
+     * What to throw when memory was gone while it was used.
+     *
+     * @param e an {@link IllegalStateException}: another thread closed the connection, or else the memory is the
+     *          caller's; or an {@link InternalError}, which is a SIGBUS: the ring's file has become shorter than what
+     *          is mapped
      */
-    RuntimeException closedDuring(IllegalStateException e) {
+    RuntimeException endedBy(Throwable e) {
+        if (e instanceof InternalError) {
+            return corrupt("its file was made shorter (" + e.getMessage() + ")");
+        }
         ConnectionException first = failure();
-        return first == null ? e : first;
+        return first == null ? (IllegalStateException) e : first;
+    }
+
+    /** Closes the connection, once, after a farewell in the ring, if that is there. */
+    void closeWith(Runnable farewell) {
+        close(() -> ifThere(farewell));
+    }
+
+    private void ifThere(Runnable use) {
+        try {
+            use.run();
+        } catch (InternalError shorter) {
+            LOG.debug("{}: nothing can be said in a ring that was made shorter", this, shorter);
+        }
     }
 
     @Override
     protected void release() {
-        lastAct.run();
+        ifThere(lastAct);
         closeQuietly(socket);
         ring.close();
     }

@@ -16,7 +16,7 @@ import org.millrace.net.shm.peer.SingleCopy;
  * How a {@link ShmNetwork} connects and moves frames. The length of a ring is the sending side's; everything else is
  * each side's own, but for the directory, which both must share.
  *
- * @param directory         where sockets and rings are made; it should be memory
+ * @param directory         where sockets are made, and rings that are not sealed; it should be memory
  * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
  *                          A ring that is longer than a core's second-level cache, but not than the cache that cores
  *                          share, is fastest: a shorter one makes each core fetch its lines from the other
@@ -28,9 +28,11 @@ import org.millrace.net.shm.peer.SingleCopy;
  *                          expected
  * @param access            with what rings are read and written
  * @param singleCopy        whether large payloads are read in the sender's memory
+ * @param sealed            whether rings lie in files that nobody can make shorter, in no directory, where both
+ *                          processes can
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
-        Duration handshakeDeadline, RingAccess access, SingleCopy singleCopy) {
+        Duration handshakeDeadline, RingAccess access, SingleCopy singleCopy, boolean sealed) {
 
     private static final int MIN_RING_BYTES = 16 << 10;
     private static final int MAX_RING_BYTES = 1 << 30;
@@ -69,7 +71,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
-                Duration.ofSeconds(10), RingAccess.SEGMENT, SingleCopy.of(Optional.empty()));
+                Duration.ofSeconds(10), RingAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
     }
 
     private static Path defaultDirectory() {
@@ -84,32 +86,39 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
 
     public ShmOptions withDirectory(Path shared) {
         return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline, access,
-                singleCopy);
+                singleCopy, sealed);
     }
 
     /** These options with other rings and pieces, bytes. */
     public ShmOptions withRing(int ring, int piece) {
         return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access,
-                singleCopy);
+                singleCopy, sealed);
     }
 
     public ShmOptions withFramesInFlight(int frames) {
         return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access,
-                singleCopy);
+                singleCopy, sealed);
     }
 
     public ShmOptions withDeadlines(Duration connect, Duration handshake) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access, singleCopy);
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access, singleCopy,
+                sealed);
     }
 
     public ShmOptions withAccess(RingAccess with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                with, singleCopy);
+                with, singleCopy, sealed);
     }
 
     public ShmOptions withSingleCopy(SingleCopy with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                access, with);
+                access, with, sealed);
+    }
+
+    /** These options with rings in files of the directory, as where the kernel has no others. */
+    public ShmOptions withFiles() {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                access, singleCopy, false);
     }
 
     /** With what a process reads and writes its rings. Each side's own choice: the bytes are the same. */

@@ -30,11 +30,7 @@ public final class ShmReceiver implements FrameReceiver {
     private final FrameHeader header = new FrameHeader();
     /** The header was shown, and its payload has no destination yet. */
     private boolean headerShown;
-    private MemorySegment destination = MemorySegment.NULL;
-    private long destinationOffset;
-    /** Where the payload is spread over; null if it goes to one place. */
-    private @Nullable Pages pages;
-    private int firstPage;
+    private final PayloadDestination destination = new PayloadDestination();
     /** How to read payloads that are left in the peer's memory; null if none are. */
     private final @Nullable PeerMemory peer;
     /** Where the payload of the header that was shown is, or of the frame that is being received. */
@@ -43,7 +39,8 @@ public final class ShmReceiver implements FrameReceiver {
     private final DeviceFrames deviceFrames;
     /** Where a payload goes that the sender was to move; null if it goes to the destination. */
     private @Nullable DeviceRegion movedTo;
-    /** Where it is there. */
+    private long movedToOffset;
+    /** Where the payload is in the sender's memory. */
     private long address;
     /** The smallest payload that may be left there. */
     private final long leastInPlace;
@@ -85,8 +82,8 @@ public final class ShmReceiver implements FrameReceiver {
                 throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
                         + "those from " + leastInPlace + " on are");
             }
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
         headerShown = true;
         return header;
@@ -100,10 +97,8 @@ public final class ShmReceiver implements FrameReceiver {
             acceptOnDevice(device, offset, bytes);
             return;
         }
-        destination = bytes == 0 ? MemorySegment.NULL
-                : NativeRegion.check(region, connection.network(), offset, bytes).view();
-        destinationOffset = offset;
-        pages = null;
+        destination.set(bytes == 0 ? MemorySegment.NULL
+                : NativeRegion.check(region, connection.network(), offset, bytes).view(), offset);
         begin(bytes);
     }
 
@@ -118,12 +113,12 @@ public final class ShmReceiver implements FrameReceiver {
             address = consumer.skipHeaderInPlace();
             if (consumer.isMoved() || !deviceFrames.begin(device, offset, address, bytes)) {
                 movedTo = device;
-                destinationOffset = Objects.checkFromIndexSize(offset, bytes, device.bytes());
+                movedToOffset = Objects.checkFromIndexSize(offset, bytes, device.bytes());
                 received = 0;
                 remaining = bytes;
             }
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
     }
 
@@ -137,9 +132,7 @@ public final class ShmReceiver implements FrameReceiver {
         connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
         Objects.checkFromIndexSize(first, (int) ((bytes + to.bytesEach() - 1) / to.bytesEach()), to.offsets().length);
-        destination = NativeRegion.check(to.region(), connection.network(), 0, 0).view();
-        pages = to;
-        firstPage = first;
+        destination.set(NativeRegion.check(to.region(), connection.network(), 0, 0).view(), to, first);
         begin(bytes);
     }
 
@@ -159,8 +152,8 @@ public final class ShmReceiver implements FrameReceiver {
             }
             consumer.skipHeader();
             receivePiece();
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
     }
 
@@ -169,13 +162,7 @@ public final class ShmReceiver implements FrameReceiver {
         long bytes = Math.min(remaining, pieceBytes);
         if (bytes > 0) {
             bytes = Math.min(bytes, consumer.available());
-            Pages to = pages;
-            if (to == null) {
-                consumer.readPayload(destination, destinationOffset, bytes);
-                destinationOffset += bytes;
-            } else {
-                scatter(to, bytes);
-            }
+            destination.fill(consumer, received, bytes);
             received += bytes;
             remaining -= bytes;
         }
@@ -191,8 +178,9 @@ public final class ShmReceiver implements FrameReceiver {
         if (payload == FrameLayout.Payload.ON_DEVICE) {
             return readFromDevice();
         }
-        long bytes = name(Math.min(remaining, IN_PLACE_PIECE_BYTES));
-        long read = consumer.readInPlace(Objects.requireNonNull(peer), address + received, bytes);
+        PeerMemory from = Objects.requireNonNull(peer);
+        long bytes = destination.name(from, received, Math.min(remaining, IN_PLACE_PIECE_BYTES));
+        long read = consumer.readInPlace(from, address + received, bytes);
         if (read == RingSide.Consumer.MOVED) {
             read = readMoved();
         } else if (consumer.producerAbandoned() || PeerMemory.isGone(read)) {
@@ -226,57 +214,17 @@ public final class ShmReceiver implements FrameReceiver {
         if (device == null) {
             return read(readMoved());
         }
-        deviceFrames.readMoved(device, destinationOffset, remaining);
+        deviceFrames.readMoved(device, movedToOffset, remaining);
         movedTo = null;
         return read(remaining);
-    }
-
-    /**
-     * Names where a piece goes; returns how much of it there is room to name. Bounds of pages are the region's, as in
-     * {@link #scatter}.
-     */
-    private long name(long bytes) {
-        Pages to = pages;
-        if (to == null) {
-            Objects.requireNonNull(peer).add(destination, destinationOffset + received, bytes);
-            return bytes;
-        }
-        int pageBytes = to.bytesEach();
-        long named = 0;
-        for (int parts = 0; parts < PeerMemory.MAX_PARTS && named < bytes; parts++) {
-            long at = received + named;
-            long part = Math.min(bytes - named, pageBytes - at % pageBytes);
-            long offset = Objects.checkFromIndexSize(to.offset(firstPage, at), part, destination.byteSize());
-            Objects.requireNonNull(peer).add(destination, offset, part);
-            named += part;
-        }
-        return named;
     }
 
     /** Takes the rest of a payload from the ring's file, where the sender put it as it needs its memory. */
     private long readMoved() {
         try {
-            Pages to = pages;
-            if (to == null) {
-                consumer.readMoved(destination, destinationOffset + received, received, remaining);
-                return remaining;
-            }
-            long part = Math.min(remaining, to.bytesEach() - received % to.bytesEach());
-            consumer.readMoved(destination, to.offset(firstPage, received), received, part);
-            return part;
+            return destination.fillMoved(consumer, received, remaining);
         } catch (IOException e) {
             throw connection.corrupt("a payload that was moved cannot be read: " + e.getMessage());
-        }
-    }
-
-    /** Bounds are the region's: a page that does not lie within it is an {@link IndexOutOfBoundsException}. */
-    private void scatter(Pages to, long bytes) {
-        int pageBytes = to.bytesEach();
-        for (long done = 0; done < bytes;) {
-            long at = received + done;
-            long part = Math.min(bytes - done, pageBytes - at % pageBytes);
-            consumer.readPayload(destination, to.offset(firstPage, at), part);
-            done += part;
         }
     }
 
@@ -300,8 +248,8 @@ public final class ShmReceiver implements FrameReceiver {
                 return 0;
             }
             return (int) receivePiece();
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
     }
 
@@ -340,7 +288,7 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public void close() {
         deviceFrames.settle();
-        connection.close(consumer::sayGoodbye);
+        connection.closeWith(consumer::sayGoodbye);
     }
 
     @Override

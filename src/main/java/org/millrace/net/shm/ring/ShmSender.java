@@ -68,8 +68,8 @@ public final class ShmSender implements FrameSender {
             if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
                 return true;
             }
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
         if (waiting.isFull()) {
             return false;
@@ -172,8 +172,8 @@ public final class ShmSender implements FrameSender {
                 lookAtPeer();
             }
             return (int) Math.min(moved, Integer.MAX_VALUE);
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         }
     }
 
@@ -212,8 +212,8 @@ public final class ShmSender implements FrameSender {
         try {
             unread.removeRead();
             unread.move();
-        } catch (IllegalStateException e) {
-            throw connection.closedDuring(e);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
         } catch (IOException e) {
             noRoom = true; // it is asked again and again until they are read, and said once
             LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
@@ -223,7 +223,7 @@ public final class ShmSender implements FrameSender {
 
     @Override
     public void close() {
-        connection.close(this::finish);
+        connection.closeWith(this::finish);
     }
 
     @Override

@@ -8,10 +8,12 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.socket.stream.StreamSet;
@@ -84,11 +86,17 @@ public final class OutgoingStream {
             }
             int read = channel.read(received);
             accepted = HandshakeReply.accepts(listener, format, received, read < 0);
+        } catch (SSLException e) {
+            throw new ConnectionException(broken(e), e);
         } catch (IOException e) {
-            throw new ConnectionException(listener + " broke the connection during the handshake: " + e.getMessage()
-                    + "; it is no listener of Millrace's, or its process ended", e);
+            throw new Unanswered(broken(e), e);
         }
         return accepted;
+    }
+
+    private String broken(IOException cause) {
+        return listener + " broke the connection during the handshake: " + cause.getMessage()
+                + "; it is no listener of Millrace's, or its process ended";
     }
 
     private ConnectionException unreachable(IOException cause) {

@@ -17,6 +17,7 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HandshakeReply.Refused;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.OutgoingConnection;
 import org.millrace.net.socket.rails.Pieces;
@@ -39,11 +40,13 @@ public final class SocketConnect extends OutgoingConnection {
     private final List<RailAddresses.Local> locals;
     private final ConnectionKey key;
     private final byte[] secret;
-    /** Asks for the listener's addresses; null if they are known. */
+    private final InetSocketAddress listener;
+    /** Whether the listener has other addresses beside that, for which it is asked first. */
+    private final boolean hasRails;
     private @Nullable RailQuery query;
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
-    private boolean leftOut;
+    private boolean beganAgain;
 
     /**
      * Begins to connect.
@@ -58,14 +61,10 @@ public final class SocketConnect extends OutgoingConnection {
         this.locals = locals;
         this.key = key;
         secret = AddressFormat.secret(address);
-        InetSocketAddress to = AddressFormat.SOCKET.decode(address);
+        listener = AddressFormat.SOCKET.decode(address);
+        hasRails = AddressFormat.rails(address) > 1;
         try {
-            if (AddressFormat.rails(address) > 1) {
-                ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
-                query = new RailQuery(new OutgoingStream(null, to, StreamHello.FORMAT, question, options));
-            } else {
-                begin(List.of(to));
-            }
+            begin();
         } catch (ConnectionException e) {
             release();
             throw named(e);
@@ -73,13 +72,26 @@ public final class SocketConnect extends OutgoingConnection {
     }
 
     private ConnectionException named(ConnectionException e) {
-        return new ConnectionException(this + ": " + e.getMessage(), e);
+        String message = this + ": " + e.getMessage();
+        return e instanceof Unanswered ? new Unanswered(message, e) : new ConnectionException(message, e);
     }
 
-    private void begin(List<InetSocketAddress> listener) {
+    /** Rails that are known are connected, also if it is for another time. */
+    private void begin() {
+        if (!rails.isEmpty()) {
+            open();
+        } else if (hasRails) {
+            ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
+            query = new RailQuery(new OutgoingStream(null, listener, StreamHello.FORMAT, question, options));
+        } else {
+            connect(List.of(listener));
+        }
+    }
+
+    private void connect(List<InetSocketAddress> addresses) {
         // On a host with one interface the system knows best which address is this side's.
-        boolean oneToOne = listener.size() == 1 && locals.size() <= 1;
-        rails = new ArrayList<>(RailAddresses.pair(oneToOne ? List.of() : locals, listener));
+        boolean oneToOne = addresses.size() == 1 && locals.size() <= 1;
+        rails = new ArrayList<>(RailAddresses.pair(oneToOne ? List.of() : locals, addresses));
         open();
     }
 
@@ -114,7 +126,7 @@ public final class SocketConnect extends OutgoingConnection {
         if (rails.size() == 1) {
             throw why;
         }
-        leftOut = true;
+        beganAgain = true;
         rails.remove(rail);
         LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", this, rail, rails,
                 why.getMessage());
@@ -131,13 +143,16 @@ public final class SocketConnect extends OutgoingConnection {
     }
 
     private boolean areAccepted() {
+        if (query == null && streams.isEmpty()) {
+            begin();
+        }
         if (query != null) {
-            List<InetSocketAddress> listener = query.poll();
-            if (listener == null) {
+            List<InetSocketAddress> addresses = query.poll();
+            if (addresses == null) {
                 return false;
             }
             query = null;
-            begin(listener);
+            connect(addresses);
         }
         boolean all = !streams.isEmpty();
         for (int stream = 0; stream < streams.size(); stream++) {
@@ -156,7 +171,10 @@ public final class SocketConnect extends OutgoingConnection {
 
     private void failed(int stream, ConnectionException why) {
         HandshakeReply reply = why instanceof Refused refused ? refused.reply() : null;
-        if (reply == HandshakeReply.KEY_TAKEN && leftOut) {
+        if (why instanceof Unanswered && mayTryAgain()) {
+            beganAgain = true;
+            throw why;
+        } else if (reply == HandshakeReply.KEY_TAKEN && beganAgain) {
             // By our own attempt before this one, of which the listener has not seen all streams end.
             reopen();
         } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
@@ -232,6 +250,7 @@ public final class SocketConnect extends OutgoingConnection {
     protected void release() {
         if (query != null) {
             query.stream.close();
+            query = null;
         }
         closeStreams();
     }

@@ -50,24 +50,36 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     /** Listens on addresses of this machine. */
     public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
+        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
+        new SecureRandom().nextBytes(secret);
+        return open(network, options, hosts.stream().map(host -> new InetSocketAddress(host, 0)).toList(), secret,
+                "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME");
+    }
+
+    /** Listens where peers look for it that are told no address, but know the secret. */
+    public static SocketListener open(OpenResources network, SocketOptions options, InetSocketAddress where,
+            byte[] secret) {
+        return open(network, options, List.of(where), secret.clone(), "");
+    }
+
+    private static SocketListener open(OpenResources network, SocketOptions options, List<InetSocketAddress> places,
+            byte[] secret, String advice) {
         List<ServerSocketChannel> servers = new ArrayList<>();
         List<InetSocketAddress> addresses = new ArrayList<>();
-        for (InetAddress host : hosts) {
+        for (InetSocketAddress place : places) {
             try {
-                servers.add(bind(options, host));
+                servers.add(bind(options, place));
                 addresses.add((InetSocketAddress) servers.getLast().getLocalAddress());
             } catch (IOException e) {
                 servers.forEach(ConnectionState::closeQuietly);
-                throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
-                        + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
+                throw new ConnectionException("cannot listen on " + place.getAddress().getHostAddress()
+                        + (place.getPort() == 0 ? "" : " port " + place.getPort()) + ": " + e.getMessage() + advice, e);
             }
         }
-        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
-        new SecureRandom().nextBytes(secret);
         return new SocketListener(network, options, servers, addresses, secret);
     }
 
-    private static ServerSocketChannel bind(SocketOptions options, InetAddress host) throws IOException {
+    private static ServerSocketChannel bind(SocketOptions options, InetSocketAddress place) throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open();
         try {
             server.configureBlocking(false);
@@ -75,11 +87,21 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
                 // Before the bind: accepted streams inherit it, and the window's scale is agreed on while they connect.
                 server.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
             }
-            return server.bind(new InetSocketAddress(host, 0), BACKLOG);
+            return server.bind(place, BACKLOG);
         } catch (IOException e) {
             server.close();
             throw e;
         }
+    }
+
+    /** Where it is: its first address. */
+    public InetSocketAddress where() {
+        return addresses.getFirst();
+    }
+
+    /** The address of a listener that was opened at a place. */
+    public static byte[] address(InetSocketAddress where, byte[] secret) {
+        return AddressFormat.SOCKET.encode(where, secret, 1);
     }
 
     @Override

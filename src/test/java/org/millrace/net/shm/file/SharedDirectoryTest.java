@@ -41,7 +41,7 @@ class SharedDirectoryTest {
 
     @BeforeEach
     void options() {
-        options = ShmOptions.defaults().withDirectory(directory);
+        options = ShmOptions.defaults().withDirectory(directory).withFiles();
     }
 
     private static List<Path> files(Path directory) throws IOException {

@@ -162,6 +162,21 @@ class ShmHandshakeTest {
         assertEquals(HandshakeReply.NO_RING, answer(client, () -> {}));
     }
 
+    /** It is not a reason to give the connection up: the same client comes again with one in the directory. */
+    @Test
+    void aSealedRingThatCannotBeOpenedIsAskedForInTheDirectory() throws IOException {
+        SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));
+        assertEquals(HandshakeReply.NO_SEALED_RING, answer(client, this::nobodyCame));
+        Pending<FrameSender> connecting = network.connect(listener.address(), key);
+        FrameSender sender = null;
+        FrameReceiver receiver = null;
+        while (sender == null || receiver == null) {
+            sender = sender == null ? connecting.poll() : sender;
+            receiver = receiver == null ? expected.poll() : receiver;
+        }
+        assertNull(receiver.poll());
+    }
+
     @Test
     void aRingOfAnotherLengthThanSaidOrWithoutAHeaderIsRefused() throws IOException {
         String name = FileName.ours(1, FileName.RING).toString();

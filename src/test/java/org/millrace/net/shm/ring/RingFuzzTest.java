@@ -8,6 +8,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.millrace.fuzz.Fuzz;
@@ -51,9 +52,9 @@ class RingFuzzTest {
         return all;
     }
 
-    private static List<byte[]> recorded() throws Exception {
+    private static List<byte[]> recorded(RingPair.Maker maker) throws Exception {
         List<byte[]> all = new ArrayList<>();
-        withPair((pair, memory) -> {
+        withPair(maker, (pair, memory) -> {
             fill(pair, memory);
             all.add(squeezed(snapshot(pair)));
             receive(pair, memory);
@@ -108,8 +109,8 @@ class RingFuzzTest {
         }
     }
 
-    private static void withPair(Use use) throws Exception {
-        try (Arena arena = Arena.ofConfined(); RingPair pair = RingPair.make(OPTIONS, 0)) {
+    private static void withPair(RingPair.Maker maker, Use use) throws Exception {
+        try (Arena arena = Arena.ofConfined(); RingPair pair = maker.make(0, UnaryOperator.identity())) {
             MemorySegment guarded = arena.allocate(3 * DATA, 64).fill(GUARD);
             use.of(pair, pair.register(guarded.asSlice(DATA, DATA)));
             assertEquals(-1, guarded.asSlice(0, DATA).mismatch(UNTOUCHED), "before the destination");
@@ -119,22 +120,24 @@ class RingFuzzTest {
 
     @Test
     void sharedRings() throws Exception {
-        Fuzz.run("shared rings", 1_000, recorded(), input -> withPair((pair, memory) -> {
-            fill(pair, memory);
-            write(pair, input);
-            try {
-                receive(pair, memory);
-            } catch (ConnectionException refused) {
-                assertTrue(refused.getMessage().length() > 10);
-            }
-            try {
-                pair.sender().offer(new FrameHeader(), null, 0);
-                for (int pass = 0; pass < PASSES; pass++) {
-                    pair.sender().progress();
+        try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {
+            Fuzz.run("shared rings", 1_000, recorded(maker), input -> withPair(maker, (pair, memory) -> {
+                fill(pair, memory);
+                write(pair, input);
+                try {
+                    receive(pair, memory);
+                } catch (ConnectionException refused) {
+                    assertTrue(refused.getMessage().length() > 10);
                 }
-            } catch (ConnectionException refused) {
-                assertTrue(refused.getMessage().length() > 10);
-            }
-        }));
+                try {
+                    pair.sender().offer(new FrameHeader(), null, 0);
+                    for (int pass = 0; pass < PASSES; pass++) {
+                        pair.sender().progress();
+                    }
+                } catch (ConnectionException refused) {
+                    assertTrue(refused.getMessage().length() > 10);
+                }
+            }));
+        }
     }
 }

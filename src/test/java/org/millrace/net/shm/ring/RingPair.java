@@ -9,9 +9,11 @@ import java.nio.channels.SocketChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.UnaryOperator;
+import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.file.SharedFile;
 import org.millrace.net.shm.peer.PeerMemory;
 import org.millrace.net.shm.peer.SingleCopy;
 
@@ -29,18 +31,35 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
      * @param spoiled what the receiver reads the sender's memory with, given what it would
      */
     static RingPair make(ShmOptions options, long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
-        OpenResources open = new OpenResources("network under test");
-        Path directory = Files.createTempDirectory("ring");
-        Path socket = directory.resolve("socket");
-        Path file = directory.resolve("ring");
-        try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
-            server.bind(UnixDomainSocketAddress.of(socket));
-            SocketChannel one = SocketChannel.open(UnixDomainSocketAddress.of(socket));
+        try (Maker maker = new Maker(options)) {
+            return maker.make(firstPosition, spoiled);
+        }
+    }
+
+    /** Makes many of them, fast. */
+    static final class Maker implements AutoCloseable {
+
+        private final ShmOptions options;
+        private final Path directory = Files.createTempDirectory("ring");
+        private final UnixDomainSocketAddress address = UnixDomainSocketAddress.of(directory.resolve("socket"));
+        private final ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+
+        Maker(ShmOptions options) throws IOException {
+            this.options = options;
+            server.bind(address);
+        }
+
+        RingPair make(long firstPosition, UnaryOperator<PeerMemory> spoiled) throws IOException {
+            OpenResources open = new OpenResources("network under test");
+            SocketChannel one = SocketChannel.open(address);
             SocketChannel other = server.accept();
             one.configureBlocking(false);
             other.configureBlocking(false);
+            SharedFile file = file(RingMemory.fileBytes(options.ringBytes()));
             RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
-            RingMemory ofReceiver = RingMemory.open(file, options.access(), options.ringBytes());
+            RingMemory ofReceiver = RingMemory.open(SharedFile.open(directory, file.name()), file.name(),
+                    options.access(), options.ringBytes());
+            file.withdraw();
             SingleCopyHandshake.invite(ofSender, options);
             PeerMemory found = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);
             PeerMemory memory = found == null ? null : spoiled.apply(found);
@@ -49,9 +68,17 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
                     new ShmConnection(open, "receiving end", other, ProcessIdentity.CURRENT, ofReceiver);
             return new RingPair(open, ofReceiver, new ShmSender(sending, options),
                     new ShmReceiver(receiving, options.ringBytes(), options.pieceBytes(), memory));
-        } finally {
-            Files.deleteIfExists(file);
-            Files.deleteIfExists(socket);
+        }
+
+        private SharedFile file(long bytes) throws IOException {
+            return SharedFile.canBeSealedFor(ProcessIdentity.CURRENT) ? SharedFile.createSealed(bytes, true)
+                    : SharedFile.create(directory, FileName.RING, bytes);
+        }
+
+        @Override
+        public void close() throws IOException {
+            server.close();
+            Files.deleteIfExists(address.getPath());
             Files.delete(directory);
         }
     }

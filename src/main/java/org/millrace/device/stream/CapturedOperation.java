@@ -1,0 +1,24 @@
+package org.millrace.device.stream;
+
+import org.millrace.Stream;
+
+/** What a stream was given while it was captured: it can be enqueued again and again. */
+public interface CapturedOperation {
+
+    /**
+     * Refuses a launch before anything is enqueued.
+     *
+     * @throws RuntimeException if it cannot be enqueued any more
+     */
+    default void check() {
+        // what is the device's own always can
+    }
+
+    /** Enqueues it once. */
+    void enqueue(Stream stream);
+
+    /** It will not be enqueued any more. */
+    default void release() {
+        // holds nothing
+    }
+}

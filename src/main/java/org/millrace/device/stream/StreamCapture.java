@@ -1,0 +1,255 @@
+package org.millrace.device.stream;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.OperationGroup;
+import org.millrace.Plan;
+import org.millrace.Stream;
+
+/**
+ * What streams are given while they are captured ({@code cudaStreamBeginCapture}): the stream on which the capture
+ * began, and those that have waited since for an event of one that is captured. Nothing of it runs; at the end it is a
+ * plan.
+ *
+ * <p>
+ * Each stream has a clock that says how many operations of each stream lie before its next one; an event carries the
+ * clock of its stream, and who waits for it takes the later of the two. So at the end the first stream's clock says
+ * whether anything was left that it has not waited for.
+ */
+final class StreamCapture {
+
+    /** Where an event was recorded in a capture. */
+    static final class CapturedMark {
+        private final StreamCapture capture;
+        private final int number;
+        private final int[] clock;
+
+        private CapturedMark(StreamCapture capture, int number, int[] clock) {
+            this.capture = capture;
+            this.number = number;
+            this.clock = clock;
+        }
+
+        StreamCapture capture() {
+            return capture;
+        }
+    }
+
+    /**
+     * A call of the program.
+     *
+     * @param stream    which
+     * @param operation null where an event is recorded or waited for
+     * @param mark      number of that event's mark
+     * @param records   whether it is recorded
+     */
+    private record Step(int stream, @Nullable CapturedOperation operation, int mark, boolean records) {
+    }
+
+    private final EmulatedDevice device;
+    private final List<EmulatedStream> streams = new ArrayList<>();
+    private final List<int[]> clocks = new ArrayList<>();
+    private final List<Step> steps = new ArrayList<>();
+    private int marks;
+    /** Why there will be no plan; null as long as there can be one. */
+    private @Nullable String invalid;
+    private boolean over;
+
+    StreamCapture(EmulatedDevice device, EmulatedStream origin) {
+        this.device = device;
+        streams.add(origin);
+        clocks.add(new int[1]);
+    }
+
+    /** Whether streams are captured; throws if some are and others are not, or not by one capture. */
+    static boolean isOfAll(List<EmulatedStream> streams) {
+        StreamCapture first = streams.getFirst().capture();
+        for (EmulatedStream each : streams) {
+            if (each.capture() != first) {
+                throw new MillraceException(streams.getFirst() + " and " + each
+                        + " are used by one group, and must be captured together, or not at all");
+            }
+        }
+        return first != null;
+    }
+
+    /** Keeps what a stream is given. */
+    synchronized void add(EmulatedStream stream, CapturedOperation operation) {
+        int at = require(stream);
+        steps.add(new Step(at, operation, 0, false));
+        clock(at)[at]++;
+    }
+
+    /** An event is recorded on a stream. */
+    synchronized CapturedMark mark(EmulatedStream stream) {
+        int at = require(stream);
+        CapturedMark mark = new CapturedMark(this, marks++, clock(at).clone());
+        steps.add(new Step(at, null, mark.number, true));
+        return mark;
+    }
+
+    /** A stream waits for an event of this capture, and is part of it from then on. */
+    synchronized void waitFor(EmulatedStream stream, CapturedMark mark) {
+        if (over) {
+            throw new IllegalStateException("the event was recorded while " + streams.getFirst()
+                    + " was captured, which is over: record it again");
+        }
+        if (!streams.contains(stream)) {
+            streams.add(stream);
+            clocks.add(new int[streams.size()]);
+        }
+        int at = require(stream);
+        int[] clock = clock(at);
+        for (int each = 0; each < mark.clock.length; each++) {
+            clock[each] = Math.max(clock[each], mark.clock[each]);
+        }
+        steps.add(new Step(at, null, mark.number, false));
+    }
+
+    private int[] clock(int stream) {
+        int[] clock = clocks.get(stream);
+        if (clock.length < streams.size()) {
+            clock = Arrays.copyOf(clock, streams.size());
+            clocks.set(stream, clock);
+        }
+        return clock;
+    }
+
+    private int require(EmulatedStream stream) {
+        if (invalid != null) {
+            throw new MillraceException(
+                    stream + ": the capture was invalidated: " + invalid + ". End it, and begin again");
+        }
+        return streams.indexOf(stream);
+    }
+
+    /** There will be no plan: the first reason is the one that is told. */
+    synchronized MillraceException invalidate(String why) {
+        if (invalid == null) {
+            invalid = why;
+        }
+        return new MillraceException(why + ". The capture on " + streams.getFirst() + " is invalid now: end it");
+    }
+
+    /**
+     * Ends the capture.
+     *
+     * @throws IllegalStateException if it began on another stream; it goes on then
+     * @throws MillraceException     if it is invalid, or a stream of it was not waited for again
+     */
+    synchronized Plan end(EmulatedStream stream) {
+        if (streams.getFirst() != stream) {
+            throw new IllegalStateException(
+                    stream + ": the capture began on " + streams.getFirst() + ", and has to be ended there");
+        }
+        String why = invalid == null ? unjoined() : "the capture was invalidated: " + invalid;
+        abandon();
+        if (why != null) {
+            steps.forEach(StreamCapture::release);
+            throw new MillraceException(stream + ": " + why);
+        }
+        return new CapturedPlan(List.copyOf(steps));
+    }
+
+    private @Nullable String unjoined() {
+        int[] joined = clock(0);
+        for (int each = 1; each < streams.size(); each++) {
+            if (joined[each] < clock(each)[each]) {
+                return "work of " + streams.get(each) + " was not joined: let " + streams.getFirst()
+                        + " wait for an event behind it before the capture ends";
+            }
+        }
+        return null;
+    }
+
+    /** Its streams are as they were. */
+    synchronized void abandon() {
+        over = true;
+        streams.forEach(each -> each.captureEnded(this));
+    }
+
+    /** A stream of it is closed. */
+    synchronized void leave(EmulatedStream stream) {
+        if (streams.getFirst() == stream && !over) {
+            abandon();
+            steps.forEach(StreamCapture::release);
+        } else if (!over) {
+            invalidate(stream + " was closed while it was captured");
+        }
+    }
+
+    private static void release(Step step) {
+        if (step.operation != null) {
+            step.operation.release();
+        }
+    }
+
+    /** What was captured, enqueued again in the same order: each stream but the first has one of its own. */
+    private final class CapturedPlan implements Plan {
+
+        private final List<Step> recorded;
+        private @Nullable EmulatedEvent behindLast;
+        private boolean closed;
+
+        CapturedPlan(List<Step> recorded) {
+            this.recorded = recorded;
+        }
+
+        @Override
+        public synchronized void launch(Stream stream) {
+            if (closed) {
+                throw new IllegalStateException(device.name() + ": the plan is closed");
+            }
+            device.check(stream);
+            EmulatedStream where = (EmulatedStream) stream;
+            if (OperationGroup.isOpen() || where.isCapturing()) {
+                throw new IllegalStateException(device.name() + ": a plan is launched outside of "
+                        + (where.isCapturing() ? "captures" : "groups"));
+            }
+            device.awaitRoom(stream);
+            for (Step step : recorded) {
+                if (step.operation != null) {
+                    step.operation.check();
+                }
+            }
+            if (behindLast != null) {
+                where.waitFor(behindLast); // a plan runs once at a time
+            }
+            EmulatedStream[] on = new EmulatedStream[streams.size()];
+            Arrays.setAll(on, each -> each == 0 ? where : device.newStream());
+            try {
+                enqueue(on);
+            } finally {
+                Arrays.stream(on).skip(1).forEach(EmulatedStream::closeWhenDone);
+                behindLast = device.newEvent();
+                where.record(behindLast);
+            }
+        }
+
+        private void enqueue(EmulatedStream[] on) {
+            EmulatedEvent[] reached = new EmulatedEvent[marks];
+            for (Step step : recorded) {
+                EmulatedStream target = on[step.stream];
+                if (step.operation != null) {
+                    step.operation.enqueue(target);
+                } else if (step.records) {
+                    reached[step.mark] = device.newEvent();
+                    target.record(reached[step.mark]);
+                } else {
+                    target.waitFor(reached[step.mark]);
+                }
+            }
+        }
+
+        @Override
+        public synchronized void close() {
+            if (!closed) {
+                closed = true;
+                recorded.forEach(StreamCapture::release);
+            }
+        }
+    }
+}

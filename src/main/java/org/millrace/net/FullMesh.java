@@ -1,0 +1,177 @@
+package org.millrace.net;
+
+import java.time.Duration;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+
+/**
+ * The connections of ranks that all talk to each other: one each way between every two.
+ *
+ * @param senders   to each rank; null for this one
+ * @param receivers from each rank; likewise
+ */
+public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) implements AutoCloseable {
+
+    private static final long POLL_NANOS = 50_000;
+
+    /**
+     * Makes the connections, all at once. Every rank calls it; it blocks until all are made.
+     *
+     * @param network   what makes them
+     * @param here      where the others connect to; may be closed afterwards
+     * @param addresses of all ranks' listeners, by rank
+     * @param rank      this rank
+     * @param key       tells these connections from others of the same listener, the same on every rank
+     * @param deadline  how long all have to come
+     * @param abort     a reason to give up, if there is one; asked again and again
+     * @return the connections
+     * @throws ConnectionException if they were not made in time; the message names the ranks that are missing
+     */
+    public static FullMesh connect(Network network, Listener here, byte[][] addresses, int rank, long key,
+            Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
+        try (PendingMesh pending = new PendingMesh(network, here, addresses, rank, key)) {
+            long end = System.nanoTime() + deadline.toNanos();
+            FullMesh made = pending.poll();
+            while (made == null) {
+                Throwable reason = abort.get();
+                if (reason != null) {
+                    throw new ConnectionException("rank " + rank + " gives up connecting: " + reason.getMessage(),
+                            reason);
+                }
+                if (end - System.nanoTime() < 0) {
+                    throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()
+                            + " within " + deadline.toMillis() + " ms");
+                }
+                LockSupport.parkNanos(POLL_NANOS);
+                made = pending.poll();
+            }
+            return made;
+        }
+    }
+
+    /**
+     * Begins to make the connections, all at once. Every rank does; what it is given is as for {@link #connect}.
+     *
+     * @param network   what makes them
+     * @param here      where the others connect to; open until all are made
+     * @param addresses of all ranks' listeners, by rank
+     * @param rank      this rank
+     * @param key       tells these connections from others of the same listener
+     * @return the connections in the making
+     */
+    public static Pending<FullMesh> begin(Network network, Listener here, byte[][] addresses, int rank, long key) {
+        return new PendingMesh(network, here, addresses, rank, key);
+    }
+
+    /** Ends all connections that were made. */
+    @Override
+    public void close() {
+        for (int peer = 0; peer < senders.length; peer++) {
+            close(senders[peer]);
+            close(receivers[peer]);
+        }
+    }
+
+    private static void close(@Nullable AutoCloseable closeable) {
+        try {
+            if (closeable != null) {
+                closeable.close();
+            }
+        } catch (Exception e) {
+            // what made us give up is the one to report
+        }
+    }
+
+    /** All connections of a rank, each of them made or on the way. */
+    private static final class PendingMesh implements Pending<FullMesh> {
+
+        private final int rank;
+        private final FullMesh mesh;
+        private final @Nullable Pending<FrameSender>[] connecting;
+        private final @Nullable Pending<FrameReceiver>[] accepting;
+        private boolean over;
+
+        @SuppressWarnings({"unchecked", "rawtypes"})
+        PendingMesh(Network network, Listener here, byte[][] addresses, int rank, long key) {
+            int ranks = addresses.length;
+            this.rank = rank;
+            mesh = new FullMesh(new FrameSender[ranks], new FrameReceiver[ranks]);
+            connecting = new Pending[ranks];
+            accepting = new Pending[ranks];
+            boolean begun = false;
+            try {
+                for (int peer = 0; peer < ranks; peer++) {
+                    if (peer != rank) {
+                        accepting[peer] = here.expect(pair(key, peer, rank));
+                        connecting[peer] = begin(network, addresses[peer], peer, key);
+                    }
+                }
+                begun = true;
+            } finally {
+                if (!begun) {
+                    close();
+                }
+            }
+        }
+
+        private static ConnectionKey pair(long key, int from, int to) {
+            return new ConnectionKey(key, (long) from << Integer.SIZE | to);
+        }
+
+        private Pending<FrameSender> begin(Network network, byte[] address, int peer, long key) {
+            try {
+                return network.connect(address, pair(key, rank, peer));
+            } catch (MillraceException failed) {
+                throw cannot(peer, failed);
+            }
+        }
+
+        private ConnectionException cannot(int peer, MillraceException failed) {
+            return new ConnectionException(
+                    "rank " + rank + " cannot connect to rank " + peer + ": " + failed.getMessage(), failed);
+        }
+
+        @Override
+        public @Nullable FullMesh poll() {
+            boolean complete = true;
+            for (int peer = 0; peer < connecting.length; peer++) {
+                if (peer != rank) {
+                    try {
+                        mesh.senders[peer] = mesh.senders[peer] == null ? connecting[peer].poll() : mesh.senders[peer];
+                        mesh.receivers[peer] =
+                                mesh.receivers[peer] == null ? accepting[peer].poll() : mesh.receivers[peer];
+                    } catch (MillraceException failed) {
+                        throw cannot(peer, failed);
+                    }
+                    complete &= mesh.senders[peer] != null && mesh.receivers[peer] != null;
+                }
+            }
+            over |= complete;
+            return complete ? mesh : null;
+        }
+
+        String missing() {
+            StringBuilder missing = new StringBuilder();
+            for (int peer = 0; peer < connecting.length; peer++) {
+                if (peer != rank && (mesh.senders[peer] == null || mesh.receivers[peer] == null)) {
+                    missing.append(missing.isEmpty() ? "" : ", ").append(peer);
+                }
+            }
+            return missing.toString();
+        }
+
+        @Override
+        public void close() {
+            for (int peer = 0; peer < connecting.length; peer++) {
+                FullMesh.close(connecting[peer]);
+                FullMesh.close(accepting[peer]);
+            }
+            if (!over) {
+                over = true;
+                mesh.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.AbortedException;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.PeerLostException;
+import org.millrace.ReduceOp;
+import org.millrace.Route;
+import org.millrace.Stream;
+
+/** A network that has one rank of each host, and what the host's ranks hand to it and from it. */
+class CollNetLeadersTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    /** Each rank by its host's name, so that leaders are found wherever their hosts' ranks are. */
+    private List<Throwable> onHosts(String hosts, Map<String, String> settings, EngineGroup.RankBody body)
+            throws InterruptedException {
+        return EngineGroup.call(hosts.length(), rank -> () -> {
+            Map<String, String> own = new HashMap<>(settings);
+            own.put("NCCL_HOSTID", hosts.substring(rank, rank + 1));
+            try (Communicator communicator = EngineGroup.join(directory, rank, hosts.length(), own)) {
+                body.run(communicator);
+            }
+            return null;
+        });
+    }
+
+    /** The leaders of the hosts have a network, and the others hand what they have to the rank before them. */
+    @ParameterizedTest
+    @CsvSource({"aaabb, auto, collnet, 1", "abab, socket, collnet, 2", "aaa, auto, collnetchain, 1",
+            "abc, auto, collnetchain, 3"})
+    void leadersReduceForTheirHosts(String hosts, String network, String algorithm, int channels) throws Exception {
+        int ranks = hosts.length();
+        int[] counts = {8193, 20_001};
+        List<Throwable> thrown = onHosts(hosts, CollNetTest.settings("MILLRACE_NET", network, "NCCL_ALGO", algorithm,
+                "NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "4294967290"), communicator -> {
+                    boolean leader = hosts.indexOf(hosts.charAt(communicator.rank())) == communicator.rank();
+                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                        for (int count : counts) {
+                            MemorySegment data = CollNetTest.filled(communicator, count, arena);
+                            communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
+                            stream.synchronize(PATIENCE);
+                            for (int at = 0; at < count; at++) {
+                                long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
+                                if (sum != data.getAtIndex(ValueLayout.JAVA_LONG, at)) {
+                                    assertEquals(sum, data.getAtIndex(ValueLayout.JAVA_LONG, at),
+                                            "element " + at + " of " + count);
+                                }
+                            }
+                            Route route = communicator.route().orElseThrow();
+                            assertEquals("collnetchain", route.algorithm());
+                            assertEquals(leader, route.transports().contains("COLLNET"), route.toString());
+                        }
+                        MemorySegment own = CollNetTest.filled(communicator, 1, arena);
+                        communicator.allReduce(own, own, 1, DataType.INT64, ReduceOp.MAX, stream);
+                        stream.synchronize(PATIENCE);
+                        assertEquals(ranks - 1, own.get(ValueLayout.JAVA_LONG, 0));
+                    }
+                });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** What is short goes straight to the network, and so does what leaders have no part in. */
+    @Test
+    void eachRankAsksForWhatIsShort() throws Exception {
+        List<Throwable> thrown =
+                onHosts("aabb", CollNetTest.settings("MILLRACE_COLLNET_MAX_BYTES", "1G"), communicator -> {
+                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                        MemorySegment data = CollNetTest.filled(communicator, 10, arena);
+                        communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
+                        stream.synchronize(PATIENCE);
+                        assertEquals(List.of("COLLNET"), communicator.route().orElseThrow().transports());
+                        assertEquals(4 * 9 + 6, data.getAtIndex(ValueLayout.JAVA_LONG, 9));
+                    }
+                    CollNetTest.gather(communicator, 3001, false);
+                    CollNetTest.scatter(communicator, 3001, true);
+                });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    @Test
+    void aLeaderThatGivesUpIsMissedByAll() throws Exception {
+        List<Throwable> thrown = onHosts("aabb", CollNetTest.settings("NCCL_ALGO", "collnetchain"), communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                MemorySegment data = CollNetTest.filled(communicator, 10_000, arena);
+                communicator.allReduce(data, data, 10_000, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                if (communicator.rank() == 2) {
+                    communicator.abort();
+                    return;
+                }
+                communicator.allReduce(data, data, 10_000, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+            }
+        });
+        for (int rank : new int[] {0, 1, 3}) {
+            assertTrue(thrown.get(rank) instanceof AbortedException || thrown.get(rank) instanceof PeerLostException,
+                    "rank " + rank + ": " + thrown.get(rank));
+        }
+        assertNull(thrown.get(2));
+    }
+}

@@ -1,0 +1,132 @@
+package org.millrace.net.shm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.net.Connected;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.shm.file.SharedFile;
+import org.millrace.net.shm.ring.ShmOptions;
+
+/** Rings that nobody can make shorter, and what serves where they cannot be had. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class SealedRingTest {
+
+    private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
+
+    @TempDir
+    Path directory;
+
+    @BeforeEach
+    void kernel() {
+        assumeTrue(SharedFile.canBeSealedFor(ProcessIdentity.CURRENT), "this machine has no sealed memory");
+    }
+
+    private ShmOptions options(boolean sealed) {
+        ShmOptions options = ShmOptions.defaults().withDirectory(directory);
+        return sealed ? options : options.withFiles();
+    }
+
+    /** Descriptors of this process that are open on a file whose name contains a text. */
+    private static List<Path> open(String text) throws IOException {
+        List<Path> found = new ArrayList<>();
+        try (Stream<Path> all = Files.list(DESCRIPTORS)) {
+            for (Path each : all.toList()) {
+                try {
+                    if (Files.readSymbolicLink(each).toString().contains(text)) {
+                        found.add(each);
+                    }
+                } catch (IOException closed) {
+                    // It was that of the listing.
+                }
+            }
+        }
+        return found;
+    }
+
+    private static void assertWorks(Connected ends) {
+        for (int frame = 0; frame < 100; frame++) {
+            FrameHeader header = new FrameHeader();
+            header.word(0, frame);
+            assertTrue(ends.sender().offer(header, null, 0));
+            assertEquals(frame, ends.nextHeader().word(0));
+            ends.receiver().accept(null, 0);
+        }
+    }
+
+    /** Whoever of this user can open a ring cannot make it shorter under both ends, which would be struck by SIGBUS. */
+    @Test
+    void aRingCannotBeMadeShorter() throws IOException {
+        List<Path> before = open("memfd:millrace-");
+        try (ShmNetwork network = new ShmNetwork(options(true)); Connected ends = Connected.make(network, network)) {
+            List<Path> rings = open("memfd:millrace-");
+            rings.removeAll(before);
+            assertEquals(2, rings.size(), "each end has it open once");
+            for (Path ring : rings) {
+                try (FileChannel attacker = FileChannel.open(ring, StandardOpenOption.WRITE)) {
+                    assertThrows(IOException.class, () -> attacker.truncate(0));
+                }
+            }
+            assertWorks(ends);
+            try (Stream<Path> files = Files.list(directory)) {
+                assertTrue(files.allMatch(file -> file.toString().endsWith(".sock")), "no other file is needed");
+            }
+        }
+        List<Path> after = open("memfd:millrace-");
+        after.removeAll(before);
+        assertEquals(List.of(), after);
+    }
+
+    /** As between containers that share the directory and no PID namespace: the two agree on a file of it. */
+    @ParameterizedTest
+    @CsvSource({"true, false", "false, true", "false, false"})
+    void whereOneCannotHaveThemAFileServes(boolean connecting, boolean listening) throws IOException {
+        try (ShmNetwork here = new ShmNetwork(options(connecting));
+                ShmNetwork there = new ShmNetwork(options(listening));
+                Connected ends = Connected.make(here, there)) {
+            assertEquals(2, open(directory.toString()).stream().filter(SealedRingTest::isRing).count());
+            assertWorks(ends);
+        }
+    }
+
+    /** Where there are only files, both ends say what was done to them. */
+    @Test
+    void aFileThatIsMadeShorterIsNamed() throws IOException {
+        try (ShmNetwork network = new ShmNetwork(options(false)); Connected ends = Connected.make(network, network)) {
+            Path ring = open(directory.toString()).stream().filter(SealedRingTest::isRing).findFirst().orElseThrow();
+            try (FileChannel attacker = FileChannel.open(ring, StandardOpenOption.WRITE)) {
+                attacker.truncate(0);
+            }
+            String sending = Connected.failureOf(() -> ends.sender().offer(new FrameHeader(), null, 0)).getMessage();
+            assertTrue(sending.contains("made shorter"), sending);
+            String receiving = Connected.failureOf(() -> ends.receiver().poll()).getMessage();
+            assertTrue(receiving.contains("made shorter"), receiving);
+        }
+    }
+
+    private static boolean isRing(Path descriptor) {
+        try {
+            return Files.readSymbolicLink(descriptor).toString().contains(".ring");
+        } catch (IOException e) {
+            return false;
+        }
+    }
+}
