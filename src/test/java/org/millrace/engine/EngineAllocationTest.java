@@ -24,8 +24,8 @@ import org.millrace.Stream;
 
 /**
  * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that
- * is handed to another thread, and those are left to the collector. The bounds are what interpreted code allocates and
- * a fifth more, so that they hold whatever the JIT compiler has come to.
+ * is handed to another thread, and those are left to the collector. The bounds are what interpreted code allocates
+ * (3,000, 3,431 and 4,654 bytes) and a fifth more, so that they hold whatever the JIT compiler has come to.
  */
 @Tag("optimized")
 class EngineAllocationTest {
@@ -52,17 +52,17 @@ class EngineAllocationTest {
 
     @Test
     void anAllReduceAroundARing() throws Exception {
-        assertBytes(2, 3000, EngineAllocationTest::allReduce);
+        assertBytes(2, 3600, EngineAllocationTest::allReduce);
     }
 
     @Test
     void anAllReduceOverTrees() throws Exception {
-        assertBytes(3, 3600, EngineAllocationTest::allReduce);
+        assertBytes(3, 4100, EngineAllocationTest::allReduce);
     }
 
     @Test
     void anAllToAll() throws Exception {
-        assertBytes(2, 5000, (communicator, send, receive, stream) -> communicator.allToAll(send, receive, 1,
+        assertBytes(2, 5600, (communicator, send, receive, stream) -> communicator.allToAll(send, receive, 1,
                 DataType.INT64, stream));
     }
 

@@ -235,7 +235,15 @@ public final class EmulatedDevice implements Device, Agent {
      *                           would be neither a plan's nor not
      */
     public boolean isCapturing(List<Stream> all) {
-        return StreamCapture.isOfAll(all.stream().map(this::own).toList());
+        // by index: each operation asks this, and nothing is to be allocated for it
+        StreamCapture first = own(all.getFirst()).capture();
+        for (int i = 1; i < all.size(); i++) {
+            if (own(all.get(i)).capture() != first) {
+                throw new MillraceException(all.getFirst() + " and " + all.get(i)
+                        + " are used by one group, and must be captured together, or not at all");
+            }
+        }
+        return first != null;
     }
 
     /** A function that a stream calls must not wait for the stream. */

@@ -64,18 +64,6 @@ final class StreamCapture {
         clocks.add(new int[1]);
     }
 
-    /** Whether streams are captured; throws if some are and others are not, or not by one capture. */
-    static boolean isOfAll(List<EmulatedStream> streams) {
-        StreamCapture first = streams.getFirst().capture();
-        for (EmulatedStream each : streams) {
-            if (each.capture() != first) {
-                throw new MillraceException(streams.getFirst() + " and " + each
-                        + " are used by one group, and must be captured together, or not at all");
-            }
-        }
-        return first != null;
-    }
-
     /** Keeps what a stream is given. */
     synchronized void add(EmulatedStream stream, CapturedOperation operation) {
         int at = require(stream);
