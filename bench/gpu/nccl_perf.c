@@ -7,6 +7,7 @@
  * Prints one line a size (rank 0): LABEL COLLECTIVE BYTES MICROSECONDS GB/s WRONG
  * and at the end, every rank:       LABEL cpu RANK SECONDS_OF_CPU SECONDS, and the CPU seconds of proxy threads
  * SIZES=BYTES,BYTES,... measures only those of the sizes; with NCCL_SET_THREAD_NAME=1 NCCL's threads can be told apart.
+ * IDLE=TIMES lets one to two seconds go by so often at the end: LABEL idle RANK, cores that proxy threads took meanwhile, microseconds of the all-reduce of 8 B after it
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -208,7 +209,9 @@ int main(int argc, char **argv) {
   CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   ncclUniqueId id;
   shareId(argv[3], &id);
+  double init = now();
   NCCL(ncclCommInitRank(&comm, ranks, id, rank));
+  printf("%-22s init rank %d: %.3f s\n", argv[8], rank, now() - init);
   float *in, *out, *host = malloc(max + 4096);
   size_t *badOf, bad;
   CUDA(cudaMalloc((void **)&in, max + 4096));
@@ -266,6 +269,22 @@ int main(int argc, char **argv) {
   printf("%-22s threads rank %d: nccl_proxy %.2f java_proxy %.2f nccl_other %.2f s in %.2f s; there are %d, %d, %d of them\n", argv[8], rank,
          after.seconds[NCCL_PROXY] - threadsBefore.seconds[NCCL_PROXY], after.seconds[JAVA_PROXY] - threadsBefore.seconds[JAVA_PROXY],
          after.seconds[NCCL_OTHER] - threadsBefore.seconds[NCCL_OTHER], seconds, after.count[NCCL_PROXY], after.count[JAVA_PROXY], after.count[NCCL_OTHER]);
+  for (int left = getenv("IDLE") ? atoi(getenv("IDLE")) : 0; left > 0; left--) {
+    launch(ALL_REDUCE, in, in, 2); /* the ranks leave it together, and begin together at the next whole second but one: all read one clock */
+    CUDA(cudaStreamSynchronize(stream));
+    double from = now(), until = (uint64_t)from + 2;
+    struct threads asleep = threads();
+    usleep((until - from) * 1e6 - 2000);
+    struct threads awake = threads();
+    double slept = now() - from, first;
+    while ((first = now()) < until) {
+    }
+    launch(ALL_REDUCE, in, in, 2);
+    CUDA(cudaStreamSynchronize(stream));
+    printf("%-22s idle rank %d: nccl_proxy %.4f java_proxy %.4f nccl_other %.4f cores; first %.1f us\n", argv[8], rank,
+           (awake.seconds[NCCL_PROXY] - asleep.seconds[NCCL_PROXY]) / slept, (awake.seconds[JAVA_PROXY] - asleep.seconds[JAVA_PROXY]) / slept,
+           (awake.seconds[NCCL_OTHER] - asleep.seconds[NCCL_OTHER]) / slept, (now() - first) * 1e6);
+  }
   NCCL(ncclCommDestroy(comm));
   return 0;
 }
