@@ -25,6 +25,8 @@
 #define MILLRACE_COPY_PRESENT 1
 #define MILLRACE_COPY_LEAVING 2
 #define MILLRACE_COPY_GONE 3
+/* With the second, the number of the stream in which the kernel was launched. */
+#define MILLRACE_COPY_STREAM_SHIFT 8
 
 /* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits, the fourth how many bytes and who copies. */
 typedef struct millraceCopyCommand {

@@ -33,19 +33,31 @@ struct Work {
     u32 pad;
 };
 
+/* As many launches may wait for room, each in a stream of its own: one may stand behind a kernel of the program's that does not end without copies. */
+enum { STREAMS = 8 };
+
 /* In the GPU's memory, zeroed once. The host knows its size (CopyKernel). */
 struct Workers {
     Work works[MILLRACE_COPY_WORKERS][MILLRACE_COPY_GIVEN];
     u32 given[MILLRACE_COPY_WORKERS]; // by the first block
     u32 taken[MILLRACE_COPY_WORKERS]; // by each worker, while it is not there
-    u32 arrived;                      // workers, of all launches
-    u32 left;                         // the launch whose first block gives no more
+    u32 owned;                        // 1 while a launch serves the host, or its workers are still there
+    u32 ended;                        // workers of that launch
+    u32 arrived[STREAMS];             // workers, of all launches of a stream
+    u32 chosen[STREAMS];              // which launch of a stream has found out whether it serves the host, and, lowest bit, whether it does
+    u32 left[STREAMS];                // which launch of a stream gives its workers no more
 };
 
 /* Pairs with the host's store of the command, behind which lies what is to be copied. */
 static __device__ u64 load_acquire(const uint64_t *word) {
     u64 value;
     asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
+static __device__ u32 load_acquire_host(const uint32_t *word) {
+    u32 value;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
     return value;
 }
 
@@ -190,18 +202,28 @@ template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64
 }
 
 /* A worker. It leaves when the first block gives no more, and it has made all that it was given. */
-static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 launch) {
+static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 stream, u32 launch) {
     __shared__ Work shared;
-    u32 number = workers->taken[me];
     if (threadIdx.x == 0) {
-        atomicAdd(&workers->arrived, 1);
+        atomicAdd(&workers->arrived[stream], 1);
+        u32 chosen;
+        do {
+            chosen = load_acquire_here(&workers->chosen[stream]);
+        } while (chosen >> 1 != launch);
+        shared.number = chosen & 1;
     }
+    __syncthreads();
+    if (!shared.number) {
+        return;
+    }
+    __syncthreads(); // shared may be written again
+    u32 number = workers->taken[me];
     while (true) {
         if (threadIdx.x == 0) {
             const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
             bool there = load_acquire_here(&work->number) == number + 1;
             while (!there) {
-                bool last = load_acquire_here(&workers->left) == launch; // what was given before is there
+                bool last = load_acquire_here(&workers->left[stream]) == launch; // what was given before is there
                 there = load_acquire_here(&work->number) == number + 1;
                 if (last) {
                     break;
@@ -238,34 +260,53 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
     if (threadIdx.x == 0) {
         workers->taken[me] = number;
+        __threadfence(); // pairs with the first block's acquire
+        atomicAdd(&workers->ended, 1);
     }
 }
 
+/* By one lane. Whether this launch serves the host: it waits for one, no other serves it, and all workers are there. One that comes late leaves at once. */
+static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers, u32 stream, u32 launch) {
+    u32 all = launch * (gridDim.x - 1);
+    bool mine = false;
+    while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT) {
+        if (load_acquire_here(&workers->arrived[stream]) == all && atomicCAS(&workers->owned, 0, 1) == 0) {
+            fence(); // pairs with the release by the launch before: what it and its workers counted is there
+            mine = load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT; // pairs with the host's release: done is there
+            if (!mine) {
+                store_release_here(&workers->owned, 0);
+            }
+        }
+    }
+    store_release_here(&workers->chosen[stream], launch << 1 | mine);
+    return mine;
+}
+
 /*
- * The first block carries out commands from number on, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says
- * that it is leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen. It
- * begins when all workers are there: what is given to one must not wait for the end of somebody else's kernel. Launches are counted from 1.
+ * The first block carries out commands, in their order, until none has come for linger nanoseconds, or life nanoseconds are over. Then it says that it is
+ * leaving, looks once more, and goes: a host that posts a command and then finds that nobody has said so knows that the command will be seen. It begins when all
+ * workers are there: what is given to one must not wait for the end of somebody else's kernel. A stream's launches are counted from 1.
  */
 extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS)
-    copy_commands(millraceCopyMailbox *mailbox, u32 number, u64 linger, u64 life, Workers *workers, u32 launch) {
+    copy_commands(millraceCopyMailbox *mailbox, u64 linger, u64 life, Workers *workers, u32 stream, u32 launch) {
     if (blockIdx.x > 0) {
-        make_copies(mailbox, workers, blockIdx.x - 1, launch);
+        make_copies(mailbox, workers, blockIdx.x - 1, stream, launch);
         return;
     }
     if (threadIdx.x >= LANES) {
         return;
     }
     u32 lane = threadIdx.x;
-    u32 all = launch * (gridDim.x - 1);
-    while (load_acquire_here(&workers->arrived) != all) {
+    if (!__shfl_sync(ALL, lane == 0 && is_chosen(mailbox, workers, stream, launch), 0)) {
+        return;
     }
-    __syncwarp();
+    u32 number = __shfl_sync(ALL, load_acquire_host(&mailbox->done), 0); // the host has posted nothing since it began to wait
     u64 born = nanoseconds();
     u64 busy = born;
     u32 seen = number; // when the time was busy
     bool leaving = false;
     if (lane == 0) {
-        store(&mailbox->state, MILLRACE_COPY_PRESENT);
+        store(&mailbox->state, MILLRACE_COPY_PRESENT | stream << MILLRACE_COPY_STREAM_SHIFT);
     }
     for (u32 looks = 1;; looks++) {
         u32 found = look(mailbox, workers, number, lane);
@@ -293,7 +334,11 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         }
     }
     if (lane == 0) {
-        store_release_here(&workers->left, launch);
+        store_release_here(&workers->left[stream], launch);
         store_release(&mailbox->state, MILLRACE_COPY_GONE);
+        while (load_acquire_here(&workers->ended) != gridDim.x - 1) { // the next launch's workers begin where these end
+        }
+        workers->ended = 0;
+        store_release_here(&workers->owned, 0);
     }
 }

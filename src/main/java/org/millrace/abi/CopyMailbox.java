@@ -68,6 +68,7 @@ public final class CopyMailbox {
     private static final int NUMBER_SHIFT = mailbox_h.MILLRACE_COPY_NUMBER_SHIFT();
     private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
     private static final int WORKER_SHIFT = mailbox_h.MILLRACE_COPY_WORKER_SHIFT();
+    private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
     private static final int VALUE = mailbox_h.MILLRACE_COPY_VALUE();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
@@ -157,7 +158,12 @@ public final class CopyMailbox {
 
     /** {@return how far the kernel is: one of the constants} */
     public int stateAcquire() {
-        return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE);
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + STATE) & (1 << STREAM_SHIFT) - 1;
+    }
+
+    /** {@return in which stream the kernel was launched that is there, as {@link #PRESENT} was seen} */
+    public int streamPlain() {
+        return (int) Words.INT.get(Words.MEMORY, base + STATE) >>> STREAM_SHIFT;
     }
 
     /**
@@ -172,9 +178,9 @@ public final class CopyMailbox {
         return stateAcquire();
     }
 
-    /** A kernel is going to be there. Before its launch, which orders it. */
-    public void stateAbsent() {
-        Words.INT.set(Words.MEMORY, base + STATE, ABSENT);
+    /** A kernel is to be there, which begins where {@link #donePlain} says. Pairs with the kernel's acquire. */
+    public void stateAbsentRelease() {
+        Words.INT.setRelease(Words.MEMORY, base + STATE, ABSENT);
     }
 
     /** The kernel that was going to be there could not be launched. Pairs with {@link #stateAcquire}. */

@@ -131,5 +131,14 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_GONE() {
         return MILLRACE_COPY_GONE;
     }
+    private static final int MILLRACE_COPY_STREAM_SHIFT = (int)8L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_STREAM_SHIFT 8
+     * }
+     */
+    public static int MILLRACE_COPY_STREAM_SHIFT() {
+        return MILLRACE_COPY_STREAM_SHIFT;
+    }
 }
 

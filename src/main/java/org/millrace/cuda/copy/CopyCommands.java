@@ -1,9 +1,10 @@
 package org.millrace.cuda.copy;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.IntConsumer;
+import java.util.stream.Collectors;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
@@ -30,19 +31,6 @@ import org.millrace.agent.Waiting;
  */
 final class CopyCommands {
 
-    /** What begins kernels; it does not keep the caller waiting for that. */
-    interface Launcher extends IntConsumer {
-
-        /**
-         * Enqueues the kernel. If that fails, {@link CopyMailbox#GONE} is the mailbox's state, if it may be tried
-         * again.
-         *
-         * @param number of the command with which it is to begin
-         */
-        @Override
-        void accept(int number);
-    }
-
     /** The warp's 32 lanes load all of a copy at once, with 4 loads each. */
     private static final int LOADS = 32 * 4;
     private static final int WIDEST_LOAD = 16;
@@ -53,7 +41,7 @@ final class CopyCommands {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
-    private final Launcher launcher;
+    private final Runnable launcher;
     /** By worker, from 1: how many copies it was given. */
     private final int[] given;
     private int next;
@@ -65,8 +53,10 @@ final class CopyCommands {
     private long asked;
     /** Of {@link #counts}; others than this thread may read what is a moment old. */
     private long copies;
+    private final long[] visitsByStream = new long[CopyLaunches.MOST_STREAMS];
     private long visits;
     private long waited;
+    private long longestWait;
 
     /**
      * Commands for a kernel that was never launched.
@@ -74,9 +64,10 @@ final class CopyCommands {
      * @param mailbox  zeroed memory
      * @param first    the number of the first command; 1, or whatever a test wants to wrap
      * @param workers  0 to {@link CopyMailbox#WORKERS}
-     * @param launcher of the kernel
+     * @param launcher enqueues the kernel, without keeping the caller waiting for that; what is to be tried again is
+     *                 {@link CopyMailbox#GONE}
      */
-    CopyCommands(CopyMailbox mailbox, int first, int workers, Launcher launcher) {
+    CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
         this.mailbox = mailbox;
         this.launcher = launcher;
         this.next = first;
@@ -98,17 +89,19 @@ final class CopyCommands {
     /** Has the kernel launched, if it is not there. */
     void invite() {
         if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
-            mailbox.stateAbsent();
+            mailbox.stateAbsentRelease();
             launched = true;
             asked = System.nanoTime();
-            launcher.accept(next);
+            launcher.run();
         }
     }
 
     /** In words, for people and for scripts. */
     String counts() {
         return copies + ", in " + visits + " visits that began "
-                + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for";
+                + (visits == 0 ? 0 : TimeUnit.NANOSECONDS.toMicros(waited / visits)) + " us after they were asked for ("
+                + TimeUnit.NANOSECONDS.toMicros(longestWait) + " us at the most; by stream: "
+                + Arrays.stream(visitsByStream).mapToObj(Long::toString).collect(Collectors.joining(" ")) + ")";
     }
 
     /** Whether the kernel is there and has room for another command. */
@@ -117,11 +110,17 @@ final class CopyCommands {
             return false;
         }
         if (asked != 0) {
-            visits++;
-            waited += System.nanoTime() - asked;
+            begun(System.nanoTime() - asked);
             asked = 0;
         }
         return next - mailbox.doneAcquire() < CopyMailbox.COMMANDS && haveWorkersRoom();
+    }
+
+    private void begun(long wait) {
+        visits++;
+        waited += wait;
+        longestWait = Math.max(longestWait, wait);
+        visitsByStream[mailbox.streamPlain() % CopyLaunches.MOST_STREAMS]++; // it may have left meanwhile
     }
 
     private boolean haveWorkersRoom() {

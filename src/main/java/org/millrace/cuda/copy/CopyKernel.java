@@ -8,7 +8,10 @@ import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.stream.Stream;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.cuda.CudaDevice;
@@ -34,56 +37,63 @@ import org.millrace.cuda.PinnedMemory;
  *
  * <p>
  * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for the kernel too:
- * so long as it lingers, or for ten milliseconds where copies come all the time.
+ * so long as it lingers, or, where copies come all the time, ten times as long: ten milliseconds at the least, a second
+ * at the most.
  */
 public final class CopyKernel implements AutoCloseable {
 
-    private static final Duration LIFE = Duration.ofMillis(10);
+    private static final long SHORTEST_LIFE = TimeUnit.MILLISECONDS.toNanos(10);
+    private static final long LONGEST_LIFE = TimeUnit.SECONDS.toNanos(1);
+    /** Who lets it linger for long has it come seldom too. */
+    private static final int LIFE_BY_LINGER = 10;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int WORKERS =
             Math.clamp(Integer.getInteger("millrace.copyWorkers", CopyMailbox.WORKERS), 0, CopyMailbox.WORKERS);
     private static final int WORKER_THREADS = 128;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
     private static final long WORK_BYTES = 32;
-    private static final long COUNTS_BYTES = (2L * CopyMailbox.WORKERS + 2) * Integer.BYTES;
-    private static final int MOST_REFUSALS = 3;
-    /** Mailbox, number of the first command, linger, life, workers, and which launch it is. */
-    static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG,
-            ValueLayout.JAVA_LONG, ValueLayout.ADDRESS, ValueLayout.JAVA_INT};
-    private static final int NUMBER = 1;
-    private static final int LINGER = 2;
+    private static final long COUNTS_BYTES =
+            (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MOST_STREAMS) * Integer.BYTES;
+    /** In how many streams it is tried; another number is to be measured only. */
+    private static final int STREAMS =
+            Math.clamp(Integer.getInteger("millrace.copyStreams", 4), 1, CopyLaunches.MOST_STREAMS);
+    /** What is free to run does so within this time. */
+    private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
+    private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+    /** Mailbox, linger, life, workers, the stream, and which launch it is there. */
+    static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
+            ValueLayout.ADDRESS, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT};
+    private static final int LINGER = 1;
+    private static final int LIFE = 2;
+    private static final int STREAM = 4;
     private static final int LAUNCH = 5;
 
     private final Arena arena = Arena.ofShared();
     private final CudaModule module;
-    private final CudaStream stream;
+    private final List<CudaStream> streams;
     private final CudaKernel kernel;
     private final DeviceMemory workers;
-    private final CopyMailbox mailbox;
     private final KernelParameters arguments;
     private final CopyCommands commands;
     private final Thread thread;
-    /** The first command of the launch that is asked for; the thread takes it. */
-    private volatile int first;
+    private final CopyLaunches launches;
     private volatile boolean asked;
     private volatile boolean closed;
-    /** Of the thread's. */
-    private int launches;
-    private int refusals;
 
     private CopyKernel(CudaDriver driver, CudaDevice device) {
         module = CudaModule.load(device.runtime(), image());
         kernel = module.kernel("copy_commands");
-        stream = device.newStream(device.streamPriorities()[1]);
+        int greatest = device.streamPriorities()[1];
+        streams = Stream.generate(() -> device.newStream(greatest)).limit(STREAMS).toList();
         PinnedMemory pinned = PinnedMemory.allocate(device, CopyMailbox.BYTES, arena, PinnedMemory.Flag.PORTABLE,
                 PinnedMemory.Flag.MAPPED);
         workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
         device.runtime().fill(workers.segment(), (byte) 0);
         arguments = KernelParameters.allocate(arena, PARAMETERS)
                 .pointer(0, pinned.device())
-                .set(3, LIFE.toNanos())
-                .pointer(4, workers.segment());
-        mailbox = CopyMailbox.of(global(pinned.host()));
+                .pointer(3, workers.segment());
+        CopyMailbox mailbox = CopyMailbox.of(global(pinned.host()));
+        launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, AT_ONCE_NANOS);
         thread = Thread.ofPlatform()
                 .name("millrace-copy-launch")
                 .daemon()
@@ -112,15 +122,16 @@ public final class CopyKernel implements AutoCloseable {
         try {
             loaded.commands.invite();
             loaded.commands.awaitLeave();
-            loaded.stream.synchronize(PATIENCE);
-            if (loaded.launches == 0) {
+            loaded.synchronize();
+            if (loaded.launches.count() == 0) {
                 throw new MillraceException("the kernel that copies could not be launched");
             }
         } catch (RuntimeException failure) {
             loaded.close();
             throw failure;
         }
-        loaded.arguments.set(LINGER, linger.toNanos());
+        loaded.arguments.set(LINGER, linger.toNanos())
+                .set(LIFE, Math.clamp(LIFE_BY_LINGER * linger.toNanos(), SHORTEST_LIFE, LONGEST_LIFE));
         return loaded;
     }
 
@@ -142,8 +153,7 @@ public final class CopyKernel implements AutoCloseable {
         return "copies by the copying kernel: " + commands.counts();
     }
 
-    private void ask(int number) {
-        first = number;
+    private void ask() {
         asked = true;
         LockSupport.unpark(thread);
     }
@@ -154,7 +164,9 @@ public final class CopyKernel implements AutoCloseable {
             while (!closed) {
                 if (asked) {
                     asked = false;
-                    launch();
+                    while (launches.attempt() && !closed) {
+                        LockSupport.parkNanos(this, NEXT_ATTEMPT_NANOS);
+                    }
                 } else {
                     LockSupport.park(this);
                 }
@@ -162,18 +174,22 @@ public final class CopyKernel implements AutoCloseable {
         }
     }
 
-    /** A launch that CUDA refuses is asked for again, a few times; then the copy engine makes all copies. */
-    private void launch() {
-        try {
-            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
-                    arguments.set(NUMBER, first).set(LAUNCH, launches + 1), stream);
-            launches++;
-        } catch (MillraceException refused) {
-            refusals++;
-            if (refusals < MOST_REFUSALS) {
-                mailbox.stateGoneRelease();
-            }
+    private final class InStreams implements CopyLaunches.Streams {
+
+        @Override
+        public boolean isIdle(int stream) {
+            return streams.get(stream).query();
         }
+
+        @Override
+        public void launch(int stream, int number) {
+            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
+                    arguments.set(STREAM, stream).set(LAUNCH, number), streams.get(stream));
+        }
+    }
+
+    private void synchronize() {
+        streams.forEach(stream -> stream.synchronize(PATIENCE));
     }
 
     /** Waits until the kernel has left, and unloads it. No copy may be begun any more. */
@@ -186,8 +202,8 @@ public final class CopyKernel implements AutoCloseable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        stream.synchronize(PATIENCE);
-        stream.close();
+        synchronize();
+        streams.forEach(CudaStream::close);
         module.close();
         workers.close();
         arena.close();

@@ -156,15 +156,15 @@ class CopyQueueTest {
         int[] played = new int[1];
         Thread device = Thread.ofPlatform().start(() -> {
             try {
-                for (int first; (first = launches.take()) != 0;) {
-                    played[0] += play(first, workers, new Random(first));
+                for (int seed; (seed = launches.take()) != 0;) {
+                    played[0] += play(workers, new Random(seed));
                 }
             } catch (Throwable thrown) {
                 failure.set(thrown);
             }
         });
         CopyQueue queue =
-                new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers, launches::add));
+                new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers, () -> launches.add(1 + random.nextInt(1 << 20))));
         byte[] expected = new byte[BYTES];
         random.nextBytes(expected);
         MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, BYTES);
@@ -188,10 +188,10 @@ class CopyQueueTest {
                 engine.begun + " by the engine, " + played[0] + " by the kernel: both are to be tried");
     }
 
-    private int play(int first, int workers, Random random) {
+    private int play(int workers, Random random) {
         PlayedCopyKernel kernel = new PlayedCopyKernel(mailbox);
         int made = 0;
-        kernel.begin(first);
+        kernel.begin();
         for (int idle = 0; idle < 100 && made < 500;) {
             boolean found = random.nextInt(1 + workers) == 0 && kernel.look();
             found |= workers > 0 && kernel.work(1 + random.nextInt(workers));

@@ -33,9 +33,13 @@ final class PlayedCopyKernel {
         }
     }
 
-    void begin(int first) {
-        number = first;
-        state(mailbox_h.MILLRACE_COPY_PRESENT());
+    void begin() {
+        beginIn(0);
+    }
+
+    void beginIn(int stream) {
+        number = (int) INT.getAcquire(mailbox, millraceCopyMailbox.done$offset());
+        state(mailbox_h.MILLRACE_COPY_PRESENT() | stream << mailbox_h.MILLRACE_COPY_STREAM_SHIFT());
     }
 
     /** Carries out the next command, or gives it to a worker, if it is there. */
