@@ -89,9 +89,8 @@ public final class CopyKernel implements AutoCloseable {
                 PinnedMemory.Flag.MAPPED);
         workers = device.allocate((long) CopyMailbox.WORKERS * CopyMailbox.GIVEN * WORK_BYTES + COUNTS_BYTES);
         device.runtime().fill(workers.segment(), (byte) 0);
-        arguments = KernelParameters.allocate(arena, PARAMETERS)
-                .pointer(0, pinned.device())
-                .pointer(3, workers.segment());
+        arguments =
+                KernelParameters.allocate(arena, PARAMETERS).pointer(0, pinned.device()).pointer(3, workers.segment());
         CopyMailbox mailbox = CopyMailbox.of(global(pinned.host()));
         launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, AT_ONCE_NANOS);
         thread = Thread.ofPlatform()

@@ -163,8 +163,8 @@ class CopyQueueTest {
                 failure.set(thrown);
             }
         });
-        CopyQueue queue =
-                new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers, () -> launches.add(1 + random.nextInt(1 << 20))));
+        CopyQueue queue = new CopyQueue(engine, new CopyCommands(CopyMailbox.of(mailbox), firstCommand, workers,
+                () -> launches.add(1 + random.nextInt(1 << 20))));
         byte[] expected = new byte[BYTES];
         random.nextBytes(expected);
         MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, BYTES);
