@@ -8,10 +8,11 @@ package org.millrace.trace;
  *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
  *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended |
  *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
- *   168              176            184  256    512
- *   +----------------+--------------+----+------+-------------- - -
- *   | disagrees with | disagrees at |    | name | 32 operations
- *   +----------------+--------------+----+------+-------------- - -
+ *   168              176            184              192 256    384                512
+ *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
+ *   | disagrees with | disagrees at | number of the  |   | name | oldest operation | 32 operations
+ *   |                |              | oldest, plus 1 |   |      | that is pending  |
+ *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
  *
  *   an operation:
  *   0          8       16      24     28         32     36     40         48        56      64      96        104
@@ -26,8 +27,9 @@ package org.millrace.trace;
  * </pre>
  *
  * <p>
- * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. Times are 0
- * until something happens. The shim writes operations of NCCL's itself ({@code src/main/c/operations.h}).
+ * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. One whose kernel
+ * has not ended when its entry is needed for another moves to the place of the oldest, if that is free: it is what
+ * everybody may be waiting in. Times are 0 until something happens. The shim writes operations of NCCL's itself ({@code src/main/c/operations.h}).
  */
 public final class CommunicatorFields {
 
@@ -41,11 +43,15 @@ public final class CommunicatorFields {
     /** How many operations' kernels have begun, and how many have ended, if that is told: they run in order. */
     public static final int BEGUN_OFFSET = 152;
     public static final int ENDED_COUNT_OFFSET = 160;
-    /** The rank that was found to run another collective, and that collective's number, each plus 1; 0 if none was. */
+    /** The rank that was found to run another operation, plus 1; 0 if none was. */
     public static final int DISAGREES_WITH_OFFSET = 168;
+    /** The number of the collective in which it does, plus 1; 0 if it is a send or receive. */
     public static final int DISAGREES_AT_OFFSET = 176;
+    /** Of the operation that has moved to {@link #OLDEST_OFFSET}, plus 1; 0 if none has. */
+    public static final int OLDEST_NUMBER_OFFSET = 184;
     public static final int NAME_OFFSET = 256;
     public static final int NAME_BYTES = 128;
+    public static final int OLDEST_OFFSET = 384;
 
     public static final int OPERATION_BYTES = 128;
     /** Operations that are remembered; a power of two. */

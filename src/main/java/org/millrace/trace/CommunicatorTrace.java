@@ -50,9 +50,13 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** An end of a connection has found that its peer runs another collective than this rank does: before it fails. */
+    /**
+     * An end of a connection has found that its peer runs another operation than this rank does: before it fails.
+     *
+     * @param collective the number of this rank's; -1 if it is a send or receive
+     */
     public synchronized void disagrees(int peer, long collective) {
-        if (!closed && collective >= 0) {
+        if (!closed) {
             TraceMemory.set(base + CommunicatorFields.DISAGREES_WITH_OFFSET, peer + 1);
             TraceMemory.set(base + CommunicatorFields.DISAGREES_AT_OFFSET, collective + 1);
         }
@@ -90,6 +94,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root) {
         long at = entry(enqueued);
+        keepIfOldest(enqueued - OPERATIONS, at);
         TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
         TraceMemory.set(at + CommunicatorFields.BYTES_OFFSET, bytes);
         TraceMemory.set(at + CommunicatorFields.COUNT_OFFSET, count);
@@ -109,6 +114,21 @@ public final class CommunicatorTrace implements AutoCloseable {
                     TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
         }
         return enqueued++;
+    }
+
+    /**
+     * The entry of an operation is about to be another's. What the rank hands to itself nobody else can be waiting in.
+     */
+    private void keepIfOldest(long operation, long at) {
+        long ended = TraceMemory.get(base + CommunicatorFields.ENDED_COUNT_OFFSET);
+        boolean isPending = operation >= ended && TraceMemory.getInt(base + CommunicatorFields.KERNELS_OFFSET) != 0;
+        if (isPending && TraceMemory.get(base + CommunicatorFields.OLDEST_NUMBER_OFFSET) <= ended
+                && (TraceMemory.getInt(at + CommunicatorFields.PEER_OFFSET) < 0
+                        || TraceMemory.get(at + CommunicatorFields.SEQUENCE_OFFSET) >= 0)) {
+            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L); // while it is written
+            TraceMemory.copy(at, base + CommunicatorFields.OLDEST_OFFSET, OPERATION_BYTES);
+            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, operation + 1);
+        }
     }
 
     /** The same for who has no name at hand that is encoded: it is encoded anew each time. */

@@ -19,7 +19,6 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
-import org.millrace.trace.CommunicatorFields;
 import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.TraceLayout;
 import org.millrace.trace.TraceSweep;
@@ -179,7 +178,7 @@ public final class TraceReader {
                 case TraceLayout.CONNECTION -> addTo(connections, TracedConnection.parse(index, block, steps,
                         afterwards.countAt(ConnectionFields.FRAMES_OFFSET)));
                 case TraceLayout.COMMUNICATOR -> addTo(communicators,
-                        TracedCommunicator.parse(block, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
+                        TracedCommunicator.parse(block, afterwards));
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 default -> {
                     // nothing, or something that a later release wrote

@@ -22,14 +22,15 @@ import org.millrace.trace.TraceLayout;
  * @param function  since when the thread that runs the kernels has been in a function of the program; 0 if in none
  * @param begun     how many operations' kernels have begun, if it is told
  * @param ended     how many operations' kernels have ended, if it is told
- * @param differs   the rank that was found to run another collective; -1 if none was
- * @param differsAt that collective's number
+ * @param differs   the rank that was found to run another operation; -1 if none was
+ * @param differsAt the number of the collective in which it does; -1 if it is a send or receive
  * @param enqueued  how many operations
+ * @param oldest    one from before the last whose kernel had not ended; null if there is none, or nobody tells
  * @param last      the last of them, oldest first
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
-        List<Operation> last) {
+        @Nullable Operation oldest, List<Operation> last) {
 
     /**
      * An operation.
@@ -56,7 +57,10 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
             String how) {
     }
 
-    static @Nullable TracedCommunicator parse(TraceBytes block, long enqueuedAfterwards) {
+    /**
+     * @param afterwards the block's beginning, read after the block
+     */
+    static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         if (state == null) {
             return null;
@@ -70,8 +74,17 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
                 block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0, block.longAt(CommunicatorFields.FUNCTION_OFFSET),
                 block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
                 block.intAt(CommunicatorFields.DISAGREES_WITH_OFFSET) - 1,
-                block.longAt(CommunicatorFields.DISAGREES_AT_OFFSET) - 1, enqueued,
-                operations(block, enqueued, enqueuedAfterwards));
+                block.longAt(CommunicatorFields.DISAGREES_AT_OFFSET) - 1, enqueued, oldest(block, afterwards),
+                operations(block, enqueued, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
+    }
+
+    private static @Nullable Operation oldest(TraceBytes block, TraceBytes afterwards) {
+        long number = block.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
+        boolean isWhole = number == afterwards.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
+        return isWhole && number >= block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET)
+                ? operation(number,
+                        block.slice(CommunicatorFields.OLDEST_OFFSET, CommunicatorFields.OPERATION_BYTES))
+                : null;
     }
 
     private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {

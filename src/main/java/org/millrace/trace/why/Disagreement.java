@@ -2,6 +2,7 @@ package org.millrace.trace.why;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
@@ -22,12 +23,49 @@ final class Disagreement extends HangingGroup {
     Verdict disagreement(List<Link> waiting) {
         for (TracedRank finder : links.members()) {
             TracedRank other = finder.differsFrom(links.members());
-            if (other != null) {
+            if (other != null && Objects.requireNonNull(finder.communicator()).differsAt() >= 0) {
                 return found(finder, other, Objects.requireNonNull(finder.communicator()).differsAt(), waiting);
             }
         }
-        Verdict collective = remembered(waiting);
-        return collective == null ? transfers(links.members(), waiting) : collective;
+        Verdict verdict = remembered(waiting);
+        if (verdict == null) {
+            verdict = transfers(links.members(), waiting);
+        }
+        return verdict == null ? forgotten(waiting) : verdict;
+    }
+
+    /**
+     * Ends of connections have found that a send and its receive differ, and nobody remembers these any more: both are
+     * named, and of two the one first that more have found to differ.
+     */
+    private @Nullable Verdict forgotten(List<Link> waiting) {
+        List<TracedRank> involved = new ArrayList<>(); // who has found it, and whom, in turns
+        for (TracedRank member : links.members()) {
+            TracedRank other = member.differsFrom(links.members());
+            if (other != null) {
+                involved.add(member);
+                involved.add(other);
+            }
+        }
+        if (involved.isEmpty()) {
+            return null;
+        }
+        TracedRank most = Collections.max(involved, Comparator.comparing(each -> Collections.frequency(involved, each)));
+        int at = involved.indexOf(most);
+        TracedRank finder = involved.get(at & ~1);
+        return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), waiting.isEmpty() ? null : waiting.getFirst(),
+                null, said(finder, "of a send and its receive"), still(waiting));
+    }
+
+    /** What a rank has said of it. */
+    private static String said(TracedRank finder, String otherwise) {
+        return finder.process()
+                .messages()
+                .stream()
+                .map(TracedProcess.Message::text)
+                .filter(text -> text.contains("disagree"))
+                .findFirst()
+                .orElse(otherwise);
     }
 
     /**
@@ -55,13 +93,7 @@ final class Disagreement extends HangingGroup {
                 .orElse(aheadIsWrong ? mine : null);
         String detail = its != null && theirs != null
                 ? "it has enqueued " + Verdict.words(its) + ", and they have enqueued " + Verdict.words(theirs)
-                : finder.process()
-                        .messages()
-                        .stream()
-                        .map(TracedProcess.Message::text)
-                        .filter(text -> text.contains("disagree"))
-                        .findFirst()
-                        .orElse("of collective #" + number);
+                : said(finder, "of collective #" + number);
         return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead,
                 waiting.isEmpty() ? null : waiting.getFirst(), its == null ? theirs : its, detail, still(waiting));
     }

@@ -87,6 +87,9 @@ class HangingGroup {
             return null;
         }
         List<Operation> last = member.communicator().last();
+        if (member.tellsKernels() && !member.pending().isEmpty()) {
+            return member.pending().getFirst();
+        }
         boolean told = last.stream().anyMatch(each -> each.ended() != 0);
         return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
                 : last.getLast();

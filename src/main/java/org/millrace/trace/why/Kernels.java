@@ -72,6 +72,17 @@ final class Kernels {
         return outside.size() == 1 && members.size() > 1 ? outside.getFirst() : null;
     }
 
+    /** What others are in that this rank has a part in, as far as they remember it; null if none does. */
+    @Nullable
+    Operation waitedIn(TracedRank missing) {
+        return members.stream()
+                .filter(member -> member != missing)
+                .flatMap(member -> member.pending().stream().filter(member::hasBegun))
+                .filter(each -> each.peer() < 0 || each.peer() == missing.rank())
+                .findFirst()
+                .orElse(null);
+    }
+
     private List<Missing> collective(TracedRank waiting, Operation operation) {
         List<Missing> missing = new ArrayList<>();
         for (TracedRank other : members) {

@@ -52,7 +52,8 @@ final class ToldHang extends HangingGroup {
         }
         Link link = shows(rank, null);
         TracedRank peer = link == null ? null : link.from() == rank ? link.to() : link.from();
-        return verdict(rank.hasPending() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, rank, peer, link, null,
+        return verdict(rank.hasPending() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, rank, peer, link,
+                rank.hasPending() ? operation(rank) : kernels.waitedIn(rank),
                 (rank.hasPending() ? "what is before it on its stream has not ended" : "; all others are in one")
                         + over(link, peer),
                 Duration.ofNanos(now() - lastChange()));

@@ -1,6 +1,7 @@
 package org.millrace.trace.why;
 
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedCommunicator;
@@ -66,7 +67,9 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
     /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
     List<Operation> pending() {
         return communicator == null ? List.of()
-                : communicator.last().stream().filter(each -> each.number() >= communicator.ended()).toList();
+                : Stream.concat(Stream.ofNullable(communicator.oldest()), communicator.last().stream())
+                        .filter(each -> each.number() >= communicator.ended())
+                        .toList();
     }
 
     /** For how long its kernels' thread has been in a function of the program; 0 if it is in none. */
@@ -106,7 +109,7 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         return communicator != null && communicator.state() == TracedState.FAILED;
     }
 
-    /** The rank that it has found to run another collective than itself; null if it has found none. */
+    /** The rank that it has found to run another operation than itself; null if it has found none. */
     @Nullable
     TracedRank differsFrom(List<TracedRank> members) {
         return communicator == null || communicator.differs() < 0 ? null

@@ -93,7 +93,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
             case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
             case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
             case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
-            case DISAGREEMENT -> capital(who) + " disagrees with the others on what they run: " + detail;
+            case DISAGREEMENT -> capital(who) + " disagrees with "
+                    + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
+                    + detail;
             case FAILED -> "The communicator of " + who + " has failed: " + detail;
         } + (still.isZero() ? "" : ". Nothing has moved for " + seconds(still));
     }

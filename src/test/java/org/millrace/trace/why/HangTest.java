@@ -193,7 +193,7 @@ class HangTest {
                     NOW - 3 * SECOND, 0, 0, 0, 0, ""));
         }
         TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "", TracedState.FAILED, NOW - SECOND,
-                NOW - 2 * SECOND, true, 0, last, last, differs, differsAt, last + 1, operations);
+                NOW - 2 * SECOND, true, 0, last, last, differs, differsAt, last + 1, null, operations);
         TracedProcess bare = process(10 + rank, rank, true, NOW);
         return with(bare, bare.identity(), List.of(), List.of(communicator));
     }
@@ -207,6 +207,47 @@ class HangTest {
         assertEquals(List.of(1), ranks(root, broadcasts(1, 13, 13, 0, 13), broadcasts(2, 13, -1, -1, -1)));
         assertEquals(List.of(0), ranks(root, broadcasts(1, 13, -1, 0, 13), broadcasts(2, 13, -1, -1, -1)));
         assertEquals(List.of(2), ranks(root, broadcasts(1, 15, -1, -1, -1), broadcasts(2, 13, 13, -1, -1)));
+    }
+
+    /** A rank whose kernels have come so far, which remembers one operation; it may have found one to differ. */
+    private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
+            int differs) {
+        List<Operation> last = List.of(transfer(enqueued - 1, enqueued - 1, 1 - rank));
+        TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "",
+                differs < 0 ? TracedState.OPEN : TracedState.FAILED, NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, begun,
+                ended, differs, -1, enqueued, oldest, last);
+        TracedProcess bare = process(10 + rank, rank, true, NOW);
+        List<TracedProcess.Message> said = List.of(new TracedProcess.Message(NOW - 3 * SECOND,
+                "rank 1 <- rank 2: the ranks disagree: rank 1 runs 8 bytes"));
+        return with(bare, bare.identity(), differs < 0 ? List.of() : said, List.of(communicator));
+    }
+
+    private static Operation transfer(long number, long sequence, int peer) {
+        return new Operation(number, "send", sequence, 8, 1, 4, 1, peer, -1, NOW - 4 * SECOND, 0, 0, 0, 0, "");
+    }
+
+    @Test
+    void endsThatDifferInWhatNobodyRemembersAreBothNamed() {
+        TracedProcess bystander = transfers(0, 50, 49, 90, null, -1);
+        Verdict verdict =
+                verdicts(bystander, transfers(1, 50, 49, 90, null, 2), transfers(2, 50, 49, 90, null, -1)).getFirst();
+        assertEquals(List.of(Cause.DISAGREEMENT, 1, 2), List.of(verdict.cause(), verdict.rank(), verdict.peerRank()));
+        assertTrue(
+                verdict.sentence()
+                        .contains("disagrees with rank 2 (pid 12 on host, running) on what they run: rank 1 <- rank 2"),
+                verdict.sentence());
+        verdict = verdicts(transfers(0, 50, 49, 90, null, 2), transfers(1, 50, 49, 90, null, 2),
+                transfers(2, 50, 49, 90, null, 1)).getFirst();
+        assertEquals(List.of(Cause.DISAGREEMENT, 2), List.of(verdict.cause(), verdict.rank()));
+    }
+
+    /** The others have enqueued more since than they remember, but for the operation that they are in. */
+    @Test
+    void whatARankHasNotLaunchedIsNamedAlsoIfItLiesFarBack() {
+        Verdict verdict = verdicts(transfers(0, 50, 49, 90, transfer(49, 7, 2), -1),
+                transfers(1, 50, 49, 90, transfer(49, 3, 0), -1), transfers(2, 20, 20, 20, null, -1)).getFirst();
+        assertEquals(List.of(Cause.NOT_LAUNCHED, 2), List.of(verdict.cause(), verdict.rank()));
+        assertEquals(7, verdict.operation().sequence());
     }
 
     private static List<Integer> ranks(TracedProcess... processes) {

@@ -1,0 +1,46 @@
+package org.millrace.trace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.trace.ProcessTrace.Detail;
+import org.millrace.trace.reader.TraceReader;
+import org.millrace.trace.reader.TracedCommunicator;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+
+/** What is remembered of a communicator's operations. */
+class CommunicatorTraceTest {
+
+    @TempDir
+    private Path directory;
+
+    @Test
+    void theOldestOperationThatHasNotEndedIsKept() throws IOException {
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 0, 4, ""));
+        communicator.tellsKernels();
+        for (int number = 0; number < 100; number++) {
+            communicator.enqueued("send", number % 3 == 0 ? -1 : number, 8, 1, 4, 1, number % 4, -1);
+            if (number == 20) {
+                communicator.ended(8);
+            }
+        }
+        Operation oldest = Objects.requireNonNull(read(trace).oldest());
+        assertEquals(List.of(10L, 10L, 2L), List.of(oldest.number(), oldest.sequence(), (long) oldest.peer()),
+                "9 is the rank's own affair");
+        communicator.ended(10);
+        assertNull(read(trace).oldest());
+        communicator.enqueued("all_reduce", 5, 8, 1, 4, 1, -1, -1);
+        assertEquals(68, Objects.requireNonNull(read(trace).oldest()).number());
+    }
+
+    private static TracedCommunicator read(ProcessTrace trace) throws IOException {
+        return TraceReader.read(trace.path()).communicators().getFirst();
+    }
+}
