@@ -100,11 +100,13 @@ class EngineStallTest {
             return settings;
         }
 
-        /** Nobody can know which of two is wrong, if no other is left that remembers what it ran with either of them. */
+        /**
+         * Nobody can know which of two is wrong, if no other is left that remembers what it ran with either of them.
+         */
         private boolean isBetweenTwo() {
             boolean remembered = (ahead + 1) * 2 * ranks <= CommunicatorFields.OPERATIONS;
-            return way == Way.DISAGREE && (ranks == 2 || pattern == Pattern.NEIGHBOURS
-                    || pattern == Pattern.ALL_TO_ALL && !remembered);
+            return way == Way.DISAGREE
+                    && (ranks == 2 || pattern == Pattern.NEIGHBOURS || pattern == Pattern.ALL_TO_ALL && !remembered);
         }
 
         boolean isRight(Verdict verdict) {

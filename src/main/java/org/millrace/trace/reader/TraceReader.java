@@ -177,8 +177,7 @@ public final class TraceReader {
             switch (block.intAt(TraceLayout.TYPE_OFFSET)) {
                 case TraceLayout.CONNECTION -> addTo(connections, TracedConnection.parse(index, block, steps,
                         afterwards.countAt(ConnectionFields.FRAMES_OFFSET)));
-                case TraceLayout.COMMUNICATOR -> addTo(communicators,
-                        TracedCommunicator.parse(block, afterwards));
+                case TraceLayout.COMMUNICATOR -> addTo(communicators, TracedCommunicator.parse(block, afterwards));
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
                 default -> {
                     // nothing, or something that a later release wrote

@@ -82,8 +82,7 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
         long number = block.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
         boolean isWhole = number == afterwards.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
         return isWhole && number >= block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET)
-                ? operation(number,
-                        block.slice(CommunicatorFields.OLDEST_OFFSET, CommunicatorFields.OPERATION_BYTES))
+                ? operation(number, block.slice(CommunicatorFields.OLDEST_OFFSET, CommunicatorFields.OPERATION_BYTES))
                 : null;
     }
 

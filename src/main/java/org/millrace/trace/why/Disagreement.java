@@ -50,7 +50,8 @@ final class Disagreement extends HangingGroup {
         if (involved.isEmpty()) {
             return null;
         }
-        TracedRank most = Collections.max(involved, Comparator.comparing(each -> Collections.frequency(involved, each)));
+        TracedRank most =
+                Collections.max(involved, Comparator.comparing(each -> Collections.frequency(involved, each)));
         int at = involved.indexOf(most);
         TracedRank finder = involved.get(at & ~1);
         return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), waiting.isEmpty() ? null : waiting.getFirst(),

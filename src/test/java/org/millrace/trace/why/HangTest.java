@@ -213,9 +213,9 @@ class HangTest {
     private static TracedProcess transfers(int rank, long begun, long ended, long enqueued, Operation oldest,
             int differs) {
         List<Operation> last = List.of(transfer(enqueued - 1, enqueued - 1, 1 - rank));
-        TracedCommunicator communicator = new TracedCommunicator(7, rank, 3, 1, "",
-                differs < 0 ? TracedState.OPEN : TracedState.FAILED, NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, begun,
-                ended, differs, -1, enqueued, oldest, last);
+        TracedCommunicator communicator =
+                new TracedCommunicator(7, rank, 3, 1, "", differs < 0 ? TracedState.OPEN : TracedState.FAILED,
+                        NOW - 9 * SECOND, NOW - 3 * SECOND, true, 0, begun, ended, differs, -1, enqueued, oldest, last);
         TracedProcess bare = process(10 + rank, rank, true, NOW);
         List<TracedProcess.Message> said = List.of(new TracedProcess.Message(NOW - 3 * SECOND,
                 "rank 1 <- rank 2: the ranks disagree: rank 1 runs 8 bytes"));
