@@ -3,6 +3,8 @@
  * run: every operation of all ranks, checked.
  * late: the last rank begins each operation when the others can do no more without it.
  * kill: the last rank dies by SIGKILL half way, and the others get an error.
+ * lose: the last rank kills the process that MILLRACE_TEST_AGGREGATOR is the number of, half way, and all get an error.
+ * refused: no rank is connected.
  * abort: ranks end, as communicators that are aborted do, while the last one has not begun.
  * disagree: the last rank asks for another operator. */
 #define _GNU_SOURCE
@@ -339,6 +341,14 @@ static void receive_proxy(struct rank *rank, const struct operation *o, int c, i
   }
 }
 
+static void lose_aggregator(void) {
+  static int lost;
+  const char *process = getenv("MILLRACE_TEST_AGGREGATOR");
+  REQUIRE(process, "MILLRACE_TEST_AGGREGATOR is not set");
+  REQUIRE(lost || kill(atoi(process), SIGKILL) == 0, "no process %s", process);
+  lost = 1;
+}
+
 /* Runs an operation to its end, or to its failure. */
 static ncclResult_t run(struct rank *rank, const struct operation *o) {
   int idle = 0, waits = 0;
@@ -365,6 +375,8 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
     idle = work ? 0 : idle + 1;
     if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work)
       raise(SIGKILL);
+    if (is("lose") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work)
+      lose_aggregator();
     if (idle > PATIENCE && !waits++ && !isLate) {
       __atomic_add_fetch(&shared->waiting[o->number], 1, __ATOMIC_SEQ_CST);
       if (is("abort"))
@@ -402,6 +414,13 @@ static void begin(struct rank *rank) {
   meet(rank, 1);
   for (int peer = 0; peer < rank->ranks; peer++)
     handles[peer] = shared->handles[peer];
+  if (is("refused")) {
+    REQUIRE(rank->collnet->connect(handles, rank->ranks, rank->number, listenComm, &rank->comm) != ncclSuccess,
+            "it was connected");
+    printf("REFUSED %d\n", rank->number);
+    SUCCEEDS(rank->collnet->closeListen(listenComm));
+    return;
+  }
   SUCCEEDS(rank->collnet->connect(handles, rank->ranks, rank->number, listenComm, &rank->comm));
   REQUIRE(rank->comm, "no group");
   SUCCEEDS(rank->collnet->closeListen(listenComm));
@@ -466,6 +485,8 @@ static int one_rank(const char *path, struct rank *rank) {
   rank->net = symbol(library, TABLE_NAME);
   rank->collnet = symbol(library, COLLNET_NAME);
   begin(rank);
+  if (!rank->comm)
+    return 0;
   uint64_t random = seed;
   for (int number = 0; number < rank->operations; number++) {
     struct operation o = draw(rank, number, &random);
@@ -473,7 +494,7 @@ static int one_rank(const char *path, struct rank *rank) {
       o.op = o.op == ncclSum ? ncclProd : ncclSum;
     ncclResult_t result = run(rank, &o);
     if (result != ncclSuccess) {
-      REQUIRE(is("kill") ? result == ncclRemoteError : is("abort") ? 1 : is("disagree"), "result %d", result);
+      REQUIRE(is("kill") || is("lose") ? result == ncclRemoteError : is("abort") ? 1 : is("disagree"), "result %d", result);
       REQUIRE(is("abort") || number >= rank->operations / 2, "operation %d failed", number);
       printf("LOST %d\n", rank->number);
       break;
@@ -487,7 +508,7 @@ static int one_rank(const char *path, struct rank *rank) {
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 7, "usage: LIBRARY RANKS CHANNELS OPERATIONS SEED run|late|kill|abort|disagree");
+  REQUIRE(count == 7, "usage: LIBRARY RANKS CHANNELS OPERATIONS SEED run|late|kill|lose|refused|abort|disagree");
   struct rank *rank = calloc(1, sizeof *rank);
   rank->ranks = atoi(arguments[2]);
   rank->channels = atoi(arguments[3]);

@@ -4,9 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.collnet.aggregator.AggregatorProcess;
 
 class CollNetCommandTest {
 
@@ -35,6 +37,15 @@ class CollNetCommandTest {
         Run run = Run.of("collnet", "aggregator", "--listen", place, "--for", "1ms");
         assertEquals(2, run.status(), run.toString());
         assertTrue(run.err().contains("--listen=" + place), run.toString());
+    }
+
+    /** As Ctrl-C ends it: its ranks are told, and the last line is printed, before the process is gone. */
+    @Test
+    @Tag("slow")
+    void whoEndsItHearsWhatItDid() throws Exception {
+        try (AggregatorProcess aggregator = AggregatorProcess.start("", "0")) {
+            assertEquals("groups: 0\n143", aggregator.end());
+        }
     }
 
     @Test

@@ -30,9 +30,12 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.agent.IdleProfile;
 import org.millrace.collnet.aggregator.AggregatorConnect;
+import org.millrace.collnet.aggregator.AggregatorProcess;
 import org.millrace.collnet.aggregator.AggregatorService;
+import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
 
 /** Ranks whose elements processes of their own reduce; here they are this process's, and everything goes over TCP. */
 class CollNetAggregatorTest {
@@ -50,12 +53,19 @@ class CollNetAggregatorTest {
         assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
     }
 
-    private AggregatorService open(String secret) {
-        services.add(
-                new AggregatorService(SocketOptions.defaults().withRails(List.of(InetAddress.getLoopbackAddress())),
-                        new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), secret, Duration.ofSeconds(20),
-                        () -> IdleProfile.rank(10, 10, 100_000)));
+    private AggregatorService open(String secret, String tls) {
+        Configuration configuration = Configuration.load(Map.of("MILLRACE_SECRET", secret, "MILLRACE_TLS", tls));
+        services.add(new AggregatorService(
+                SocketOptions.defaults()
+                        .withRails(List.of(InetAddress.getLoopbackAddress()))
+                        .withTls(TlsIdentity.of(configuration::get)),
+                new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), secret, Duration.ofSeconds(20),
+                () -> IdleProfile.rank(10, 10, 100_000)));
         return services.getLast();
+    }
+
+    private AggregatorService open(String secret) {
+        return open(secret, "0");
     }
 
     private Map<String, String> settings(String... more) {
@@ -70,16 +80,18 @@ class CollNetAggregatorTest {
     }
 
     /**
-     * Every function, through one aggregator and several, over one channel and more; slots of 4 KiB, and of 512 KiB.
+     * Every function, through one aggregator and several, over one channel and more, in clear and under TLS; slots of
+     * 4 KiB, and of 512 KiB.
      */
     @ParameterizedTest
-    @CsvSource({"2, 1, 1, 32K", "3, 2, 2, 32K", "2, 2, 1, 4M"})
-    void elementsAreReducedElsewhere(int ranks, int aggregators, int channels, String buffer) throws Exception {
+    @CsvSource({"2, 1, 1, 32K, 0", "3, 2, 2, 32K, 0", "2, 2, 1, 4M, 0", "3, 2, 1, 4M, 1"})
+    void elementsAreReducedElsewhere(int ranks, int aggregators, int channels, String buffer, String tls)
+            throws Exception {
         for (int i = 0; i < aggregators; i++) {
-            open("sesame");
+            open("sesame", tls);
         }
-        List<Throwable> thrown = EngineGroup.run(directory, ranks,
-                settings("MILLRACE_SECRET", "sesame", "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_BUFFSIZE", buffer),
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_SECRET", "sesame", "MILLRACE_TLS",
+                tls, "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_BUFFSIZE", buffer),
                 communicator -> {
                     for (int count : new int[] {1, 3, 513, 70_001}) {
                         reduce(communicator, count);
@@ -154,14 +166,57 @@ class CollNetAggregatorTest {
         }
     }
 
-    @Test
-    void whoDoesNotKnowTheSecretIsTurnedAway() throws Exception {
-        open("sesame");
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings("MILLRACE_SECRET", "barley"),
+    /** The second of two, while the first goes on: every rank says which of them it was. */
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "1"})
+    void allRanksNameAnAggregatorThatIsKilled(String tls) throws Exception {
+        open("sesame", tls);
+        try (AggregatorProcess aggregator = AggregatorProcess.start("sesame", tls)) {
+            CountDownLatch reduced = new CountDownLatch(3);
+            Thread end = Thread.ofPlatform().start(() -> {
+                try {
+                    reduced.await();
+                } catch (InterruptedException none) {
+                    // it is ended all the same
+                } finally {
+                    aggregator.kill();
+                }
+            });
+            Map<String, String> settings =
+                    settings("MILLRACE_SECRET", "sesame", "MILLRACE_TLS", tls, "MILLRACE_STALL_DEADLINE", "10m");
+            settings.merge("MILLRACE_COLLNET_AGGREGATORS", aggregator.where(), (one, other) -> one + ',' + other);
+            List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {
+                reduce(communicator, 100);
+                reduced.countDown();
+                while (true) { // until it is missed
+                    reduce(communicator, 70_001);
+                }
+            });
+            end.join();
+            for (Throwable failure : thrown) {
+                assertTrue(
+                        failure != null && failure.getMessage()
+                                .contains("has ended: the aggregator at " + aggregator.where() + ": "),
+                        String.valueOf(failure));
+            }
+        }
+    }
+
+    /** Whoever does not know the secret is told what may be wrong, and where; it needs no deadline for that. */
+    @ParameterizedTest
+    @CsvSource({"barley, 0, 0", "barley, 1, 1", "sesame, 0, 1", "sesame, 1, 0"})
+    void whoDoesNotKnowTheSecretIsTurnedAway(String secret, String tls, String tlsThere) throws Exception {
+        open("sesame", tlsThere);
+        List<Throwable> thrown = EngineGroup.run(directory, 2,
+                settings("MILLRACE_SECRET", secret, "MILLRACE_TLS", tls, "MILLRACE_CONNECT_DEADLINE", "40s"),
                 communicator -> reduce(communicator, 8));
         for (Throwable failure : thrown) {
             assertNotNull(failure);
-            assertTrue(failure.getMessage().contains("aggregator"), failure.getMessage());
+            assertTrue(failure.getMessage()
+                    .contains("cannot connect with the aggregator at 127.0.0.1:"
+                            + services.getFirst().where().getPort() + ": ")
+                    && failure.getMessage().contains("with the same MILLRACE_SECRET and MILLRACE_TLS?"),
+                    failure.getMessage());
         }
         assertEquals(0, services.getFirst().served());
     }

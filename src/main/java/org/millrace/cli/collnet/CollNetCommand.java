@@ -5,6 +5,7 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.IdleProfile;
 import org.millrace.cli.console.Converters;
@@ -58,6 +59,8 @@ public final class CollNetCommand implements Runnable {
         private static final int SPINS = 200;
         private static final int YIELDS = 2_000;
         private static final long MOST_PARK_NANOS = 100_000;
+        /** A process that is asked to end ends, whatever its threads do. */
+        private static final long MOST_SECONDS_TO_END = 10;
 
         @Spec
         private CommandSpec spec;
@@ -96,8 +99,9 @@ public final class CollNetCommand implements Runnable {
                 err.println("millrace: whoever reaches this port can use the aggregator: set " + Settings.SECRET.name()
                         + ", here and on every rank");
             }
+            CountDownLatch asked = new CountDownLatch(1);
             CountDownLatch ended = new CountDownLatch(1);
-            Thread end = new Thread(ended::countDown);
+            Thread end = new Thread(() -> end(asked, ended), "aggregator-end");
             Runtime.getRuntime().addShutdownHook(end);
             try (AggregatorService service =
                     new AggregatorService(options, where, secret, configuration.get(Settings.CONNECT_DEADLINE),
@@ -107,16 +111,27 @@ public final class CollNetCommand implements Runnable {
                         + service.where().getPort());
                 out.flush();
                 if (duration == null) {
-                    ended.await();
+                    asked.await();
                 } else {
-                    ended.await(duration.toMillis(), java.util.concurrent.TimeUnit.MILLISECONDS);
+                    asked.await(duration.toMillis(), TimeUnit.MILLISECONDS);
                 }
                 out.println("groups: " + service.served());
                 out.flush();
             } finally {
+                ended.countDown();
                 removeHook(end);
             }
             return ExitCode.OK;
+        }
+
+        /** The process is gone when this returns: ranks hear before that their connections end. */
+        private static void end(CountDownLatch asked, CountDownLatch ended) {
+            asked.countDown();
+            try {
+                ended.await(MOST_SECONDS_TO_END, TimeUnit.SECONDS);
+            } catch (InterruptedException hurried) {
+                Thread.currentThread().interrupt();
+            }
         }
 
         private static void removeHook(Thread hook) {
