@@ -80,8 +80,8 @@ class CollNetAggregatorTest {
     }
 
     /**
-     * Every function, through one aggregator and several, over one channel and more, in clear and under TLS; slots of
-     * 4 KiB, and of 512 KiB.
+     * Every function, through one aggregator and several, over one channel and more, in clear and under TLS; slots of 4
+     * KiB, and of 512 KiB.
      */
     @ParameterizedTest
     @CsvSource({"2, 1, 1, 32K, 0", "3, 2, 2, 32K, 0", "2, 2, 1, 4M, 0", "3, 2, 1, 4M, 1"})
@@ -91,8 +91,7 @@ class CollNetAggregatorTest {
             open("sesame", tls);
         }
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_SECRET", "sesame", "MILLRACE_TLS",
-                tls, "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_BUFFSIZE", buffer),
-                communicator -> {
+                tls, "NCCL_MIN_NCHANNELS", "" + channels, "NCCL_BUFFSIZE", buffer), communicator -> {
                     for (int count : new int[] {1, 3, 513, 70_001}) {
                         reduce(communicator, count);
                     }
@@ -212,10 +211,11 @@ class CollNetAggregatorTest {
                 communicator -> reduce(communicator, 8));
         for (Throwable failure : thrown) {
             assertNotNull(failure);
-            assertTrue(failure.getMessage()
-                    .contains("cannot connect with the aggregator at 127.0.0.1:"
-                            + services.getFirst().where().getPort() + ": ")
-                    && failure.getMessage().contains("with the same MILLRACE_SECRET and MILLRACE_TLS?"),
+            assertTrue(
+                    failure.getMessage()
+                            .contains("cannot connect with the aggregator at 127.0.0.1:"
+                                    + services.getFirst().where().getPort() + ": ")
+                            && failure.getMessage().contains("with the same MILLRACE_SECRET and MILLRACE_TLS?"),
                     failure.getMessage());
         }
         assertEquals(0, services.getFirst().served());

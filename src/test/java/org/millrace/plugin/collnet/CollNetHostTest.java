@@ -74,10 +74,10 @@ class CollNetHostTest {
     void allRanksNameAnAggregatorThatIsKilled(int version, String tls) throws Exception {
         try (AggregatorProcess killed = AggregatorProcess.start("sesame", tls);
                 AggregatorService other = aggregator(tls)) {
-            Outcome outcome = elsewhere(version, "sesame", tls,
-                    killed.where() + ",127.0.0.1:" + other.where().getPort())
-                    .with("MILLRACE_TEST_AGGREGATOR", "" + killed.pid())
-                    .run(HostProgram.library(), 3, 9, 8, 0xa67, "lose");
+            Outcome outcome =
+                    elsewhere(version, "sesame", tls, killed.where() + ",127.0.0.1:" + other.where().getPort())
+                            .with("MILLRACE_TEST_AGGREGATOR", "" + killed.pid())
+                            .run(HostProgram.library(), 3, 9, 8, 0xa67, "lose");
             assertEnded(version, outcome);
             assertEquals(3, outcome.count("LOST "), outcome.output());
             for (int rank = 0; rank < 3; rank++) {
@@ -93,8 +93,7 @@ class CollNetHostTest {
     void whoDoesNotKnowTheSecretIsTurnedAway(String secret, String tls, String tlsThere) throws Exception {
         try (AggregatorService service = aggregator(tlsThere)) {
             String where = "127.0.0.1:" + service.where().getPort();
-            Outcome outcome =
-                    elsewhere(11, secret, tls, where).run(HostProgram.library(), 2, 2, 1, 0xa68, "refused");
+            Outcome outcome = elsewhere(11, secret, tls, where).run(HostProgram.library(), 2, 2, 1, 0xa68, "refused");
             assertEnded(11, outcome);
             assertEquals(2, outcome.count("REFUSED "), outcome.output());
             for (int rank = 0; rank < 2; rank++) {
