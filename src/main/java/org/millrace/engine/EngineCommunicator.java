@@ -39,6 +39,7 @@ import org.millrace.engine.plan.LaunchQueue;
 import org.millrace.engine.plan.LaunchQueue.Recorded;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.engine.plan.PlanLauncher;
+import org.millrace.engine.plan.PlannedOperation.Collective;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.engine.plan.Routes;
@@ -80,7 +81,7 @@ final class EngineCommunicator implements Communicator {
         PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors(), routes, parts.attendance(), trace), trace);
         this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transferPlanner, planLauncher, this::checkOpen);
+                transferPlanner, planLauncher, this::checkOpen, parts.registrations());
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -146,10 +147,23 @@ final class EngineCommunicator implements Communicator {
         operands.check(operation, send, receive, count, type, root);
         boolean reads = !operation.isSentByRoot() || rank() == root;
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
-        PlannedCollective planned =
-                collectivePlanner.plan(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
-        issue(() -> launches.add(planned, stream));
+        Collective asked =
+                new Collective(operation, count, type, op, reads ? send : null, writes ? receive : null, root);
+        if (!launchAlone(asked, stream)) {
+            PlannedCollective planned = collectivePlanner.plan(asked);
+            issue(() -> launches.add(planned, stream));
+        }
         parts.threads().device().catchUp(stream);
+    }
+
+    /** Outside of groups, plans and captures: without what those need. */
+    private synchronized boolean launchAlone(Collective asked, Stream stream) {
+        if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
+            return false;
+        }
+        checkOpen();
+        launches.launchNow(asked, collectivePlanner, stream);
+        return true;
     }
 
     @Override

@@ -82,6 +82,26 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
     }
 
     /**
+     * {@return what a connection hears of an operation in which it has no part}
+     *
+     * @param opCount   as above
+     * @param signature as above
+     * @param count     as above
+     */
+    public static ProxyOp without(long opCount, long signature, long count) {
+        return new ProxyOp(opCount, signature, count, 0, 1, 1);
+    }
+
+    /**
+     * {@return another operation that is the same but for its number}
+     *
+     * @param number as above
+     */
+    public ProxyOp numbered(long number) {
+        return new ProxyOp(number, signature, count, steps, chunkSteps, sliceSteps, protocol, user, collNet);
+    }
+
+    /**
      * {@return the same, of a connection with a network that reduces}
      *
      * @param windows what its steps ask for

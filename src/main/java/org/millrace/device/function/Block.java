@@ -11,6 +11,16 @@ public interface Block {
 
     boolean done();
 
+    /** Whether it is done, and may do the same once more; otherwise a new one has to be made. */
+    default boolean canRewind() {
+        return false;
+    }
+
+    /** Goes back to where it had not begun, if it can, and takes the place that a new block would take. */
+    default void rewind() {
+        throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");
+    }
+
     /** What a block that does not get on waits for: connection, step and counters. */
     String waitingFor();
 
@@ -42,6 +52,17 @@ public interface Block {
         @Override
         public boolean done() {
             return first.done() && second.done();
+        }
+
+        @Override
+        public boolean canRewind() {
+            return first.canRewind() && second.canRewind();
+        }
+
+        @Override
+        public void rewind() {
+            first.rewind();
+            second.rewind();
         }
 
         @Override

@@ -92,6 +92,13 @@ public abstract class ChunkSchedule {
         return true;
     }
 
+    /** Goes back to where it was before the first primitive. */
+    final void rewind() {
+        roundFirst = 0;
+        primitive = 0;
+        begun = false;
+    }
+
     final void begin(Primitives on) {
         on.begin(kind, inputElement, outputElement, elements);
     }

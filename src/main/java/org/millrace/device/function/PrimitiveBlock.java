@@ -20,7 +20,9 @@ public final class PrimitiveBlock implements Block {
     private final long[] fromPlaces;
     private final long[] toPlaces;
 
+    /** Null before it enters for the first time. */
     private @Nullable Primitives primitives;
+    private boolean entered;
     /** Whether the schedule is at its end. */
     private boolean passed;
     private boolean done;
@@ -38,16 +40,32 @@ public final class PrimitiveBlock implements Block {
         this.shape = shape;
         this.from = from;
         this.to = to;
-        this.fromPlaces = reserve(from);
-        this.toPlaces = reserve(to);
+        this.fromPlaces = new long[from.size()];
+        this.toPlaces = new long[to.size()];
+        reserve();
     }
 
-    private static long[] reserve(List<? extends DeviceEndpoint<?>> endpoints) {
-        long[] places = new long[endpoints.size()];
-        for (int i = 0; i < places.length; i++) {
-            places[i] = endpoints.get(i).reserve();
+    private void reserve() {
+        for (int i = 0; i < fromPlaces.length; i++) {
+            fromPlaces[i] = from.get(i).reserve();
         }
-        return places;
+        for (int i = 0; i < toPlaces.length; i++) {
+            toPlaces[i] = to.get(i).reserve();
+        }
+    }
+
+    @Override
+    public boolean canRewind() {
+        return done;
+    }
+
+    @Override
+    public void rewind() {
+        reserve();
+        schedule.rewind();
+        entered = false;
+        passed = false;
+        done = false;
     }
 
     @Override
@@ -58,7 +76,7 @@ public final class PrimitiveBlock implements Block {
     @Override
     public int progress() {
         int moved = 0;
-        if (primitives == null) {
+        if (!entered) {
             if (awaited() != null) {
                 return 0;
             }
@@ -75,6 +93,15 @@ public final class PrimitiveBlock implements Block {
     }
 
     private void enter() {
+        if (primitives == null) {
+            primitives = newPrimitives();
+        }
+        entered = true;
+        primitives.enter();
+        advance();
+    }
+
+    private Primitives newPrimitives() {
         ReceivePort[] receivePorts = new ReceivePort[from.size()];
         for (int i = 0; i < receivePorts.length; i++) {
             receivePorts[i] = from.get(i).port();
@@ -83,9 +110,7 @@ public final class PrimitiveBlock implements Block {
         for (int i = 0; i < sendPorts.length; i++) {
             sendPorts[i] = to.get(i).port();
         }
-        primitives = shape.primitives(receivePorts, sendPorts, memory);
-        primitives.enter();
-        advance();
+        return shape.primitives(receivePorts, sendPorts, memory);
     }
 
     /** Goes on to the next primitive, or to the end; false if the end has to wait. */
@@ -131,7 +156,7 @@ public final class PrimitiveBlock implements Block {
 
     @Override
     public String waitingFor() {
-        if (primitives != null) {
+        if (entered) {
             return primitives.waitingFor();
         }
         DeviceEndpoint<?> awaited = awaited();

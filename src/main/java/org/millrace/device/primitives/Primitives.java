@@ -32,7 +32,7 @@ public abstract class Primitives {
         this.memory = memory;
     }
 
-    /** Enters the kernel. */
+    /** Enters the kernel; once more when all is done and drained. */
     public abstract void enter();
 
     /** All connections' steps go to the next whole chunk. */

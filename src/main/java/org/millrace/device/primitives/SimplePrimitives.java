@@ -65,6 +65,7 @@ final class SimplePrimitives extends Primitives {
 
     @Override
     public void enter() {
+        pointed = false;
         enter(chunkSteps);
     }
 

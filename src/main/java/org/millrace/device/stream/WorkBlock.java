@@ -19,6 +19,9 @@ import org.millrace.device.work.WorkReader;
  * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives
  * run one after another. Its sends and receives go on at the same time, beside them: a GPU's block has warps for a
  * batch of them, a block here for as many as there are, so that none waits for one that waits for a peer.
+ *
+ * <p>
+ * A kernel whose arguments stay where they are has the same blocks in each run: what they have found out, they know.
  */
 final class WorkBlock implements Block {
 
@@ -58,6 +61,40 @@ final class WorkBlock implements Block {
 
     @Override
     public void begin() {
+        if (canRewind()) {
+            collectives.forEach(item -> item.block.rewind());
+            transfers.forEach(item -> item.block.rewind());
+        } else {
+            load();
+        }
+        current = 0;
+        if (!collectives.isEmpty()) {
+            begin(collectives.getFirst());
+        }
+        for (int i = 0; i < transfers.size(); i++) {
+            begin(transfers.get(i));
+        }
+        transfersLeft = transfers.size();
+    }
+
+    /** All of its items, or none: what is rewound has taken its place. */
+    @Override
+    public boolean canRewind() {
+        return resident != null && canRewind(collectives) && canRewind(transfers);
+    }
+
+    private static boolean canRewind(List<Running> items) {
+        for (int i = 0; i < items.size(); i++) {
+            if (!items.get(i).block.canRewind()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void load() {
+        collectives.clear();
+        transfers.clear();
         resident = device.residents().at(arguments.communicator());
         DeviceCommunicator communicator = resident.communicator();
         WorkReader reader = resident.reader();
@@ -72,11 +109,6 @@ final class WorkBlock implements Block {
                 kind.add(new Running(block, isProfiled(reader.type(), item)));
             }
         }
-        if (!collectives.isEmpty()) {
-            begin(collectives.getFirst());
-        }
-        transfers.forEach(this::begin);
-        transfersLeft = transfers.size();
     }
 
     private static boolean isProfiled(WorkType type, MemorySegment item) {

@@ -152,9 +152,15 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     private EmulatedKernel kernel(KernelPlan plan, Object name, KernelArguments arguments) {
+        if (plan.attachment() instanceof Block[] before) {
+            return new EmulatedKernel(name, before, reasonToLeave, onFailure, watch);
+        }
         Block[] blocks = new Block[Long.bitCount(arguments.channelMask())];
         for (int block = 0; block < blocks.length; block++) {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
+        }
+        if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
+            plan.attach(blocks); // its next kernel runs when this one has left the device
         }
         return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, watch);
     }

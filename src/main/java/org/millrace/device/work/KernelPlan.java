@@ -27,6 +27,8 @@ public final class KernelPlan implements AutoCloseable {
     /** Owner of the items of a plan that is run more than once; null for others. */
     private final @Nullable Arena own;
     private volatile boolean closed;
+    /** Guarded by who launches. */
+    private @Nullable Object attachment;
 
     /**
      * @param items what begins with so many bytes of items; copied
@@ -99,6 +101,15 @@ public final class KernelPlan implements AutoCloseable {
     /** The memory that its items mean. */
     public KernelMemory memory() {
         return memory;
+    }
+
+    /** What the launcher keeps of one run for the next; null before the first. One thread at a time. */
+    public @Nullable Object attachment() {
+        return attachment;
+    }
+
+    public void attach(Object kept) {
+        attachment = kept;
     }
 
     /** Where the items travel: their size decides, and whether the plan is replayed. */

@@ -69,11 +69,9 @@ public final class Connector<P> {
         return transfers++;
     }
 
-    /** Says that the connection has no part in an operation, if it has none. */
-    void announceUnlessPart(ProxyOp without) {
-        if (last == null || last.opCount() != without.opCount()) {
-            announce(without);
-        }
+    /** Whether an operation was the last that was announced. */
+    boolean hasPart(long opCount) {
+        return last != null && last.opCount() == opCount;
     }
 
     /** The last operation that was announced; null if there was none. */

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
@@ -51,6 +52,8 @@ public final class Connectors {
     private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
+    /** Those of collectives among the receives: every collective goes through them. */
+    private final List<Connector<ReceivePort>> collectiveReceives = new CopyOnWriteArrayList<>();
     private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
     private final AtomicInteger missing = new AtomicInteger();
     /** What is on the way. The service's thread alone. */
@@ -101,11 +104,16 @@ public final class Connectors {
 
     /** Asked for by the thread that issues; the device finds what was asked for before. */
     public Connector<ReceivePort> receive(int peer, int channel, int index) {
-        return receives.computeIfAbsent(new Key(peer, channel, index),
-                _ -> ask(new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
-                        () -> connections.receive(peer, channel, index),
-                        connection -> traced(new ReceivePort(connection.name(), connection.info()), connection, channel,
-                                index))));
+        return receives.computeIfAbsent(new Key(peer, channel, index), _ -> {
+            Connector<ReceivePort> made = new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
+                    () -> connections.receive(peer, channel, index),
+                    connection -> traced(new ReceivePort(connection.name(), connection.info()), connection, channel,
+                            index));
+            if (index == KernelChannel.COLLECTIVE) {
+                collectiveReceives.add(made);
+            }
+            return ask(made);
+        });
     }
 
     /** The proxies of a connection write down what it does, if it has any. */
@@ -156,12 +164,13 @@ public final class Connectors {
      * Tells the collectives' connectors that have no part in an operation so: a peer that sends something for it runs
      * another one. Not safe from several threads at a time.
      */
-    public void announceWithout(ProxyOp without) {
-        receives.forEach((key, connector) -> {
-            if (key.index == KernelChannel.COLLECTIVE) {
-                connector.announceUnlessPart(without);
+    public void announceWithout(long opCount, long signature, long count) {
+        for (int i = 0; i < collectiveReceives.size(); i++) {
+            Connector<ReceivePort> connector = collectiveReceives.get(i);
+            if (!connector.hasPart(opCount)) {
+                connector.announce(ProxyOp.without(opCount, signature, count));
             }
-        });
+        }
     }
 
     /** Waits until all that was asked for is connected: for the set-up of a communicator. */

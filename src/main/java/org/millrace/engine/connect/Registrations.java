@@ -4,6 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,7 @@ public final class Registrations implements AutoCloseable {
     private final long threshold;
     private final Optional<Long> readThreshold;
     private final List<Registered> all = new CopyOnWriteArrayList<>();
+    private final AtomicInteger version = new AtomicInteger();
     /** What needs no registration; null in a group of one. */
     private final RegisteredMemory anything;
 
@@ -77,12 +79,19 @@ public final class Registrations implements AutoCloseable {
         Registered registered = new Registered(memory.address(), memory.byteSize(), connections.register(memory),
                 connections.isRead(memory));
         all.add(registered);
+        version.incrementAndGet();
         return () -> {
             if (all.remove(registered)) {
+                version.incrementAndGet();
                 quiet.run();
                 registered.memory().close();
             }
         };
+    }
+
+    /** Another number when other memory is registered: what was planned before may not hold any more. */
+    public int version() {
+        return version.get();
     }
 
     /**

@@ -1,5 +1,8 @@
 package org.millrace.engine.plan;
 
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +23,7 @@ import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
+import org.millrace.engine.plan.PlannedOperation.PlannedCollective.Share;
 import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
 import org.millrace.net.MemoryRegion;
@@ -40,6 +44,7 @@ public final class Announcer {
     private final Routes routes;
     private final Attendance attendance;
     private final OperationTrace trace;
+    private final Function<PlannedCollective, List<Share>> findShares = this::shares;
 
     public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, Attendance attendance,
             OperationTrace trace) {
@@ -52,10 +57,9 @@ public final class Announcer {
 
     /** Tells those that have a part in a collective, and those that have none; returns what it is. */
     OperationId announce(PlannedCollective planned) {
-        OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.count());
+        OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.asked().count());
         trace.collective(planned, id);
         int number = planned.function();
-        DeviceFunction function = FunctionTable.STANDARD.of(number);
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
             routes.collective(FunctionNumber.algorithm(number), id,
                     (planned.work().flags() & CollectiveWork.REGISTERED) != 0);
@@ -65,25 +69,38 @@ public final class Announcer {
             LOG.trace("rank {}: {}: {}, {}, {} channels", device.rank(), id, FunctionNumber.algorithm(number),
                     FunctionNumber.protocol(number), work.channelHigh() + 1);
         }
-        for (int channel = 0; channel <= work.channelHigh(); channel++) {
-            for (ChannelTask task : function.tasks(number, work.segment(), device, device.channel(channel))) {
-                announce(task, channel, id, planned);
-            }
+        List<Share> shares = planned.shares(findShares);
+        for (int i = 0; i < shares.size(); i++) { // by index: each operation comes here, and nothing is to be allocated
+            shares.get(i).announce(id.number());
         }
-        connectors.announceWithout(id.without());
+        connectors.announceWithout(id.number(), id.signature(), id.count());
         return id;
     }
 
-    private void announce(ChannelTask task, int channel, OperationId id, PlannedCollective planned) {
+    private List<Share> shares(PlannedCollective planned) {
+        OperationId any = new OperationId(0, planned.signature(), planned.asked().count());
+        DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
+        CollectiveWork work = planned.work();
+        List<Share> shares = new ArrayList<>();
+        for (int channel = 0; channel <= work.channelHigh(); channel++) {
+            for (ChannelTask task : function.tasks(planned.function(), work.segment(), device,
+                    device.channel(channel))) {
+                add(task, channel, any, planned, shares);
+            }
+        }
+        return shares;
+    }
+
+    private void add(ChannelTask task, int channel, OperationId id, PlannedCollective planned, List<Share> shares) {
         UserRegions regions = planned.regions();
         for (int peer : task.from()) {
-            connectors.receive(peer, channel, task.index())
-                    .announce(id.part(task.schedule().chunksReceived(), task.shape(), regions.received()));
+            shares.add(new Share(connectors.receive(peer, channel, task.index()),
+                    id.part(task.schedule().chunksReceived(), task.shape(), regions.received())));
         }
         for (int peer : task.to()) {
             ProxyOp part = id.part(task.schedule().chunksSent(), task.shape(), regions.sent());
-            connectors.send(peer, channel, task.index())
-                    .announce(peer < device.ranks() ? part : part.asking(windows(channel, planned)));
+            shares.add(new Share(connectors.send(peer, channel, task.index()),
+                    peer < device.ranks() ? part : part.asking(windows(channel, planned))));
         }
     }
 
@@ -169,11 +186,6 @@ public final class Announcer {
         ProxyOp part(long chunks, ChunkShape shape, @Nullable MemoryRegion user) {
             return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
                     shape.sliceSteps(), shape.protocol(), user);
-        }
-
-        /** For connections that have no part in it. */
-        ProxyOp without() {
-            return part(0, ChunkShape.ONE_STEP, null);
         }
 
         @Override

@@ -19,6 +19,7 @@ import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.connect.Registrations.UserRegions;
 import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.plan.PlannedOperation.Collective;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.proxy.OperationSignature;
 
@@ -45,16 +46,20 @@ public final class CollectivePlanner {
     }
 
     /**
-     * @param count   as the program said; of each rank
-     * @param send    null where it is not looked at
-     * @param receive null where it is not looked at
-     * @param root    this rank, where there is none
+     * Plans what the program asks for.
+     *
      * @throws IllegalArgumentException if the operator has no meaning for the type
      */
-    public PlannedCollective plan(Operation operation, long count, DataType type, ReduceOp op,
-            @Nullable MemorySegment send, @Nullable MemorySegment receive, int root) {
+    public PlannedCollective plan(Collective asked) {
+        Operation operation = asked.operation();
+        DataType type = asked.type();
+        ReduceOp op = asked.op();
+        long count = asked.count();
+        MemorySegment send = asked.send();
+        MemorySegment receive = asked.receive();
+        int root = asked.root();
         boolean reduces = operation.reduces();
-        long bytes = count * type.bytes();
+        long bytes = asked.bytes();
         if (reduces) {
             ElementKernels.of(type, op, ranks); // refuses what makes no sense, before anything is done
         }
@@ -84,9 +89,8 @@ public final class CollectivePlanner {
                 work.read(input, output);
             }
         }
-        return new PlannedCollective(number, work,
-                OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), count, send, receive,
-                regions);
+        return new PlannedCollective(asked, number, work,
+                OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), regions);
     }
 
     private Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {

@@ -15,7 +15,9 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.PlanBuilder;
+import org.millrace.engine.connect.Registrations;
 import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
+import org.millrace.engine.plan.PlannedOperation.Collective;
 import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
 import org.millrace.engine.plan.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
@@ -44,6 +46,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     /** Each once; they are few. */
     private final List<Stream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
+    private final RecentKernels recent;
     private int depth;
     private @Nullable GroupLaunch prepared;
 
@@ -51,10 +54,12 @@ public final class LaunchQueue implements OperationGroup.Part {
      * @param who           whose kernels these are, for messages
      * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
      * @param check         refuses a launch, if the communicator has failed or is closed
+     * @param registrations what plans depend on besides what is asked for
      */
     public LaunchQueue(String who, EmulatedDevice device, DeviceCommunicator communicator, int argumentBytes,
-            TransferPlanner transfers, PlanLauncher launcher, Runnable check) {
+            TransferPlanner transfers, PlanLauncher launcher, Runnable check, Registrations registrations) {
         this.check = check;
+        this.recent = new RecentKernels(registrations);
         this.who = who;
         this.device = device;
         this.communicator = communicator;
@@ -107,6 +112,23 @@ public final class LaunchQueue implements OperationGroup.Part {
     public void launchNow() {
         prepare(true);
         launch();
+    }
+
+    /**
+     * Launches a collective alone, and once more what was planned for one like it, if that was lately: most programs
+     * call the same ones again and again. Outside of groups.
+     *
+     * @param stream not captured
+     */
+    public void launchNow(Collective asked, CollectivePlanner planner, Stream stream) {
+        PlannedKernel kernel = recent.find(asked);
+        if (kernel == null) {
+            PlannedCollective planned = planner.plan(asked);
+            once.collective(planned.work(), planned.function(), planned, asked.send(), asked.receive());
+            kernel = new PlannedKernel(who, once.finish(communicator.address(), false), List.of(planned));
+            recent.keep(asked, kernel);
+        }
+        launcher.launch(kernel, stream);
     }
 
     @Override
@@ -165,7 +187,7 @@ public final class LaunchQueue implements OperationGroup.Part {
         List<PlannedKernel> plans = new ArrayList<>(1);
         for (PlannedCollective each : collectives) {
             finishIfFull(builder, WorkType.COLLECTIVE, each.work().channelHigh() + 1, replay, plans);
-            builder.collective(each.work(), each.function(), each, each.send(), each.receive());
+            builder.collective(each.work(), each.function(), each, each.asked().send(), each.asked().receive());
             operations.add(each);
         }
         schedule.drain((round, send, receive) -> {

@@ -69,10 +69,10 @@ public final class OperationTrace implements AutoCloseable {
     synchronized void collective(PlannedCollective planned, OperationId id) {
         if (trace != null) {
             Operation operation = id.operation();
-            int root = operation.hasRoot() ? OperationSignature.root(planned.signature()) : NONE;
-            next = 1 + trace.enqueued(NAMES.get(operation), id.number(),
-                    planned.count() * OperationSignature.type(planned.signature()).bytes(), planned.count(),
-                    OperationSignature.type(planned.signature()).code(), planned.work().channelHigh() + 1, NONE, root);
+            int root = operation.hasRoot() ? planned.asked().root() : NONE;
+            next = 1 + trace.enqueued(NAMES.get(operation), id.number(), planned.asked().bytes(),
+                    planned.asked().count(), planned.asked().type().code(), planned.work().channelHigh() + 1, NONE,
+                    root);
         }
     }
 

@@ -25,9 +25,11 @@ public final class PlanLauncher {
 
     /** Launches a plan. Returns at once, unless the FIFO is full. */
     public void launch(PlannedKernel kernel, Stream stream) {
-        IdleStrategy idle = IdleProfile.ROOM.newStrategy();
-        while (!launchIfRoom(kernel, stream)) {
-            idle.idle(0);
+        if (!launchIfRoom(kernel, stream)) {
+            IdleStrategy idle = IdleProfile.ROOM.newStrategy();
+            do {
+                idle.idle(0);
+            } while (!launchIfRoom(kernel, stream));
         }
     }
 
@@ -80,7 +82,20 @@ public final class PlanLauncher {
     public record PlannedKernel(String who, KernelPlan kernel, List<PlannedOperation> operations) {
 
         /** What a run does, for messages. */
-        private record Name(String who, Meeting... operations) implements Meeting {
+        private record Name(String who, Meeting operation) implements Meeting {
+
+            @Override
+            public void attend(Sink sink) {
+                operation.attend(sink);
+            }
+
+            @Override
+            public String toString() {
+                return who + operation;
+            }
+        }
+
+        private record Several(Meeting... operations) implements Meeting {
 
             @Override
             public void attend(Sink sink) {
@@ -91,18 +106,20 @@ public final class PlanLauncher {
 
             @Override
             public String toString() {
-                return who + (operations.length == 1 ? operations[0]
-                        : "group of " + operations.length + " operations from " + operations[0] + " on");
+                return "group of " + operations.length + " operations from " + operations[0] + " on";
             }
         }
 
         /** Tells the proxies of the next run; returns what it does, for messages. */
         Object announce(Announcer announcer) {
+            if (operations.size() == 1) {
+                return new Name(who, operations.getFirst().announce(announcer));
+            }
             Meeting[] each = new Meeting[operations.size()];
             for (int i = 0; i < each.length; i++) {
                 each[i] = operations.get(i).announce(announcer);
             }
-            return new Name(who, each);
+            return new Name(who, new Several(each));
         }
     }
 }

@@ -1,0 +1,155 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.Plan;
+import org.millrace.ReduceOp;
+import org.millrace.Registration;
+import org.millrace.Stream;
+
+/** A collective that is called again and again is planned once: what may have changed between two calls. */
+class RecentKernelsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    private interface Program {
+        void run(Communicator communicator, Stream stream, Arena arena) throws Exception;
+    }
+
+    private void run(int ranks, Map<String, String> settings, Program program) throws Exception {
+        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                program.run(communicator, stream, arena);
+            }
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+
+    /** More collectives than are kept, each with another operand, length, operator or root, in turns. */
+    @ParameterizedTest
+    @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
+    void collectivesTakeTurns(int ranks, String algorithm, String protocol) throws Exception {
+        run(ranks, EngineGroup.settings("NCCL_ALGO", algorithm, "NCCL_PROTO", protocol, "MILLRACE_FIRST_STEP",
+                "4294967290"), (communicator, stream, arena) -> {
+                    int size = communicator.size();
+                    MemorySegment[] data = new MemorySegment[7];
+                    for (int i = 0; i < data.length; i++) {
+                        data[i] = communicator.device().allocate(8 * Long.BYTES, arena);
+                    }
+                    for (int turn = 0; turn < 60; turn++) {
+                        int mine = communicator.rank() + turn;
+                        for (MemorySegment each : data) {
+                            each.fill((byte) 0);
+                            each.set(ValueLayout.JAVA_LONG, 0, mine);
+                        }
+                        for (int twice = 0; twice < 2; twice++) {
+                            communicator.allReduce(data[0], data[1], 1, DataType.INT64, ReduceOp.SUM, stream);
+                        }
+                        communicator.allReduce(data[0], data[2], 1, DataType.INT64, ReduceOp.MAX, stream);
+                        communicator.allReduce(data[0], data[3], 2, DataType.INT64, ReduceOp.SUM, stream);
+                        communicator.allReduce(data[0], data[4], 1, DataType.INT64, new ReduceOp.PreMulSum(2), stream);
+                        communicator.allReduce(data[0], data[5], 1, DataType.INT64, new ReduceOp.PreMulSum(3), stream);
+                        communicator.broadcast(data[6], data[6], 1, DataType.INT64, turn % size, stream);
+                        stream.synchronize(PATIENCE);
+                        long sum = size * (size - 1) / 2 + (long) size * turn;
+                        long[] expected = {mine, sum, size - 1 + turn, sum, 2 * sum, 3 * sum, turn % size + turn};
+                        for (int i = 0; i < data.length; i++) {
+                            assertEquals(expected[i], data[i].get(ValueLayout.JAVA_LONG, 0), "turn " + turn + ", " + i);
+                        }
+                    }
+                });
+    }
+
+    /** Memory that was freed, and comes again at the same address, is not the memory that it was. */
+    @Test
+    @SuppressWarnings("restricted") // memory of an arena that stays is lent to some that are closed
+    void anArenaIsClosedAndAnotherOneHasItsPlace() throws Exception {
+        run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
+            MemorySegment place = communicator.device().allocate(Long.BYTES, arena);
+            for (int turn = 0; turn < 3; turn++) {
+                MemorySegment closed;
+                try (Arena own = Arena.ofShared()) {
+                    MemorySegment data = MemorySegment.ofAddress(place.address()).reinterpret(Long.BYTES, own, null);
+                    data.set(ValueLayout.JAVA_LONG, 0, turn);
+                    communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                    assertEquals(2 * turn, data.get(ValueLayout.JAVA_LONG, 0));
+                    closed = data;
+                }
+                assertThrows(IllegalArgumentException.class,
+                        () -> communicator.allReduce(closed, closed, 1, DataType.INT64, ReduceOp.SUM, stream));
+            }
+        });
+    }
+
+    /** The same call before memory is registered, while it is, and behind that. */
+    @Test
+    void memoryIsRegisteredBetweenTwoCalls() throws Exception {
+        run(2, EngineGroup.settings("MILLRACE_REGISTERED_THRESHOLD", "0"), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(1024, arena);
+            for (int turn = 0; turn < 2; turn++) {
+                assertEquals("NORMAL", mode(communicator, data, stream));
+                Registration registration = communicator.register(data);
+                assertEquals("PTR", mode(communicator, data, stream));
+                assertEquals("PTR", mode(communicator, data, stream));
+                registration.close();
+                assertEquals("NORMAL", mode(communicator, data, stream));
+            }
+        });
+    }
+
+    private static String mode(Communicator communicator, MemorySegment data, Stream stream) {
+        communicator.allReduce(data, data, 1024, DataType.INT8, ReduceOp.SUM, stream);
+        stream.synchronize(PATIENCE);
+        return communicator.route().orElseThrow().mode();
+    }
+
+    /** What is captured, or in a group, is none of what is launched at once. */
+    @Test
+    void theSameCallIsCapturedGroupedAndRefused() throws Exception {
+        run(2, EngineGroup.settings(), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(Long.BYTES, arena);
+            data.set(ValueLayout.JAVA_LONG, 0, 1);
+            Runnable call = () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+            call.run();
+            stream.synchronize(PATIENCE);
+            assertEquals(2, data.get(ValueLayout.JAVA_LONG, 0));
+            stream.beginCapture();
+            call.run();
+            try (Plan captured = stream.endCapture()) {
+                assertEquals(2, data.get(ValueLayout.JAVA_LONG, 0));
+                captured.launch(stream);
+                communicator.group(() -> {
+                    call.run();
+                    call.run();
+                });
+                call.run();
+                stream.synchronize(PATIENCE);
+            }
+            assertEquals(32, data.get(ValueLayout.JAVA_LONG, 0));
+            communicator.close();
+            MillraceException refused = assertThrows(MillraceException.class, call::run);
+            assertTrue(refused.getMessage().contains("the communicator is closed"), refused.getMessage());
+        });
+    }
+}
