@@ -120,9 +120,9 @@ public final class Settings {
             "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to MILLRACE_COLLNET_MAX_BYTES go"
                     + " through a collective network: one of another jar that all ranks have, or else the ranks reduce"
                     + " for each other");
-    /** The largest operation that goes that way. */
+    /** The largest operation that goes that way: so far it takes no longer than the ring ({@code collnet.md}). */
     public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES",
-            new SizeType(1, 1L << 40, 1), 64L << 10,
+            new SizeType(1, 1L << 40, 1), 8L << 10,
             "largest collective that goes through the collective network, all ranks' parts together: larger ones"
                     + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 

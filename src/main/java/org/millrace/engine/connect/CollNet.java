@@ -44,23 +44,6 @@ public final class CollNet {
     public static final Set<Operation> OPERATIONS =
             Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
 
-    /**
-     * Up to here each rank asks the network itself: a host's chain takes longer than it spares. All-reduces of four
-     * ranks as two hosts, threads of one process on two busy cores, out of place and in place, one run each, one after
-     * the other (2026-11-23, JDK 25): <pre>
-     *   bytes      every rank           leaders
-     *   4096        33.5     30.8 us    151.8     19.2 us
-     *   32768      116.8     75.2       132.2    101.2
-     *   262144     251.5    266.1       256.7    179.5
-     *   2097152   2110.6   2297.4      1428.3   1424.6
-     * </pre> To measure again: <pre>
-     *   for a in collnetdirect collnetchain; do
-     *     millrace perf all_reduce -r 4 --ranks-per-host 2 -D NCCL_COLLNET_ENABLE=1 -D NCCL_ALGO=$a
-     *   done
-     * </pre>
-     */
-    private static final long LARGEST_DIRECT_BYTES = 64 << 10;
-
     private final AlgorithmChoice choice;
     private final CollNetTransport transport;
     private final int ranks;
@@ -188,6 +171,10 @@ public final class CollNet {
     /**
      * By which algorithm a collective goes this way; the same on all ranks. Null if it goes another.
      *
+     * <p>
+     * Where there are leaders they take no longer than every rank's asking the network itself, at any size:
+     * {@code collnet.md} has the measurement.
+     *
      * @param bytes of each rank
      * @throws MillraceException if it can go no other, by what the user has set, and not this one
      */
@@ -207,7 +194,6 @@ public final class CollNet {
         if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
             return null;
         }
-        return chain && (!direct || hasLeaders && bytes > LARGEST_DIRECT_BYTES) ? Algorithm.COLLNET_CHAIN
-                : Algorithm.COLLNET_DIRECT;
+        return chain && (!direct || hasLeaders) ? Algorithm.COLLNET_CHAIN : Algorithm.COLLNET_DIRECT;
     }
 }
