@@ -414,6 +414,7 @@ int main(int count, char **arguments) {
     printf("%ld events\n", ((long (*)(void))stub_of_cuda("stubRecords"))());
     printf("in all %ld copies begun by %ld calls for many\n", ((long (*)(int))stub_of_cuda("stubBatches"))(1),
            ((long (*)(int))stub_of_cuda("stubBatches"))(0));
+    printf("in all %ld waits of streams for others\n", ((long (*)(void))stub_of_cuda("stubWaits"))());
   }
   printf("OK " TABLE_NAME "\n");
   return 0;

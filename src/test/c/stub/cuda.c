@@ -28,12 +28,14 @@ struct range {
   int descriptor;
 };
 
-/* From is null for a store of a value. */
+/* From is null for a store of a value; to is null for a wait, until that stream has made so many. */
 struct copy {
   char *to;
   const char *from;
   size_t bytes;
   uint64_t value;
+  struct stream *awaited;
+  long number;
 };
 
 /* Copies that were begun, oldest first, and how many were made. */
@@ -56,7 +58,7 @@ static uint64_t seed = 88172645463325252UL;
 static long withinDevice, withHost;
 /* Of events. */
 static long records;
-static long batches, batched;
+static long batches, batched, waits;
 
 static struct range *find(struct range *among, const char *address) {
   for (int i = 0; i < RANGES; i++)
@@ -94,6 +96,12 @@ static uint64_t draw(void) {
 
 static void make_next(struct stream *stream) {
   struct copy *copy = &stream->copies[stream->made % COPIES];
+  if (!copy->to) {
+    while (copy->awaited->made < copy->number)
+      make_next(copy->awaited);
+    stream->made++;
+    return;
+  }
   if (!copy->from) {
     memcpy(copy->to, &copy->value, copy->bytes);
     stream->made++;
@@ -206,7 +214,7 @@ int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, .value = 0};
   pthread_mutex_unlock(&lock);
   return 0;
 }
@@ -257,6 +265,27 @@ int cuEventRecord(struct event *event, struct stream *stream) {
   return 0;
 }
 
+int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
+  (void)flags;
+  pthread_mutex_lock(&lock);
+  if (event->stream) {
+    while (stream->begun - stream->made == COPIES)
+      make_next(stream);
+    stream->copies[stream->begun++ % COPIES] = (struct copy){.awaited = event->stream, .number = event->number};
+    waits++;
+  }
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+/* How often a stream was told to wait for another. */
+long stubWaits(void) {
+  pthread_mutex_lock(&lock);
+  long counted = waits;
+  pthread_mutex_unlock(&lock);
+  return counted;
+}
+
 int cuEventQuery(struct event *event) {
   int code = 0;
   pthread_mutex_lock(&lock);
@@ -274,7 +303,7 @@ static int store(struct stream *stream, char *to, uint64_t value, size_t bytes) 
   while (stream->begun - stream->made == COPIES)
     make_next(stream);
   withHost++;
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, value};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, .value = value};
   pthread_mutex_unlock(&lock);
   return 0;
 }

@@ -155,6 +155,16 @@ public final class CudaDriver {
     }
 
     /**
+     * Has what is enqueued from now on begin when everything before an event has completed.
+     *
+     * @param event  as it was last recorded
+     * @param stream where
+     */
+    public void await(long event, long stream) {
+        library.await(event, stream);
+    }
+
+    /**
      * {@return whether everything before an event has completed and is visible to this thread}
      *
      * @param event as it was last recorded

@@ -81,6 +81,7 @@ final class DriverLibrary {
     private final MemorySegment handle;
     private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
     private final MethodHandle errorName;
+    private final MethodHandle streamWaitEvent;
 
     private DriverLibrary(MemorySegment handle) {
         this.handle = handle;
@@ -88,6 +89,7 @@ final class DriverLibrary {
             functions.put(function, bind(function.symbol, function.arguments));
         }
         errorName = bind("cuGetErrorName", INT, LONG);
+        streamWaitEvent = bind("cuStreamWaitEvent", LONG, LONG, INT);
     }
 
     /**
@@ -135,6 +137,17 @@ final class DriverLibrary {
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }
+    }
+
+    /** Has a stream wait for an event; allocates nothing. */
+    void await(long event, long stream) {
+        int code;
+        try {
+            code = (int) streamWaitEvent.invokeExact(stream, event, 0);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+        check("cuStreamWaitEvent", code);
     }
 
     void check(String symbol, int code) {

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
@@ -15,6 +16,11 @@ import org.millrace.cuda.CudaDriver;
  * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event.
  * It tells that copies are over, and completes on the engine itself: a store that the stream makes would be another
  * engine's, and cost some 2 microseconds more.
+ *
+ * <p>
+ * A GPU has several such engines. Where it is told to, many copies are spread over several streams, so that more than
+ * one of them may work: the others begin when what the first was given before is done, and what it is given next begins
+ * when all are.
  *
  * <p>
  * One thread at a time, with the device current. No call allocates, once this was made.
@@ -29,6 +35,9 @@ final class CopyEngine implements CopyQueue.Engine {
     /** So many copies at once are worth the call for many; to be set higher when it is to be measured without. */
     private static final int LEAST_IN_BATCH = Integer.getInteger("millrace.copyBatch", 2);
     private static final int MOST_REFUSALS = 3;
+    /** Streams over which copies are spread, and how many copies at least. */
+    private static final int LANES = Math.clamp(Integer.getInteger("millrace.copyLanes", 1), 1, 8);
+    private static final int LEAST_TO_SPREAD = Integer.getInteger("millrace.copySpread", 8);
 
     private final CudaDriver driver;
     private final long context;
@@ -36,11 +45,15 @@ final class CopyEngine implements CopyQueue.Engine {
     private int refusals;
     private boolean ignoresCaptures;
     private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    /** The first makes all that is not spread. */
+    private final long[] lanes = new long[LANES];
+    /** By lane: behind what it was given last. */
+    private final long[] joins = new long[LANES];
     private final long stream;
     private final long[] events = new long[EVENTS];
     /** By event: the last copy before it. */
     private final long[] covered = new long[EVENTS];
-    private final CopyBatch waiting = new CopyBatch();
+    private final CopyBatch waiting = new CopyBatch(LANES);
     private long recorded;
     private long reached;
     /** The last copy that was asked for, that was submitted, that an event is behind, and that was made. */
@@ -65,14 +78,16 @@ final class CopyEngine implements CopyQueue.Engine {
         this.driver = driver;
         this.context = context;
         batches = BatchCopies.find(CopyBatch.MOST);
-        long[] made = new long[1];
         driver.inContext(context, () -> {
-            made[0] = driver.newStream();
+            for (int lane = 0; lane < LANES; lane++) {
+                lanes[lane] = driver.newStream();
+                joins[lane] = driver.newEvent();
+            }
             for (int i = 0; i < EVENTS; i++) {
                 events[i] = driver.newEvent();
             }
         });
-        stream = made[0];
+        stream = lanes[0];
     }
 
     /** The thread that uses the queue stays in the context, until it uses one of another. */
@@ -116,10 +131,15 @@ final class CopyEngine implements CopyQueue.Engine {
         requireWhole();
         enter();
         try {
-            int levels = waiting.sort();
+            int levels = waiting.sort(LEAST_TO_SPREAD);
+            int used = waiting.lanes();
+            fork(used);
             for (int level = 0; level < levels; level++) {
-                begin(waiting.start(level), waiting.end(level));
+                for (int lane = 0; lane < used; lane++) {
+                    begin(waiting.start(level, lane), waiting.end(level, lane), lanes[lane]);
+                }
             }
+            join(used);
             submitted = begun;
             mark();
             return true;
@@ -131,23 +151,43 @@ final class CopyEngine implements CopyQueue.Engine {
         }
     }
 
-    private void begin(int first, int end) {
-        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
+    /** What was given to the first lane before is done before what is given to the others. */
+    private void fork(int used) {
+        if (used == 1 || done == submitted) {
+            return;
+        }
+        if (marked != submitted) {
+            mark();
+        }
+        for (int lane = 1; lane < used; lane++) {
+            driver.await(event(recorded), lanes[lane]);
+        }
+    }
+
+    private void join(int used) {
+        for (int lane = 1; lane < used; lane++) {
+            driver.record(joins[lane], lanes[lane]);
+            driver.await(joins[lane], stream);
+        }
+    }
+
+    private void begin(int first, int end, long lane) {
+        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end, lane)) {
             return;
         }
         for (int i = first; i < end; i++) {
-            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), stream);
+            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), lane);
             calls++;
         }
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
-    private boolean beginAtOnce(BatchCopies with, int first, int end) {
+    private boolean beginAtOnce(BatchCopies with, int first, int end, long lane) {
         for (int i = first; i < end; i++) {
             with.set(i - first, waiting.to(i), waiting.from(i), waiting.bytes(i));
         }
         calls++;
-        if (with.begin(end - first, stream) != 0) {
+        if (with.begin(end - first, lane) != 0) {
             refusals++;
             batches = refusals < MOST_REFUSALS ? with : null;
             return false;
@@ -229,7 +269,7 @@ final class CopyEngine implements CopyQueue.Engine {
     @Override
     public void settle() {
         driver.inContext(context, () -> {
-            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+            if (!Waiting.until(() -> Arrays.stream(lanes).allMatch(driver::isIdle), PATIENCE)) {
                 throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
             }
         });
@@ -239,7 +279,10 @@ final class CopyEngine implements CopyQueue.Engine {
     public void close() {
         driver.inContext(context, () -> {
             Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
-            driver.destroyStream(stream);
+            for (int lane = 0; lane < LANES; lane++) {
+                driver.destroyStream(lanes[lane]);
+                driver.destroyEvent(joins[lane]);
+            }
             for (long event : events) {
                 driver.destroyEvent(event);
             }
