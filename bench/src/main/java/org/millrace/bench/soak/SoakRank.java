@@ -19,7 +19,7 @@ import org.millrace.Stream;
 final class SoakRank {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
-    private static final int LARGEST = 64 << 10;
+    private static final int LARGEST = 256 << 10;
 
     private final String rendezvous;
     private final int rank;
