@@ -1,5 +1,9 @@
 package org.millrace.fuzz;
 
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -23,6 +27,9 @@ public final class Fuzz {
     private static final long[] ODD = {0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 255, 256, 4095, 4096, 4097, 65535,
             65536, Integer.MAX_VALUE, Integer.MIN_VALUE, 1L << 30, (1L << 30) + 1, 1L << 31, 1L << 32, (1L << 32) - 1,
             Long.MAX_VALUE, Long.MIN_VALUE, Long.MAX_VALUE - 63, -64, -4096};
+    /** No surface needs so much, whatever length an input says. */
+    private static final long MOST_ALLOCATED = 16 << 20;
+    private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int MOST_MUTATIONS = 4;
     private static final int LONGEST = 1 << 16;
 
@@ -37,8 +44,11 @@ public final class Fuzz {
         long number = 0;
         for (; number < most && (seconds == 0 || System.nanoTime() - begin < seconds * 1_000_000_000L); number++) {
             byte[] input = mutated(recorded, new Random(first + number));
+            long before = THREADS.getCurrentThreadAllocatedBytes();
             try {
                 takes.take(input);
+                long allocated = THREADS.getCurrentThreadAllocatedBytes() - before;
+                assertTrue(allocated < MOST_ALLOCATED, () -> allocated + " bytes were allocated for it");
             } catch (Throwable e) {
                 throw new AssertionError(surface + ", input " + number + " of seed " + first
                         + " (-Dmillrace.fuzz.inputs=1 -Dmillrace.fuzz.seed=" + (first + number) + "): "

@@ -71,6 +71,7 @@ class ControlFuzzTest {
                     ByteBuffer copied = ByteBuffer.allocate(MessageCodec.HEADER_BYTES).put(header).flip();
                     in.position(in.position() + MessageCodec.HEADER_BYTES);
                     int length = MessageCodec.bodyLength(copied, MessageCodec.MAX_BODY);
+                    assertTrue(length <= MessageCodec.MAX_BODY, "a rank would wait for " + length + " bytes");
                     if (length > in.remaining()) {
                         return; // the rest has not come
                     }

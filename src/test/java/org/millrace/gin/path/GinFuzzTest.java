@@ -71,10 +71,7 @@ class GinFuzzTest {
         }));
         all.add(frames(GinFuzzTest::hello, header -> GinHeader.set(header, GinHeader.GET, 0, 1, 8, 512),
                 header -> GinHeader.set(header, GinHeader.VA_SIGNAL, 0, 1, 8, 0)));
-        all.add(frames(GinFuzzTest::hello, header -> {
-            GinHeader.set(header, GinHeader.GET_DATA, 0, 0, 0, 0);
-            header.payloadBytes(CHUNK);
-        }, header -> {
+        all.add(frames(GinFuzzTest::hello, header -> answer(header, CHUNK), header -> {
             put(header, 128, 0);
             GinHeader.staged(header, 4096, CHUNK);
         }, header -> {
@@ -82,7 +79,14 @@ class GinFuzzTest {
             GinHeader.staged(header, 4096 + CHUNK, 100);
             GinHeader.signal(header, 0, 1);
         }));
+        all.add(frames(GinFuzzTest::hello, header -> answer(header, CHUNK - 64), header -> answer(header, CHUNK),
+                header -> answer(header, 64)));
         return all;
+    }
+
+    private static void answer(FrameHeader header, long bytes) {
+        GinHeader.set(header, GinHeader.GET_DATA, 0, 0, 0, 0);
+        header.payloadBytes(bytes);
     }
 
     @Test

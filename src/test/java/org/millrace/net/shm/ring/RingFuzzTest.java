@@ -1,12 +1,14 @@
 package org.millrace.net.shm.ring;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Tag;
@@ -22,10 +24,14 @@ class RingFuzzTest {
 
     private static final int RING = 16 << 10;
     private static final int DATA = RING;
+    /** Bytes of an input that are neither frames nor nothing. */
+    private static final int WORDS = 240;
     private static final int FRAMES = 768;
     private static final int PASSES = 40;
     private static final ShmOptions OPTIONS = ShmOptions.defaults().withRing(RING, 1 << 10);
     private static final byte GUARD = 0x77;
+    /** Magic, and sequence 0. */
+    private static final long FIRST_TAG = 0x4d69466d;
     private static final MemorySegment UNTOUCHED = MemorySegment.ofArray(new byte[DATA]).fill(GUARD);
 
     private interface Use {
@@ -77,7 +83,7 @@ class RingFuzzTest {
     }
 
     private static byte[] squeezed(byte[] ring) {
-        byte[] parts = new byte[240 + FRAMES];
+        byte[] parts = new byte[WORDS + FRAMES];
         for (int at = 0; at < parts.length; at++) {
             parts[at] = ring[place(at)];
         }
@@ -94,15 +100,24 @@ class RingFuzzTest {
         }
     }
 
+    /** Whatever is shown is the next frame, of a length that one can have, and goes where there is room for it. */
     private static void receive(RingPair pair, MemoryRegion memory) {
+        long next = 0;
+        int frames = 0;
         for (int pass = 0; pass < PASSES; pass++) {
             FrameHeader header = pair.receiver().poll();
             if (header != null) {
                 long bytes = header.payloadBytes();
-                assertTrue(bytes >= 0, "a payload of " + bytes);
+                long place = RingLayout.DATA_OFFSET + next % RING;
+                assertEquals(FIRST_TAG + ((long) frames << Integer.SIZE), pair.ring().getLong(place), "not the next");
+                assertTrue(bytes >= 0 && bytes <= FrameLayout.MAX_PAYLOAD_BYTES, "a payload of " + bytes);
                 if (bytes > memory.segment().byteSize()) {
-                    return; // the layer above refuses it
+                    assertThrows(IndexOutOfBoundsException.class, () -> pair.receiver().accept(memory, 0));
+                    return;
                 }
+                frames++;
+                boolean elsewhere = pair.ring().getLong(place + Long.BYTES) != bytes;
+                next += FrameLayout.HEADER_BYTES + (elsewhere ? RingLayout.ALIGNMENT : RingLayout.align(bytes));
                 pair.receiver().accept(memory, 0);
             }
             pair.receiver().progress();
@@ -118,25 +133,72 @@ class RingFuzzTest {
         }
     }
 
+    private interface End {
+        void goesOn();
+    }
+
+    /** A position that the other side has written is believed if it can be one, and not otherwise. */
+    private static void assertBelieved(boolean possible, long position, End end) {
+        try {
+            end.goesOn();
+            assertTrue(possible, () -> "a position of " + position + " was believed");
+        } catch (ConnectionException refused) {
+            String message = refused.getMessage();
+            assertTrue(possible ? message.length() > 10 : message.contains("position is " + position), message);
+        }
+    }
+
+    private static boolean isPosition(long position, long least, long most) {
+        return position >= least && position <= most && position % RingLayout.ALIGNMENT == 0;
+    }
+
     @Test
     void sharedRings() throws Exception {
         try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {
             Fuzz.run("shared rings", 1_000, recorded(maker), input -> withPair(maker, (pair, memory) -> {
                 fill(pair, memory);
                 write(pair, input);
-                try {
-                    receive(pair, memory);
-                } catch (ConnectionException refused) {
-                    assertTrue(refused.getMessage().length() > 10);
-                }
-                try {
-                    pair.sender().offer(new FrameHeader(), null, 0);
+                long written = RingLayout.producerPositionAcquire(pair.ring());
+                assertBelieved(isPosition(written, 0, RING), written, () -> receive(pair, memory));
+            }));
+        }
+    }
+
+    /** A producer waits for room, and the consumer has read a little. */
+    private static void fillUp(RingPair pair, MemoryRegion memory) {
+        FrameHeader header = new FrameHeader();
+        header.payloadBytes(DATA);
+        pair.sender().offer(header, memory, 0);
+        pair.sender().offer(header, memory, 0);
+        pair.sender().progress();
+        pair.receiver().poll();
+        pair.receiver().accept(memory, 0);
+        while (pair.sender().progress() > 0) {
+            // Until the ring is full.
+        }
+    }
+
+    /** The other way round: what a producer that waits for room is told of the consumer. */
+    @Test
+    void consumersOfRings() throws Exception {
+        try (RingPair.Maker maker = new RingPair.Maker(OPTIONS)) {
+            List<byte[]> recorded = new ArrayList<>();
+            withPair(maker, (pair, memory) -> {
+                fillUp(pair, memory);
+                recorded.add(Arrays.copyOf(squeezed(snapshot(pair)), WORDS));
+            });
+            Fuzz.run("consumers of rings", 3_000, recorded, input -> withPair(maker, (pair, memory) -> {
+                fillUp(pair, memory);
+                long before = RingLayout.consumerPositionAcquire(pair.ring());
+                long written = RingLayout.producerPositionAcquire(pair.ring());
+                assertTrue(before > 0 && written > RING);
+                write(pair, input);
+                long read = RingLayout.consumerPositionAcquire(pair.ring());
+                assertBelieved(isPosition(read, before, written), read, () -> {
                     for (int pass = 0; pass < PASSES; pass++) {
                         pair.sender().progress();
                     }
-                } catch (ConnectionException refused) {
-                    assertTrue(refused.getMessage().length() > 10);
-                }
+                });
             }));
         }
     }

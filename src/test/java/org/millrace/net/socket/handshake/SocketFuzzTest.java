@@ -3,6 +3,7 @@ package org.millrace.net.socket.handshake;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
@@ -22,6 +23,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
+import java.util.function.Predicate;
 import java.util.function.ToIntFunction;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -123,8 +125,11 @@ class SocketFuzzTest {
         return all.toByteArray();
     }
 
+    /**
+     * @param mayBegin whether a stream may begin with a header: what does not is refused
+     */
     private void receive(List<byte[]> recorded, String surface, int headerBytes, ToIntFunction<ByteBuffer> lengthAt,
-            Receivers receivers) throws Exception {
+            Predicate<ByteBuffer> mayBegin, Receivers receivers) throws Exception {
         try (ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX)) {
             UnixDomainSocketAddress path = UnixDomainSocketAddress.of(directory.resolve("pair"));
             server.bind(path);
@@ -141,7 +146,9 @@ class SocketFuzzTest {
                     peer.configureBlocking(false);
                     peer.write(ByteBuffer.wrap(withPayloads(input, headerBytes, lengthAt)));
                     peer.shutdownOutput();
-                    take(receiver, memory);
+                    String end = take(receiver, memory);
+                    assertTrue(end.contains("are no frame") || input.length < headerBytes
+                            || mayBegin.test(ByteBuffer.wrap(input).order(ByteOrder.LITTLE_ENDIAN)), end);
                     for (int at = 0; at < DATA; at += 8) {
                         assertEquals(0x7777777777777777L, guarded.get(ValueLayout.JAVA_LONG, at), "before");
                         assertEquals(0x7777777777777777L, guarded.get(ValueLayout.JAVA_LONG, 2L * DATA + at), "behind");
@@ -153,20 +160,25 @@ class SocketFuzzTest {
         }
     }
 
-    private static void take(FrameReceiver receiver, MemoryRegion memory) {
+    /** Receives what has come; returns how that ended. */
+    private static String take(FrameReceiver receiver, MemoryRegion memory) {
         try {
             for (int pass = 0; pass < PASSES; pass++) {
                 FrameHeader header = receiver.poll();
                 if (header != null) {
+                    assertTrue(header.payloadBytes() <= HeaderFormat.MAX_PAYLOAD_BYTES, "no frame is so long");
                     if (header.payloadBytes() > DATA) {
-                        return; // the layer above refuses it
+                        assertThrows(IndexOutOfBoundsException.class, () -> receiver.accept(memory, 0));
+                        return "longer than the destination";
                     }
                     receiver.accept(memory, 0);
                 }
                 receiver.progress();
             }
+            return "open";
         } catch (ConnectionException refused) {
             assertTrue(refused.getMessage().contains("under test"), refused.getMessage());
+            return refused.getMessage();
         }
     }
 
@@ -177,6 +189,7 @@ class SocketFuzzTest {
                         RawPeer.goodbye()),
                 join(RawPeer.header(DATA).array(), RawPeer.goodbye()), RawPeer.header(100).array());
         receive(recorded, "frames", HeaderFormat.BYTES, header -> (int) HeaderFormat.payloadBytes(header, 0),
+                header -> HeaderFormat.isData(header, 0) || HeaderFormat.isGoodbye(header, 0),
                 streams -> new StripedReceiver(streams, new Stripes(1, 1000), WINDOW));
     }
 
@@ -186,6 +199,7 @@ class SocketFuzzTest {
         List<byte[]> recorded = RecordedPieces.of(pieces);
         Rail[] rails = {new Rail(0, "first")};
         receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
+                header -> RecordedPieces.mayBegin(header, pieces, WINDOW),
                 streams -> new RailReceiver(streams, rails, pieces, WINDOW));
     }
 }

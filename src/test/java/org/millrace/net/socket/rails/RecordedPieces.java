@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.socket.stream.HeaderFormat;
 
 /** What a sender of several rails says on a stream, for inputs that are made of it. */
 public final class RecordedPieces {
@@ -16,6 +17,17 @@ public final class RecordedPieces {
     /** How many bytes follow a piece's header. */
     public static int length(ByteBuffer header) {
         return PieceFormat.length(header, 0);
+    }
+
+    /** Whether a stream may begin with a header, where so many frames may be under way. */
+    public static boolean mayBegin(ByteBuffer header, Pieces pieces, int framesInFlight) {
+        if (HeaderFormat.isGoodbye(header, 0)) {
+            return true;
+        }
+        int offset = PieceFormat.offset(header, 0);
+        return PieceFormat.isPiece(header, 0) && PieceFormat.frame(header, 0) >= 0
+                && PieceFormat.frame(header, 0) < framesInFlight && offset % pieces.bytes() == 0
+                && offset + (long) length(header) <= HeaderFormat.payloadBytes(header, 0);
     }
 
     /** The headers of three streams of two frames each, and a goodbye. */
