@@ -40,8 +40,7 @@ final class PlantedBug {
         classes = folder.resolve("classes");
         Path file = Path.of("org", "millrace").resolve(source);
         String text = Files.readString(SOURCES.resolve(file));
-        assertEquals(2, text.split(Pattern.quote(right), -1).length,
-                () -> source + " has not once: " + right);
+        assertEquals(2, text.split(Pattern.quote(right), -1).length, () -> source + " has not once: " + right);
         Path changed = folder.resolve("source").resolve(file);
         Files.createDirectories(changed.getParent());
         Files.writeString(changed, text.replace(right, wrong));
@@ -82,7 +81,9 @@ final class PlantedBug {
         }
     }
 
-    /** Defines all that is ours itself: what was changed, and, as the other copy's packages are closed to it, the rest. */
+    /**
+     * Defines all that is ours itself: what was changed, and, as the other copy's packages are closed to it, the rest.
+     */
     private final class Copy extends ClassLoader {
 
         Copy(ClassLoader original) {

@@ -36,8 +36,7 @@ class PlantedBugsTest {
     static List<Arguments> bugsOfConsumers() {
         String side = "net/shm/ring/RingSide.java";
         String frames = "net/shm/ring/FrameLayout.java";
-        return List.of(
-                arguments("a position beyond the ring", side, "more < 0 || more > capacity", "more < 0"),
+        return List.of(arguments("a position beyond the ring", side, "more < 0 || more > capacity", "more < 0"),
                 arguments("a position behind the reader", side, "more < 0 || more > capacity", "more > capacity"),
                 arguments("a position within a line", side, "|| (more & RingLayout.ALIGNMENT - 1) != 0", NOTHING),
                 arguments("a payload of less than nothing", frames, "bytes < 0 || bytes > MAX", "bytes > MAX"),
@@ -68,8 +67,7 @@ class PlantedBugsTest {
     static List<Arguments> bugsOfTcp() {
         String header = "net/socket/stream/HeaderFormat.java";
         String window = "net/socket/rails/ReceiveWindow.java";
-        return List.of(
-                arguments("frames", "a payload of less than nothing", header, "type && length >= 0", "type"),
+        return List.of(arguments("frames", "a payload of less than nothing", header, "type && length >= 0", "type"),
                 arguments("frames", "a payload longer than any", header, "&& length <= MAX_PAYLOAD_BYTES", NOTHING),
                 arguments("frames", "a payload longer than its place", "net/connection/NativeRegion.java",
                         "|| bytes > ours.view.byteSize() - offset", NOTHING),
@@ -79,8 +77,7 @@ class PlantedBugsTest {
                         NOTHING),
                 arguments("pieces", "a piece of another length", window,
                         "|| length != pieces.length(payload, offset / pieces.bytes())", NOTHING),
-                arguments("strangersAtADataPort", "a secret that nobody looks at",
-                        "net/connection/IncomingHello.java",
+                arguments("strangersAtADataPort", "a secret that nobody looks at", "net/connection/IncomingHello.java",
                         "!MessageDigest.isEqual(HelloFormat.secretIn(received), secret)", "false"));
     }
 
@@ -120,8 +117,7 @@ class PlantedBugsTest {
     static List<Arguments> bugsOfGin() {
         String window = "gin/window/Window.java";
         String dispatcher = "gin/path/FrameDispatcher.java";
-        return List.of(
-                arguments("a place before the window", window, "offset >= 0 && bytes >= 0 &&", "bytes >= 0 &&"),
+        return List.of(arguments("a place before the window", window, "offset >= 0 && bytes >= 0 &&", "bytes >= 0 &&"),
                 arguments("a place behind the window", window, "&& offset <= memory.bytes() - bytes", NOTHING),
                 arguments("a signal that there is not", dispatcher, "|| signal >= context.signals().count()", NOTHING),
                 arguments("a context that there is not", dispatcher,
