@@ -4,7 +4,7 @@
  *
  * A request with an event is a number here, with the highest bit set, that Java's requests do not have:
  *
- *   63 62                      12 11            0
+ *   63 62                      12 11            0   (12 bits, if nobody says otherwise)
  *  +--+--------------------------+---------------+
  *  | 1| how often it was taken   | place         |
  *  +--+--------------------------+---------------+
@@ -13,7 +13,10 @@
 
 #include <string.h>
 
-#define PLACE_BITS 12
+#ifndef MILLRACE_EVENT_PLACE_BITS
+#define MILLRACE_EVENT_PLACE_BITS 12
+#endif
+#define PLACE_BITS MILLRACE_EVENT_PLACE_BITS
 #define REQUESTS (1 << PLACE_BITS)
 #define TAG (1ULL << 63)
 
@@ -24,6 +27,8 @@ static struct place {
   int used;
   uint64_t taken;
   void *request;
+  /* Whose request it is; null while the place is free. */
+  void *comm;
   /* Null where there is none. */
   void *events[MILLRACE_MAX_RECVS];
 } requests[REQUESTS];
@@ -57,7 +62,12 @@ static void stop(void **events) {
       callback(&events[i], ncclProfilerNetEventStop, NULL, 0, NULL);
 }
 
-void netEventStart(int count, void **parents, int receives, const size_t *bytes, void **request) {
+static void release(struct place *place) {
+  __atomic_store_n(&place->comm, NULL, __ATOMIC_RELAXED);
+  __atomic_store_n(&place->used, 0, __ATOMIC_RELEASE);
+}
+
+void netEventStart(void *comm, int count, void **parents, int receives, const size_t *bytes, void **request) {
   ncclProfilerCallback_t tell = __atomic_load_n(&callback, __ATOMIC_ACQUIRE);
   void *events[MILLRACE_MAX_RECVS] = {NULL};
   int taken = 0;
@@ -80,6 +90,7 @@ void netEventStart(int count, void **parents, int receives, const size_t *bytes,
   place->taken = (place->taken + 1) & ~TAG >> PLACE_BITS;
   place->request = *request;
   memcpy(place->events, events, sizeof events);
+  __atomic_store_n(&place->comm, comm, __ATOMIC_RELAXED);
   *request = (void *)(TAG | place->taken << PLACE_BITS | (uint64_t)(place - requests));
 }
 
@@ -93,5 +104,14 @@ void netEventStop(void *request) {
   if (!place)
     return;
   stop(place->events);
-  __atomic_store_n(&place->used, 0, __ATOMIC_RELEASE);
+  release(place);
+}
+
+/* Their events are not stopped, as NCCL's own proxy does not stop those above them: the profiler's context that they are
+ * of may have ended, where communicators share their resources. */
+void netEventsClose(void *comm) {
+  if (__atomic_load_n(&callback, __ATOMIC_ACQUIRE))
+    for (int i = 0; i < REQUESTS; i++)
+      if (__atomic_load_n(&requests[i].comm, __ATOMIC_RELAXED) == comm)
+        release(&requests[i]);
 }

@@ -65,7 +65,7 @@ ncclResult_t netIsend10(void *sendComm, void *data, size_t size, int tag, void *
                         void **request) {
   ncclResult_t result = netIsend9(sendComm, data, size, tag, mhandle, request);
   if (result == ncclSuccess)
-    netEventStart(1, &phandle, 0, &size, request);
+    netEventStart(sendComm, 1, &phandle, 0, &size, request);
   return result;
 }
 
@@ -86,7 +86,7 @@ ncclResult_t netIrecv10(void *recvComm, int n, void **data, size_t *sizes, int *
                         void **phandles, void **request) {
   ncclResult_t result = netIrecv9(recvComm, n, data, sizes, tags, mhandles, request);
   if (result == ncclSuccess)
-    netEventStart(n, phandles, 1, sizes, request);
+    netEventStart(recvComm, n, phandles, 1, sizes, request);
   return result;
 }
 
@@ -109,10 +109,12 @@ ncclResult_t netTest(void *request, int *done, int *sizes) {
 }
 
 ncclResult_t netCloseSend(void *sendComm) {
+  netEventsClose(sendComm);
   MILLRACE_FORWARD_SHIELDED(closeSend, sendComm);
 }
 
 ncclResult_t netCloseRecv(void *recvComm) {
+  netEventsClose(recvComm);
   MILLRACE_FORWARD_SHIELDED(closeRecv, recvComm);
 }
 

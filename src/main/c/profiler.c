@@ -1,10 +1,13 @@
 /* Keeps what NCCL's profiler events say of operations, in memory that Java gives for each communicator and that other
- * processes read. A handle is a number, as the record that it means may be another operation's by the time of its end:
+ * processes read. A handle is a number, as the record that it means may be another operation's by the time of its end,
+ * and its place another communicator's: of communicators that share resources NCCL's progress thread is one, which may
+ * tell of a kernel of one that has ended.
  *
- *   63          52 51       44 43                        0
- *  +--------------+-----------+---------------------------+
- *  | place + 1    | channel+1 | the operation's number    |
- *  +--------------+-----------+---------------------------+
+ *   63          52 51       44 43          36 35        34                 0
+ *  +--------------+-----------+--------------+----------+-------------------+
+ *  | place + 1    | channel+1 | how often    | transfer | the operation's   |
+ *  |              |           | it was taken |          | number            |
+ *  +--------------+-----------+--------------+----------+-------------------+
  */
 #include "operations.h"
 #include "profiler.h"
@@ -15,7 +18,10 @@
 #define PLACE_SHIFT 52
 #define CHANNEL_SHIFT 44
 #define CHANNEL_MASK 0xff
-#define NUMBER_MASK ((1ULL << CHANNEL_SHIFT) - 1)
+#define TAKEN_SHIFT 36
+#define TAKEN_MASK 0xff
+#define TRANSFER (1ULL << 35)
+#define NUMBER_MASK (TRANSFER - 1)
 #define PLACES 4095
 #define CHANNELS_KEPT 64
 
@@ -25,26 +31,47 @@ static struct place {
   millraceOperations *operations;
   int64_t enqueued;
   int64_t collectives;
-  int64_t started;
-  int64_t stopped;
+  uint64_t taken;
+  /* In turns how many have begun, and how many have ended. */
+  int64_t events[2 * MILLRACE_KINDS];
 } places[PLACES];
 
-static void *handle_of(const struct place *place, uint64_t channel, uint64_t number) {
-  return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | channel << CHANNEL_SHIFT | (number & NUMBER_MASK));
+/* what: a channel's block, or that it is a transfer. */
+static void *handle_of(const struct place *place, uint64_t what, uint64_t number) {
+  uint64_t taken = __atomic_load_n(&place->taken, __ATOMIC_RELAXED) & TAKEN_MASK;
+  return (void *)((uint64_t)(place - places + 1) << PLACE_SHIFT | taken << TAKEN_SHIFT | what | (number & NUMBER_MASK));
 }
 
 /* Null if the handle is none of an open communicator. */
 static struct place *place_of(void *handle) {
-  uint64_t place = (uint64_t)handle >> PLACE_SHIFT;
-  return place && __atomic_load_n(&places[place - 1].operations, __ATOMIC_ACQUIRE) ? &places[place - 1] : NULL;
+  uint64_t number = (uint64_t)handle >> PLACE_SHIFT;
+  struct place *place = number ? &places[number - 1] : NULL;
+  return place && __atomic_load_n(&place->operations, __ATOMIC_ACQUIRE) &&
+                 (__atomic_load_n(&place->taken, __ATOMIC_RELAXED) & TAKEN_MASK) ==
+                     ((uint64_t)handle >> TAKEN_SHIFT & TAKEN_MASK)
+             ? place
+             : NULL;
+}
+
+static uint64_t channel_of(void *handle) {
+  return (uint64_t)handle >> CHANNEL_SHIFT & CHANNEL_MASK;
+}
+
+static enum millraceKind kind_of(void *handle) {
+  return channel_of(handle) ? MILLRACE_BLOCKS : (uint64_t)handle & TRANSFER ? MILLRACE_TRANSFERS : MILLRACE_COLLECTIVES;
+}
+
+static void count(struct place *place, void *handle, int ended) {
+  __atomic_add_fetch(&place->events[2 * kind_of(handle) + ended], 1, __ATOMIC_RELAXED);
 }
 
 /* The record of an operation; null if it is another one's by now. */
 static millraceOperation *record_of(struct place *place, void *handle) {
-  int64_t number = (int64_t)((uint64_t)handle & NUMBER_MASK);
-  int64_t newest = __atomic_load_n(&place->enqueued, __ATOMIC_ACQUIRE);
-  return newest - number < MILLRACE_OPERATION_RECORDS ? &place->operations->records[number % MILLRACE_OPERATION_RECORDS]
-                                                      : NULL;
+  uint64_t number = (uint64_t)handle & NUMBER_MASK;
+  uint64_t newest = (uint64_t)__atomic_load_n(&place->enqueued, __ATOMIC_ACQUIRE);
+  return ((newest - number) & NUMBER_MASK) < MILLRACE_OPERATION_RECORDS
+             ? &place->operations->records[number % MILLRACE_OPERATION_RECORDS]
+             : NULL;
 }
 
 static int64_t now(void) {
@@ -84,9 +111,14 @@ static void append(char *text, size_t size, const char *word) {
 /* Takes a free place for what Java has given; null if there is none. */
 static struct place *take(millraceOperations *operations) {
   for (int i = 0; i < PLACES; i++) {
+    struct place *place = &places[i];
     millraceOperations *none = NULL;
-    if (__atomic_compare_exchange_n(&places[i].operations, &none, operations, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-      return &places[i];
+    if (__atomic_compare_exchange_n(&place->operations, &none, operations, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_add_fetch(&place->taken, 1, __ATOMIC_RELAXED);
+      place->enqueued = place->collectives = 0;
+      memset(place->events, 0, sizeof place->events);
+      return place;
+    }
   }
   return NULL;
 }
@@ -103,10 +135,7 @@ ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int 
     *mask = 0;
     return ncclSuccess;
   }
-  struct place *place = take(operations);
-  if (place)
-    place->enqueued = place->collectives = place->started = place->stopped = 0;
-  *context = place;
+  *context = take(operations);
   return ncclSuccess;
 }
 
@@ -115,9 +144,10 @@ ncclResult_t profilerFinalize(void *context) {
   if (!place)
     return ncclSuccess;
   millraceOperations *operations = place->operations;
-  int64_t started = place->started, stopped = place->stopped;
+  int64_t events[2 * MILLRACE_KINDS];
+  memcpy(events, place->events, sizeof events);
   __atomic_store_n(&place->operations, NULL, __ATOMIC_RELEASE);
-  MILLRACE_FORWARD(profilerFinalize, operations, started, stopped);
+  MILLRACE_FORWARD(profilerFinalize, operations, events);
 }
 
 void profilerEnqueued(void *context, void **handle, const struct millraceEnqueued *operation) {
@@ -142,8 +172,8 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   append(record->how, sizeof record->how, operation->protocol);
   __atomic_store_n(&place->enqueued, number + 1, __ATOMIC_RELEASE);
   __atomic_store_n(&operations->enqueued, number + 1, __ATOMIC_RELEASE);
-  __atomic_add_fetch(&place->started, 1, __ATOMIC_RELAXED);
-  *handle = handle_of(place, 0, (uint64_t)number);
+  *handle = handle_of(place, operation->collective ? 0 : TRANSFER, (uint64_t)number);
+  count(place, *handle, 0);
 }
 
 void profilerBlockStarted(void *context, void **handle, void *operation, int channel) {
@@ -155,21 +185,21 @@ void profilerBlockStarted(void *context, void **handle, void *operation, int cha
     record->started = now();
   if (channel < CHANNELS_KEPT)
     __atomic_store_n(&record->channelsStarted, record->channelsStarted | 1ULL << channel, __ATOMIC_RELEASE);
-  __atomic_add_fetch(&place->started, 1, __ATOMIC_RELAXED);
-  *handle = handle_of(place, (uint64_t)channel + 1, (uint64_t)operation);
+  *handle = handle_of(place, (uint64_t)(channel + 1) << CHANNEL_SHIFT, (uint64_t)operation);
+  count(place, *handle, 0);
 }
 
 ncclResult_t profilerStop(void *handle) {
   struct place *place = place_of(handle);
   if (place)
-    __atomic_add_fetch(&place->stopped, 1, __ATOMIC_RELAXED);
+    count(place, handle, 1);
   return ncclSuccess;
 }
 
 /* A block of a kernel has ended. */
 ncclResult_t profilerRecord(void *handle, ncclProfilerEventState_t state, ncclProfilerEventStateArgs_v4_t *arguments) {
   struct place *place = place_of(handle);
-  uint64_t channel = (uint64_t)handle >> CHANNEL_SHIFT & CHANNEL_MASK;
+  uint64_t channel = channel_of(handle);
   (void)arguments;
   millraceOperation *record =
       place && state == ncclProfilerKernelChStop && channel ? record_of(place, handle) : NULL;

@@ -18,6 +18,9 @@ struct millraceEnqueued {
   const char *protocol;
 };
 
+/* What is counted, as it comes to Java: of each how many have begun, and how many have ended. */
+enum millraceKind { MILLRACE_COLLECTIVES, MILLRACE_TRANSFERS, MILLRACE_BLOCKS, MILLRACE_KINDS };
+
 ncclResult_t profilerInit(void **context, uint64_t communicator, int *mask, int nodes, int ranks, int rank);
 ncclResult_t profilerFinalize(void *context);
 

@@ -1,8 +1,10 @@
 /* Two ranks over every operation of one version of the table: usage LIBRARY MESSAGES SEED WAY.
  * threads: in one process, each with the threads NCCL would have, twice with a dlclose between.
+ * abort: the same, after several times in which both leave half way with requests under way.
  * processes: in a process each.
  * kill: the same, and the sender dies by SIGKILL half way. */
 #define _GNU_SOURCE
+#include "message_events.h"
 #include "unpack_kernel.h"
 #include "versions.h"
 
@@ -14,6 +16,7 @@
 #define BUFFERS 3
 #define SLOTS 8
 #define MAX_MESSAGE (1 << 20)
+#define ABORTED 6
 
 /* The buffers of a connection, in NCCL's order and one behind the other: LL, LL128, SIMPLE. */
 static const size_t bufferBytes[BUFFERS] = {524288, 4915200, SLOTS * MAX_MESSAGE};
@@ -28,30 +31,7 @@ struct end {
   ncclNetDeviceHandle_t *deviceHandle;
 };
 
-#if NET_VERSION >= 10
-static long started, stopped, refused;
-
-/* A profiler that takes all but each seventh event. A handle is how many there were before, and counts. */
-static ncclResult_t listen_to_events(void **event, int type, void *parentHandle, int64_t id, void *data) {
-  if (type == ncclProfilerNetEventStart) {
-    const ncclProfilerNetSockDescr_v1_t *message = data;
-    REQUIRE(parentHandle == &started && id == (NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER), "event");
-    REQUIRE(message->type == ncclProfileSocket && message->sock.op >= 0 && message->sock.op <= 1 &&
-                message->sock.length <= MAX_MESSAGE, "descriptor");
-    if (__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED) % 7 == 0)
-      __atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
-    else
-      *event = calloc(1, 1);
-  } else {
-    REQUIRE(type == ncclProfilerNetEventStop && *event, "an event that nobody takes is stopped");
-    free(*event);
-    __atomic_add_fetch(&stopped, 1, __ATOMIC_RELAXED);
-  }
-  return ncclSuccess;
-}
-#endif
-
-static long messages, lastMessage;
+static long messages, lastMessage, leaveAt;
 static uint64_t seed;
 static char peerHandle[NCCL_NET_HANDLE_MAXSIZE];
 
@@ -94,6 +74,14 @@ static void deregister_buffers(struct end *end) {
   free(end->memory);
 }
 
+/* Whether an operation failed as it must once the peer was killed, or has left; any other failure ends the program. */
+static int lost(ncclResult_t result) {
+  if ((lastMessage < messages || leaveAt < messages) && result == ncclRemoteError)
+    return 1;
+  SUCCEEDS(result);
+  return 0;
+}
+
 static void *sender(void *argument) {
   struct end *end = argument;
   ncclNetDeviceHandle_t *deviceHandle = NULL;
@@ -103,9 +91,11 @@ static void *sender(void *argument) {
   register_buffers(end);
   uint64_t random = seed;
   void *requests[SLOTS] = {NULL};
+  struct step steps[SLOTS];
   size_t bytes[SLOTS];
-  long posted = 0, done = 0;
-  while (done < messages) {
+  long begun = 0, posted = 0, done = 0;
+  count_told(proxyTallies, PROXY_OPERATION, 1);
+  while (done < leaveAt) {
     if (posted < messages && posted < done + SLOTS) {
       int slot = (int)(posted % SLOTS);
       char *data = end->simple + (size_t)slot * MAX_MESSAGE;
@@ -113,7 +103,12 @@ static void *sender(void *argument) {
       bytes[slot] = message_bytes(&random);
       for (size_t i = 0; i < bytes[slot]; i++)
         data[i] = pattern(posted, i);
-      SUCCEEDS(ISEND(end->net, end->comm, data, bytes[slot], end->mhandles[2], &requests[slot]));
+      if (begun == posted)
+        begin_step(&steps[begun++ % SLOTS]);
+      offer_step(&steps[slot]);
+      if (lost(ISEND(end->net, end->comm, data, bytes[slot], end->mhandles[2], &requests[slot])))
+        break;
+      check_step(&steps[slot], requests[slot] != NULL);
       if (requests[slot])
         posted++;
       else
@@ -123,24 +118,20 @@ static void *sender(void *argument) {
       raise(SIGKILL);
     int finished = 0, size = -1, slot = (int)(done % SLOTS);
     if (done < posted) {
-      SUCCEEDS(end->net->test(requests[slot], &finished, &size));
+      if (lost(end->net->test(requests[slot], &finished, &size)))
+        break;
       if (finished) {
         REQUIRE((size_t)size == bytes[slot], "%d of %zu bytes sent", size, bytes[slot]);
+        end_step(&steps[slot]);
         done++;
       }
     }
   }
+  if (done == messages)
+    count_ended(proxyTallies, PROXY_OPERATION);
   deregister_buffers(end);
   SUCCEEDS(end->net->closeSend(end->comm));
   return NULL;
-}
-
-/* Whether an operation failed as it must once the peer was killed; any other failure ends the program. */
-static int lost(ncclResult_t result) {
-  if (lastMessage < messages && result == ncclRemoteError)
-    return 1;
-  SUCCEEDS(result);
-  return 0;
 }
 
 /* A kernel's part, if kernels unpack: NCCL's proxy would move tail now. */
@@ -160,17 +151,23 @@ static void unpack_message(struct end *end, char *slot, size_t bytes) {
 static void *receiver(void *argument) {
   struct end *end = argument;
   void *requests[SLOTS] = {NULL};
+  struct step steps[SLOTS];
   uint64_t random = seed;
-  long posted = 0, done = 0;
+  long begun = 0, posted = 0, done = 0;
   register_buffers(end);
-  while (done < messages) {
+  count_told(proxyTallies, PROXY_OPERATION, 1);
+  while (done < leaveAt) {
     if (posted < messages && posted < done + SLOTS) {
       int slot = (int)(posted % SLOTS);
       requests[slot] = (void *)NCCL_NET_OPTIONAL_RECV_COMPLETION;
+      if (begun == posted)
+        begin_step(&steps[begun++ % SLOTS]);
+      offer_step(&steps[slot]);
       ncclResult_t result = net_irecv(end->net, end->comm, end->simple + (size_t)slot * MAX_MESSAGE, MAX_MESSAGE,
                                       end->mhandles[2], &requests[slot]);
       if (lost(result))
         break;
+      check_step(&steps[slot], requests[slot] != NULL);
       posted += requests[slot] != NULL;
     }
     int finished = 0, size = -1, slot = (int)(done % SLOTS);
@@ -185,10 +182,13 @@ static void *receiver(void *argument) {
         REQUIRE((size_t)size == expected, "message %ld: %d bytes, not %zu (seed %lu)", done, size, expected, seed);
         for (size_t i = 0; i < expected; i++)
           REQUIRE(data[i] == pattern(done, i), "message %ld, byte %zu (seed %lu)", done, i, seed);
+        end_step(&steps[slot]);
         done++;
       }
     }
   }
+  if (done == messages)
+    count_ended(proxyTallies, PROXY_OPERATION);
   deregister_buffers(end);
   SUCCEEDS(end->net->closeRecv(end->comm));
   return NULL;
@@ -304,20 +304,28 @@ static void two_processes(const char *path) {
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|processes|kill");
-  messages = lastMessage = atol(arguments[2]);
+  REQUIRE(count == 5, "usage: LIBRARY MESSAGES SEED threads|abort|processes|kill");
+  messages = lastMessage = leaveAt = atol(arguments[2]);
   seed = strtoull(arguments[3], NULL, 0);
 #if NET_VERSION >= 10
-  profiler = listen_to_events;
-  parent = &started;
+  profiler = message_event;
 #endif
   if (strcmp(arguments[4], "threads") == 0) {
     one_communicator(arguments[1]);
     /* After the last communicator NCCL has forgotten the plugin's name, and asks for its default. */
     one_communicator("libnccl-net.so");
 #if NET_VERSION >= 10
-    REQUIRE(started == 4 * messages && stopped == started - refused && refused, "%ld events of %ld messages, %ld ended",
-            started, 4 * messages, stopped);
+    check_events("all", 2 * messages);
+  } else if (strcmp(arguments[4], "abort") == 0) {
+    leaveAt = messages / 2;
+    for (int i = 0; i < ABORTED; i++)
+      one_communicator(arguments[1]);
+    print_tallies("aborted", proxyTallies);
+    REQUIRE(proxyTallies[MESSAGE].ended < proxyTallies[MESSAGE].taken, "nothing was under way");
+    memset(proxyTallies, 0, sizeof proxyTallies);
+    leaveAt = messages;
+    one_communicator(arguments[1]);
+    check_events("all", messages);
 #endif
   } else {
     if (strcmp(arguments[4], "kill") == 0)

@@ -16,7 +16,7 @@ typedef JOIN(ncclNetProperties_v, NET_VERSION, _t) properties_t;
 #if NET_VERSION >= 10
 /* What NCCL passes events of messages on with, and a parent for them: a host may have none. */
 static ncclProfilerCallback_t profiler;
-static void *parent;
+static __thread void *parent;
 #endif
 
 #if NET_VERSION >= 11

@@ -134,7 +134,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         switch (function) {
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
-            case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1), word(a, 2));
+            case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1));
             default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }

@@ -129,11 +129,11 @@ public final class HostProgram {
     }
 
     /** Builds the shim anew, with other definitions. */
-    static Path compileShim(String name, String... definitions) throws Exception {
+    public static Path compileShim(String name, String... definitions) throws Exception {
         Path library = BUILT.resolve(name);
         String jni = System.getProperty("java.home") + "/include";
         List<String> command = new ArrayList<>(List.of("cc", "-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
-                "-fvisibility=hidden", "-I", "headers", "-I", jni, "-I", jni + "/linux"));
+                "-fvisibility=hidden", "-Wl,-z,nodelete", "-I", "headers", "-I", jni, "-I", jni + "/linux"));
         command.addAll(List.of(definitions));
         Path sources = Path.of("src", "main", "c");
         try (var files = Files.list(sources)) {

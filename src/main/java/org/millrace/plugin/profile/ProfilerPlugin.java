@@ -50,12 +50,22 @@ public final class ProfilerPlugin {
         NativeMemory.putInt(mask, wanted == Events.KERNELS ? OPERATIONS | KERNELS : OPERATIONS);
     }
 
-    /** NCCL has ended a communicator; tells for how many events it was told the beginning, and the end. */
-    public void profilerFinalize(long operations, long started, long stopped) {
+    /**
+     * NCCL has ended a communicator.
+     *
+     * @param events address of how many events of each kind were begun, and how many ended, in turns
+     */
+    public void profilerFinalize(long operations, long events) {
         CommunicatorTrace ended = open.remove(operations);
         if (ended != null) {
             ended.close();
-            NcclLog.info("profiler: " + started + " events, of which " + stopped + " have ended");
+            NcclLog.info("profiler: " + words("collectives", events) + ", " + words("sends and receives", events + 16)
+                    + ", " + words("blocks of kernels", events + 32));
         }
+    }
+
+    private static String words(String kind, long counts) {
+        return NativeMemory.getLong(counts) + " " + kind + ", of which " + NativeMemory.getLong(counts + Long.BYTES)
+                + " have ended";
     }
 }

@@ -1,0 +1,82 @@
+/* NCCL with a profiler that takes some events of the proxy's and leaves others: it is told of the operation and of each
+ * step by NCCL, and of each message, below its step, by the network. */
+#ifndef MILLRACE_TEST_MESSAGE_EVENTS_H
+#define MILLRACE_TEST_MESSAGE_EVENTS_H
+
+#include "event_tally.h"
+#include "versions.h"
+
+/* What the network is handed as a parent. */
+struct step {
+  int taken;
+  /* Of the message below it: whether its event was refused, or is open. */
+  int refused, open;
+};
+
+static struct tally proxyTallies[KINDS];
+
+static inline void begin_step(struct step *step) {
+  *step = (struct step){.taken = tally_of(proxyTallies, PROXY_STEP) % 5 != 0};
+  count_told(proxyTallies, PROXY_STEP, step->taken);
+}
+
+static inline void end_step(struct step *step) {
+  REQUIRE(!step->open, "a message's event has not ended with its step");
+  if (step->taken)
+    count_ended(proxyTallies, PROXY_STEP);
+}
+
+#if NET_VERSION >= 10
+/* The network is about to be asked for a message. */
+static inline void offer_step(struct step *step) {
+  parent = step;
+}
+
+/* It has taken the message, or has had no room for it. */
+static inline void check_step(const struct step *step, int posted) {
+  REQUIRE(step->open == (posted && !step->refused), "the event of a message that was %s",
+          posted ? "posted is not open" : "not posted is open");
+}
+
+/* What NCCL hands to init. */
+static inline ncclResult_t message_event(void **event, int type, void *parentHandle, int64_t id, void *data) {
+  if (type == ncclProfilerNetEventStart) {
+    const ncclProfilerNetSockDescr_v1_t *message = data;
+    struct step *step = parentHandle;
+    REQUIRE(step && id == (NCCL_PROFILER_NET_TYPE_SOCK | NCCL_PROFILER_NET_SOCKET_VER), "event");
+    REQUIRE(message->type == ncclProfileSocket && message->sock.op >= 0 && message->sock.op <= 1, "descriptor");
+    REQUIRE(!step->open, "a second event of one message");
+    step->refused = tally_of(proxyTallies, MESSAGE) % 7 == 0;
+    step->open = !step->refused;
+    count_told(proxyTallies, MESSAGE, step->open);
+    if (step->open)
+      *event = step;
+  } else {
+    struct step *step = *event;
+    REQUIRE(type == ncclProfilerNetEventStop && step && step->open, "an event is stopped that is not open");
+    step->open = 0;
+    count_ended(proxyTallies, MESSAGE);
+  }
+  return ncclSuccess;
+}
+
+/* count messages were sent, and received. */
+static inline void check_events(const char *who, long count) {
+  const struct tally *messages = &proxyTallies[MESSAGE], *steps = &proxyTallies[PROXY_STEP];
+  print_tallies(who, proxyTallies);
+  REQUIRE(messages->told == 2 * count && steps->told == 2 * count, "%ld events of %ld messages", messages->told, count);
+  REQUIRE(messages->taken < messages->told && messages->ended == messages->taken, "messages");
+  REQUIRE(steps->ended == steps->taken, "steps");
+  REQUIRE(proxyTallies[PROXY_OPERATION].ended == proxyTallies[PROXY_OPERATION].taken, "operations");
+}
+#else
+static inline void offer_step(struct step *step) {
+  (void)step;
+}
+
+static inline void check_step(const struct step *step, int posted) {
+  (void)step, (void)posted;
+}
+#endif
+
+#endif
