@@ -4,8 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
-import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -27,7 +25,7 @@ import org.millrace.engine.StallRank.Way;
 import org.millrace.trace.CommunicatorFields;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.why.Hang;
+import org.millrace.trace.why.TimedVerdicts;
 import org.millrace.trace.why.Verdict;
 
 /**
@@ -39,7 +37,6 @@ import org.millrace.trace.why.Verdict;
 @Timeout(900)
 class EngineStallTest {
 
-    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final int FEW = 2;
     private static final Duration QUIET = Duration.ofSeconds(1);
     private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(5);
@@ -203,19 +200,14 @@ class EngineStallTest {
         start(stall);
         List<Verdict> verdicts = List.of();
         long deadline = System.nanoTime() + DEADLINE_NANOS;
-        long slowest = 0;
-        long busiest = 0;
+        TimedVerdicts asking = new TimedVerdicts(this::traces, QUIET);
         while (verdicts.isEmpty()) {
             assertTrue(System.nanoTime() < deadline, () -> stall + "\nno verdict:\n" + outputs());
             Thread.sleep(100);
-            long asked = System.nanoTime();
-            long before = THREADS.getCurrentThreadCpuTime();
-            verdicts = Hang.verdicts(this::traces, QUIET);
-            busiest = Math.max(busiest, THREADS.getCurrentThreadCpuTime() - before);
-            slowest = Math.max(slowest, System.nanoTime() - asked);
+            verdicts = asking.ask();
         }
-        String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\nasked for "
-                + slowest / 1_000_000 + " ms at the most, of which it had a core for " + busiest / 1_000_000 + "\n";
+        String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n" + asking
+                + "\n";
         System.out.println(what.strip());
         assertEquals(1, verdicts.size(), () -> what + outputs());
         assertTrue(stall.isRight(verdicts.getFirst()), () -> what + outputs());

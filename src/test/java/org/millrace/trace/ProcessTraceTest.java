@@ -12,9 +12,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -331,29 +329,6 @@ class ProcessTraceTest {
         TraceMemory.set(trace.header() + TraceLayout.VERSION_OFFSET, 2);
         IOException refused = assertThrows(TraceFormatException.class, this::read);
         assertTrue(refused.getMessage().contains("format 2"), refused::getMessage);
-    }
-
-    @Test
-    void tracesOfTheDeadStayForAnHour() throws IOException {
-        ProcessIdentity here = ProcessIdentity.CURRENT;
-        ProcessIdentity dead = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace());
-        ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace() + 1);
-        long now = System.currentTimeMillis();
-        Path fresh = old(dead, 1, now - 60_000);
-        Path stale = old(dead, 2, now - Duration.ofHours(2).toMillis());
-        Path doubtful = old(elsewhere, 3, now - Duration.ofHours(2).toMillis());
-        assertEquals(2, TraceSweep.living(directory), "this process, and that of another container");
-        Files.setLastModifiedTime(trace.path(), FileTime.fromMillis(now - Duration.ofHours(5).toMillis()));
-        TraceSweep.sweep(directory, now);
-        assertTrue(Files.exists(fresh), "an hour has not passed");
-        assertFalse(Files.exists(stale));
-        assertTrue(Files.exists(doubtful), "of another container");
-        assertTrue(Files.exists(trace.path()), "its process lives");
-    }
-
-    private Path old(ProcessIdentity owner, long id, long millis) throws IOException {
-        Path file = Files.createFile(directory.resolve(new FileName(id, owner, FileName.TRACE).toString()));
-        return Files.setLastModifiedTime(file, FileTime.fromMillis(millis));
     }
 
     @Test

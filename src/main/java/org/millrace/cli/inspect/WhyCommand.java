@@ -84,7 +84,7 @@ public final class WhyCommand implements Callable<Integer> {
                 long alive = all.stream().filter(TracedProcess::alive).count();
                 out.println(all.isEmpty() ? processes.nothing(parent.settings())
                         : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
-                                + " that have ended.");
+                                + " that have ended." + late(Hang.withoutCore(all, quiet)));
             }
             // of jobs that are over only where they are asked for, or nothing else is to be said
             verdicts.stream()
@@ -93,6 +93,12 @@ public final class WhyCommand implements Callable<Integer> {
         }
         out.flush();
         return ExitCode.OK;
+    }
+
+    private static String late(long processes) {
+        return processes == 0 ? ""
+                : " But " + processes + (processes == 1 ? " has" : " have")
+                        + " just had no core for a while, and nothing is said of whom they wait for: ask again.";
     }
 
     private List<TracedProcess> read() throws IOException {

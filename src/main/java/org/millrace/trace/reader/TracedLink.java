@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
@@ -159,6 +158,6 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     /** The operation that was enqueued last in its communicator; null if nobody wrote one down. */
     public @Nullable Operation operation() {
         return communicator == null || communicator.last().isEmpty() ? null
-                : Objects.requireNonNull(communicator).last().getLast();
+                : communicator.last().getLast();
     }
 }

@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TraceLayout;
 
 /**
  * All that a process has written down, at one moment.
@@ -61,8 +62,17 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
 
     /** Whether it is gone, or does not beat although it has something open: it is stopped then, or its host is. */
     public boolean isSilent() {
-        boolean open = connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
-        return !alive || open && (read - heartbeat) / 1e9 > SILENT_SECONDS;
+        return !alive || isBeating() && (read - heartbeat) / 1e9 > SILENT_SECONDS;
+    }
+
+    /** Whether it has anything open, and so says ten times a second that it runs. */
+    public boolean isBeating() {
+        return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);
+    }
+
+    /** When it was last known to have had no core for long, or has none now. */
+    public long lastLate() {
+        return read - heartbeat > TraceLayout.LATE_NANOS ? read : late;
     }
 
     /** A time of the host's clock, in milliseconds since 1970. */

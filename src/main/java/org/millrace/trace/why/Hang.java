@@ -69,6 +69,19 @@ public final class Hang extends HangingGroup {
         return verdicts;
     }
 
+    /**
+     * How many processes have just been without a core for so long that nothing is said of what they wait for, nor of
+     * who waits for them.
+     *
+     * @param quiet for how long a connection has stood still that counts
+     */
+    public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
+        return processes.stream()
+                .filter(process -> process.alive() && process.isBeating()
+                        && process.read() - process.lastLate() < lateNanos(quiet))
+                .count();
+    }
+
     private @Nullable Verdict verdict() {
         Verdict verdict = gone();
         if (verdict != null) {
@@ -78,9 +91,9 @@ public final class Hang extends HangingGroup {
                 links.all().stream().filter(link -> link.sign() != Sign.NONE && stillness(link) >= 0).toList();
         boolean failed = links.members().stream().anyMatch(TracedRank::hasFailed);
         GinQueue queue = standingQueue();
-        ToldHang told = new ToldHang(links, quiet);
-        UntoldHang untold = new UntoldHang(links, quiet);
-        boolean stands = kernels.areTold() ? told.standsStill() : untold.waitsInOperations();
+        EngineHang engine = new EngineHang(links, quiet);
+        NcclHang nccl = new NcclHang(links, quiet);
+        boolean stands = kernels.areTold() ? engine.standsStill() : nccl.waitsInOperations();
         if (waiting.isEmpty() && !failed && !stands && queue == null) {
             return null;
         }
@@ -89,15 +102,15 @@ public final class Hang extends HangingGroup {
             verdict = new Disagreement(links, quiet).disagreement(waiting);
         }
         if (verdict == null) {
-            verdict = failed(waiting);
+            verdict = failedConnection(waiting);
         }
         if (failed) { // its kernels have left, and what lies there is nobody's any more
-            return verdict == null ? communicator() : verdict;
+            return verdict == null ? failedRank() : verdict;
         }
         if (verdict != null) {
             return verdict;
         }
-        verdict = kernels.areTold() ? stands ? told.told(waiting) : null : hadCores() ? untold.untold(waiting) : null;
+        verdict = kernels.areTold() ? stands ? engine.find(waiting) : null : hadCores() ? nccl.find(waiting) : null;
         return verdict == null && queue != null
                 ? verdict(Cause.WIRE, queue.from(), queue.to(), null, null, queue.toString(),
                         Duration.ofNanos(now() - queue.queue().lastChange()))
@@ -115,7 +128,7 @@ public final class Hang extends HangingGroup {
     }
 
     /** The first rank that failed, in its own words. */
-    private @Nullable Verdict communicator() {
+    private @Nullable Verdict failedRank() {
         TracedRank first = links.members()
                 .stream()
                 .filter(TracedRank::hasFailed)
@@ -197,7 +210,7 @@ public final class Hang extends HangingGroup {
         return null;
     }
 
-    private @Nullable Verdict failed(List<Link> waiting) {
+    private @Nullable Verdict failedConnection(List<Link> waiting) {
         Link first = waiting.stream()
                 .filter(link -> link.sign() == Sign.FAILED)
                 .min(Comparator.comparingLong(Hang::failedAt))

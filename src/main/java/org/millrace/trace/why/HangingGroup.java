@@ -2,20 +2,18 @@ package org.millrace.trace.why;
 
 import java.time.Duration;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.why.Link.Sign;
 import org.millrace.trace.why.Verdict.Cause;
 
-/** A communicator that may hang, and what all questions about it need. */
+/** A communicator that may hang, and what all that ask why it does have in common. */
 class HangingGroup {
 
     /** A process that had no core is given so long to go on. */
-    static final long MOST_LATE_NANOS = 1_000_000_000;
+    private static final long MOST_LATE_NANOS = 1_000_000_000;
 
     final Links links;
     final Kernels kernels;
@@ -59,11 +57,14 @@ class HangingGroup {
      * written down what it does.
      */
     boolean hadCores() {
-        long nanos = Math.min(quiet.toNanos(), MOST_LATE_NANOS);
         return links.members()
                 .stream()
                 .filter(member -> member.state() == ProcessState.RUNNING)
-                .allMatch(member -> now() - member.lastLate() >= nanos);
+                .allMatch(member -> now() - member.process().lastLate() >= lateNanos(quiet));
+    }
+
+    static long lateNanos(Duration quiet) {
+        return Math.min(quiet.toNanos(), MOST_LATE_NANOS);
     }
 
     Duration still(List<Link> waiting) {
@@ -140,10 +141,9 @@ class HangingGroup {
 
     /** Whether the kernel that should take this waits for somebody who should take what it has made of it. */
     boolean waitsItself(Link link) {
-        Set<TracedRank> seen = new HashSet<>();
         return link.to() == null || links.all()
                 .stream()
                 .anyMatch(next -> next.from() == link.to() && next.channel() == link.channel() && next.isFull()
-                        && next.sign() == Sign.NOT_CONSUMED && seen.add(next.from()));
+                        && next.sign() == Sign.NOT_CONSUMED);
     }
 }

@@ -140,14 +140,4 @@ record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nulla
         int order = any().identity().order();
         return channel() >= 0 ? "channel " + channel() : order >= 0 ? "connection " + order : "a connection";
     }
-
-    /** The same connection of another reading. */
-    boolean isSame(Link other) {
-        return identified(sender, other.sender) && identified(receiver, other.receiver);
-    }
-
-    private static boolean identified(@Nullable TracedConnection one, @Nullable TracedConnection other) {
-        return one == null ? other == null
-                : other != null && one.block() == other.block() && one.generation() == other.generation();
-    }
 }

@@ -52,7 +52,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
             }
         }
         List<Links> all = new ArrayList<>();
-        ranks.forEach((hash, some) -> all.addAll(Jobs.apart(hash, some,
+        ranks.forEach((hash, some) -> all.addAll(Job.apart(hash, some,
                 ends.getOrDefault(hash, Map.of()).values().stream().map(two -> whole(two, some)).toList())));
         return all;
     }
@@ -142,9 +142,14 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
         int rank = end.identity().peer();
         String text = end.identity().peerText();
         return members.stream()
-                .filter(each -> rank >= 0 ? each.rank() == rank
-                        : text.matches("pid " + each.process().identity().pid() + "\\b.*"))
+                .filter(each -> rank >= 0 ? each.rank() == rank : beginsWithPid(text, each.process().identity().pid()))
                 .findFirst()
                 .orElse(null);
+    }
+
+    private static boolean beginsWithPid(String text, long pid) {
+        String begin = "pid " + pid;
+        return text.startsWith(begin)
+                && (text.length() == begin.length() || !Character.isDigit(text.charAt(begin.length())));
     }
 }

@@ -3,7 +3,6 @@ package org.millrace.trace.why;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
@@ -97,11 +96,6 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
                 .filter(agent -> agent.clock() != 0)
                 .mapToLong(agent -> process.heartbeat() - agent.clock())
                 .anyMatch(age -> age > nanos && age < PATIENCE * nanos);
-    }
-
-    /** When it was last known to have had no core for long, or has none now. */
-    long lastLate() {
-        return process.read() - process.heartbeat() > TraceLayout.LATE_NANOS ? process.read() : process.late();
     }
 
     /** The communicator has failed, and its program has not closed it. */

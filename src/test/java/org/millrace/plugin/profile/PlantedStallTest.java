@@ -21,6 +21,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.plugin.HostProgram;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.why.Hang;
+import org.millrace.trace.why.TimedVerdicts;
 import org.millrace.trace.why.Verdict;
 import org.millrace.trace.why.Verdict.Cause;
 
@@ -118,8 +119,8 @@ class PlantedStallTest {
         }
     }
 
-    private static List<Verdict> ask(Path directory) throws Exception {
-        return Hang.verdicts(() -> TraceReader.readAll(directory, (file, problem) -> {
+    private static TimedVerdicts asking(Path directory) {
+        return new TimedVerdicts(() -> TraceReader.readAll(directory, (file, problem) -> {
             throw new AssertionError(file.toString(), problem);
         }), QUIET);
     }
@@ -138,14 +139,15 @@ class PlantedStallTest {
         Process process = start(directory, stall);
         try {
             await(directory.resolve("output"), "STILL", process);
-            List<Verdict> verdicts = ask(directory);
+            TimedVerdicts asking = asking(directory);
+            List<Verdict> verdicts = asking.ask();
             long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
             while (verdicts.isEmpty() && System.nanoTime() < deadline) {
                 process.waitFor(100, TimeUnit.MILLISECONDS);
-                verdicts = ask(directory);
+                verdicts = asking.ask();
             }
             List<String> sentences = verdicts.stream().map(Verdict::sentence).toList();
-            String what = stall + "\n" + sentences + "\n";
+            String what = stall + "\n" + sentences + "\n" + asking + "\n";
             System.out.println(what.strip());
             assertEquals(1, verdicts.size(), () -> what + text(directory.resolve("output")));
             assertTrue(stall.isRight(verdicts.getFirst()), () -> what + text(directory.resolve("output")));
@@ -176,7 +178,7 @@ class PlantedStallTest {
                         QUIET.multipliedBy(2)));
                 process.waitFor(100, TimeUnit.MILLISECONDS);
             }
-            wrong.addAll(ask(directory));
+            wrong.addAll(asking(directory).ask());
             assertEquals(List.of(), wrong.stream().map(Verdict::sentence).toList(),
                     () -> text(directory.resolve("output")));
             try (Stream<String> lines = Files.lines(directory.resolve("output"))) {

@@ -80,6 +80,8 @@ class HangTest {
                 false, NOW, NOW, NOW - SECOND / 2, 0, 0, of.settings(), of.agents(), of.communicators(),
                 of.connections(), of.gin(), of.messages());
         assertEquals(List.of(), verdicts(ranks));
+        assertEquals(1, Hang.withoutCore(List.of(ranks), QUIET));
+        assertEquals(0, Hang.withoutCore(List.of(pair(7, 10, true, NOW - 2 * SECOND, 1)), QUIET));
     }
 
     @Test

@@ -8,28 +8,28 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Tells communicators of one hash apart: tables of NCCL before v11 have none, and a job of an hour ago may have had the
- * same. Ranks that are connected are of one communicator; so are groups of them that lived at the same time and have no
- * rank twice, if there is a hash.
+ * One of the communicators that have the same hash: tables of NCCL before v11 have none, and a job of an hour ago may
+ * have had the same. Ranks that are connected are of one communicator; so are groups of them that lived at the same
+ * time and have no rank twice, if there is a hash.
  */
-final class Jobs {
+final class Job {
 
     private final List<TracedRank> ranks;
     private final List<Link> links = new ArrayList<>();
 
-    private Jobs(List<TracedRank> ranks) {
+    private Job(List<TracedRank> ranks) {
         this.ranks = ranks;
     }
 
     static List<Links> apart(long hash, List<TracedRank> ranks, List<Link> links) {
-        List<Jobs> jobs = new ArrayList<>();
+        List<Job> jobs = new ArrayList<>();
         for (TracedRank rank : ranks) {
-            jobs.add(new Jobs(new ArrayList<>(List.of(rank))));
+            jobs.add(new Job(new ArrayList<>(List.of(rank))));
         }
         for (Link link : links) {
-            Jobs from = of(jobs, link.from());
-            Jobs to = of(jobs, link.to());
-            Jobs whole = from == null ? to : from;
+            Job from = of(jobs, link.from());
+            Job to = of(jobs, link.to());
+            Job whole = from == null ? to : from;
             if (whole == null) {
                 continue; // an end that is of no rank
             }
@@ -49,7 +49,7 @@ final class Jobs {
         return jobs.stream().map(job -> job.links(hash)).toList();
     }
 
-    private static @Nullable Jobs of(List<Jobs> jobs, @Nullable TracedRank rank) {
+    private static @Nullable Job of(List<Job> jobs, @Nullable TracedRank rank) {
         return rank == null ? null
                 : jobs.stream()
                         .filter(job -> job.ranks.stream().anyMatch(each -> each == rank))
@@ -57,12 +57,12 @@ final class Jobs {
                         .orElse(null);
     }
 
-    private void add(Jobs other) {
+    private void add(Job other) {
         ranks.addAll(other.ranks);
         links.addAll(other.links);
     }
 
-    private boolean mayBeOneWith(Jobs other) {
+    private boolean mayBeOneWith(Job other) {
         Set<Integer> numbers = new HashSet<>();
         ranks.forEach(rank -> numbers.add(rank.rank()));
         return other.ranks.stream().noneMatch(rank -> numbers.contains(rank.rank())) && begin() - other.end() <= 0

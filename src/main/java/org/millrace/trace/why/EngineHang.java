@@ -9,9 +9,9 @@ import org.millrace.trace.why.Link.Sign;
 import org.millrace.trace.why.Verdict.Cause;
 
 /** What a communicator waits for of whose ranks it is known what their kernels are in: the engine's. */
-final class ToldHang extends HangingGroup {
+final class EngineHang extends HangingGroup {
 
-    ToldHang(Links links, Duration quiet) {
+    EngineHang(Links links, Duration quiet) {
         super(links, quiet);
     }
 
@@ -26,14 +26,14 @@ final class ToldHang extends HangingGroup {
 
     /** What to say if it does. */
     @Nullable
-    Verdict told(List<Link> waiting) {
+    Verdict find(List<Link> waiting) {
         Verdict verdict = inFunction();
         if (verdict == null) {
             verdict = missing();
         }
         if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN) && links.members()
                 .stream()
-                .anyMatch(member -> member.waitsForCore(Math.min(quiet.toNanos(), MOST_LATE_NANOS)))) {
+                .anyMatch(member -> member.waitsForCore(lateNanos(quiet)))) {
             return null;
         }
         if (verdict == null) {

@@ -13,9 +13,9 @@ import org.millrace.trace.why.Verdict.Cause;
  * What a communicator waits for of whose ranks it is known what they have enqueued, at the most, and what their
  * connections do: NCCL's.
  */
-final class UntoldHang extends HangingGroup {
+final class NcclHang extends HangingGroup {
 
-    UntoldHang(Links links, Duration quiet) {
+    NcclHang(Links links, Duration quiet) {
         super(links, quiet);
     }
 
@@ -41,7 +41,7 @@ final class UntoldHang extends HangingGroup {
 
     /** What to say if connections stand still, or operations. */
     @Nullable
-    Verdict untold(List<Link> waiting) {
+    Verdict find(List<Link> waiting) {
         Verdict verdict = wire(waiting);
         return verdict == null ? kernel(waiting) : verdict;
     }
