@@ -206,8 +206,7 @@ class EngineStallTest {
             Thread.sleep(100);
             verdicts = asking.ask();
         }
-        String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n" + asking
-                + "\n";
+        String what = stall + "\n" + verdicts.stream().map(Verdict::sentence).toList() + "\n" + asking + "\n";
         System.out.println(what.strip());
         assertEquals(1, verdicts.size(), () -> what + outputs());
         assertTrue(stall.isRight(verdicts.getFirst()), () -> what + outputs());

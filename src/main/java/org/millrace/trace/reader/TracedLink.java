@@ -157,7 +157,6 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
 
     /** The operation that was enqueued last in its communicator; null if nobody wrote one down. */
     public @Nullable Operation operation() {
-        return communicator == null || communicator.last().isEmpty() ? null
-                : communicator.last().getLast();
+        return communicator == null || communicator.last().isEmpty() ? null : communicator.last().getLast();
     }
 }

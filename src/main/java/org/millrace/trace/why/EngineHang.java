@@ -31,9 +31,8 @@ final class EngineHang extends HangingGroup {
         if (verdict == null) {
             verdict = missing();
         }
-        if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN) && links.members()
-                .stream()
-                .anyMatch(member -> member.waitsForCore(lateNanos(quiet)))) {
+        if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN)
+                && links.members().stream().anyMatch(member -> member.waitsForCore(lateNanos(quiet)))) {
             return null;
         }
         if (verdict == null) {
