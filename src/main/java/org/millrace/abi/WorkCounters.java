@@ -92,6 +92,6 @@ public final class WorkCounters {
     }
 
     private static long slot(long number) {
-        return Long.remainderUnsigned(number, SLOTS) * SLOT_BYTES;
+        return (number & SLOTS - 1) * SLOT_BYTES;
     }
 }

@@ -3,6 +3,8 @@ package org.millrace.trace;
 import static org.millrace.trace.CommunicatorFields.OPERATIONS;
 import static org.millrace.trace.CommunicatorFields.OPERATION_BYTES;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * A communicator and its last operations, as whoever launches them tells: the engine, or NCCL's profiler. From any
  * thread.
@@ -13,6 +15,8 @@ public final class CommunicatorTrace implements AutoCloseable {
     private final int index;
     private final long base;
     private final long ring;
+    /** By entry of the ring, what is written there. */
+    private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
     private long enqueued;
     private boolean closed;
 
@@ -107,7 +111,11 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.set(at + CommunicatorFields.ENDED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.CHANNELS_STARTED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.CHANNELS_ENDED_OFFSET, 0L);
-        name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
+        int entry = (int) enqueued & OPERATIONS - 1;
+        if (names[entry] != name) {
+            names[entry] = name;
+            name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
+        }
         TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
         if (FlightEvents.PRESENT) {
             FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),

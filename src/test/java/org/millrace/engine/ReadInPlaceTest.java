@@ -42,7 +42,7 @@ class ReadInPlaceTest {
 
     /** @param registered a bit for each rank: what a rank registers is its own matter */
     @ParameterizedTest
-    @CsvSource({"2, P2P, ring, 3", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7", "4, SHM, tree, 15",
+    @CsvSource({"2, P2P, ring, 3", "2, P2P, ring, 1", "3, P2P, tree, 7", "5, P2P, tree, 21", "3, SHM, ring, 7", "4, SHM, tree, 15",
             "3, SHM, tree, 5", "3, copy, ring, 7"})
     void everyOperationGivesItsResult(int ranks, String transport, String algorithm, int registered) throws Exception {
         assumeTrue(transport.equals("P2P") || SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
@@ -60,7 +60,9 @@ class ReadInPlaceTest {
                             ReduceOp op = count == 1 ? ReduceOp.AVG : inPlace ? ReduceOp.MAX : ReduceOp.SUM;
                             running.add(new Call(operation, count, op, count % ranks, inPlace, count).new Running(
                                     communicator, stream, arena, registers));
-                            assertEquals(registers && !transport.equals("copy") ? "PTR" : "NORMAL",
+                            boolean exchanged = operation == Operation.ALL_REDUCE && ranks == 2 && count < 2048
+                                    && op != ReduceOp.AVG;
+                            assertEquals(registers && !exchanged && !transport.equals("copy") ? "PTR" : "NORMAL",
                                     mode(communicator, stream), operation + " of " + count);
                         }
                     }

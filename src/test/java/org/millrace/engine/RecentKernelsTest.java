@@ -29,6 +29,9 @@ class RecentKernelsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
 
+    /** Bytes of an all-reduce that two ranks do around the ring, and that is small enough to be kept. */
+    private static final int MORE_THAN_EXCHANGED = 32 << 10;
+
     @TempDir
     Path directory;
 
@@ -106,7 +109,7 @@ class RecentKernelsTest {
     @Test
     void memoryIsRegisteredBetweenTwoCalls() throws Exception {
         run(2, EngineGroup.settings("MILLRACE_REGISTERED_THRESHOLD", "0"), (communicator, stream, arena) -> {
-            MemorySegment data = communicator.device().allocate(1024, arena);
+            MemorySegment data = communicator.device().allocate(MORE_THAN_EXCHANGED, arena);
             for (int turn = 0; turn < 2; turn++) {
                 assertEquals("NORMAL", mode(communicator, data, stream));
                 Registration registration = communicator.register(data);
@@ -119,7 +122,7 @@ class RecentKernelsTest {
     }
 
     private static String mode(Communicator communicator, MemorySegment data, Stream stream) {
-        communicator.allReduce(data, data, 1024, DataType.INT8, ReduceOp.SUM, stream);
+        communicator.allReduce(data, data, MORE_THAN_EXCHANGED, DataType.INT8, ReduceOp.SUM, stream);
         stream.synchronize(PATIENCE);
         return communicator.route().orElseThrow().mode();
     }

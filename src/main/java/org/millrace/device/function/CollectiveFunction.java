@@ -39,6 +39,11 @@ public abstract class CollectiveFunction implements DeviceFunction {
         return InPlace.NEVER;
     }
 
+    /** Whether an item's elements go through slots, whatever memory is registered. */
+    public boolean staysInSlots(int number, CollectiveWork work, int ranks) {
+        return false;
+    }
+
     /** What a channel's part asks of a network that reduces; null where none does. */
     public @Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         return null;

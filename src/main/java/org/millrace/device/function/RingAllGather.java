@@ -27,7 +27,7 @@ final class RingAllGather extends RingFunction {
     }
 
     @Override
-    ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+    ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
         return schedule(part, channel, communicator.ranks(), work.count(),
                 work.sendBuffer() == work.receiveBuffer() + communicator.rank() * work.count());

@@ -17,12 +17,17 @@ abstract class RingFunction extends CollectiveFunction {
         this.inSlots = inSlots;
     }
 
-    abstract ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+    abstract ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel);
+
+    /** Chunks of a round of an item. */
+    int parts(int number, CollectiveWork work, int ranks) {
+        return parts(ranks);
+    }
 
     @Override
     final ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
-        int parts = parts(communicator.ranks());
+        int parts = parts(number, work, communicator.ranks());
         long chunkBytes = (work.elements(channel.number()) + parts - 1) / parts * FunctionNumber.type(number).bytes();
         ChunkShape shape = inSlots.in(FunctionNumber.protocol(number)).of(chunkBytes, communicator.layout());
         if ((work.flags() & CollectiveWork.NETWORK_REGISTERED) != 0) {
@@ -36,7 +41,7 @@ abstract class RingFunction extends CollectiveFunction {
             DeviceChannel channel) {
         ChunkShape shape = shape(number, work, communicator, channel);
         ChunkSchedule schedule =
-                schedule(part(number, work, communicator, channel, shape), work, communicator, channel);
+                schedule(number, part(number, work, communicator, channel, shape), work, communicator, channel);
         return List.of(ChannelTask.between(channel.view().previous(), schedule, shape, KernelChannel.COLLECTIVE,
                 channel.view().next()));
     }
@@ -54,7 +59,7 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         @Override
-        ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+        ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
                 DeviceChannel channel) {
             boolean begins = communicator.rank() == work.root();
             return Chain.spread(part, begins, !begins || work.sendBuffer() != work.receiveBuffer(),
@@ -70,7 +75,7 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         @Override
-        ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+        ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
                 DeviceChannel channel) {
             boolean last = communicator.rank() == work.root();
             return Chain.combine(part, channel.view().previous() != work.root(), last, !last);

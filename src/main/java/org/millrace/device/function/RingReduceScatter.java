@@ -23,7 +23,7 @@ final class RingReduceScatter extends RingFunction {
     }
 
     @Override
-    ChunkSchedule schedule(ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
+    ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
         return schedule(part, channel, communicator.ranks(), work.count());
     }

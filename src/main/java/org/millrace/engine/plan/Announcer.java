@@ -70,8 +70,15 @@ public final class Announcer {
                     FunctionNumber.protocol(number), work.channelHigh() + 1);
         }
         List<Share> shares = planned.shares(findShares);
+        ProxyOp part = null;
+        ProxyOp run = null;
         for (int i = 0; i < shares.size(); i++) { // by index: each operation comes here, and nothing is to be allocated
-            shares.get(i).announce(id.number());
+            Share share = shares.get(i);
+            if (share.part() != part) {
+                part = share.part();
+                run = part.numbered(id.number());
+            }
+            share.connector().announce(run);
         }
         connectors.announceWithout(id.number(), id.signature(), id.count());
         return id;
@@ -94,14 +101,20 @@ public final class Announcer {
     private void add(ChannelTask task, int channel, OperationId id, PlannedCollective planned, List<Share> shares) {
         UserRegions regions = planned.regions();
         for (int peer : task.from()) {
-            shares.add(new Share(connectors.receive(peer, channel, task.index()),
-                    id.part(task.schedule().chunksReceived(), task.shape(), regions.received())));
+            add(connectors.receive(peer, channel, task.index()),
+                    id.part(task.schedule().chunksReceived(), task.shape(), regions.received()), shares);
         }
         for (int peer : task.to()) {
             ProxyOp part = id.part(task.schedule().chunksSent(), task.shape(), regions.sent());
-            shares.add(new Share(connectors.send(peer, channel, task.index()),
-                    peer < device.ranks() ? part : part.asking(windows(channel, planned))));
+            add(connectors.send(peer, channel, task.index()),
+                    peer < device.ranks() ? part : part.asking(windows(channel, planned)), shares);
         }
+    }
+
+    /** Neighbours that carry the same share one object, so that a run makes one. */
+    private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
+        ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
+        shares.add(new Share(connector, part.equals(before) ? before : part));
     }
 
     /** What a network that reduces is asked for, step by step. */

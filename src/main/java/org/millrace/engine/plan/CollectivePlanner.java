@@ -75,12 +75,13 @@ public final class CollectivePlanner {
                 FunctionNumber.argument(op), CollectiveWork.PROFILED);
         function.plan(number, work, device);
         UserRegions regions = UserRegions.NONE;
-        if (function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
+        boolean inSlots = function.staysInSlots(number, work, ranks);
+        if (!inSlots && function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
             regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);
         }
         if (regions != UserRegions.NONE) {
             work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
-        } else if (algorithm != Algorithm.LOCAL && !algorithm.isCollNet()) {
+        } else if (!inSlots && algorithm != Algorithm.LOCAL && !algorithm.isCollNet()) {
             boolean input =
                     registrations.isRead(send, operation.sendCount(bytes, ranks), bytes / parts, reduces, protocol);
             boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), bytes / parts, reduces,

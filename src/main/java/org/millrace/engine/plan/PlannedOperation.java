@@ -116,10 +116,6 @@ public sealed interface PlannedOperation {
          * @param part of the run of number 0
          */
         record Share(Connector<?> connector, ProxyOp part) {
-
-            void announce(long number) {
-                connector.announce(part.numbered(number));
-            }
         }
     }
 

@@ -87,6 +87,10 @@ final class OperationCheck {
         long number = ++announced;
         long at = number % RECORDS * RECORD_BYTES;
         write(at, number, op);
+        read(at, other);
+        if (other.number == number) {
+            return other.is(op) ? null : disagreement(op, other);
+        }
         // The record after the one without part: a side writes the records in the order of its operations,
         // so that one that is not there now was not announced before.
         read(WITHOUT_PART, without);
