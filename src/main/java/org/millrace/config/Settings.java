@@ -21,7 +21,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** Everything that can be set, by topic. */
+/** Everything that can be set, by topic; who believes whom is in {@link SecuritySettings}. */
 public final class Settings {
 
     /** With what {@link #NETWORK} names a network plugin. */
@@ -243,33 +243,6 @@ public final class Settings {
     public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS",
             optional(integers(1, 16)), Optional.empty(),
             "TCP streams over which a connection spreads large payloads, on each rail; unset: chosen for the machine");
-    /** What ranks prove to each other that they belong together with. */
-    public static final Setting<String> SECRET =
-            new Setting<>("MILLRACE_SECRET", text("any text, the same for every rank"), "",
-                    "what ranks that meet at an address prove that they belong together with; never shown", true);
-
-    /** Whether a group that others can reach needs a secret. */
-    public static final Setting<Boolean> REQUIRE_SECRET = new Setting<>("MILLRACE_REQUIRE_SECRET",
-            ValueTypes.booleans(), false,
-            "1: ranks that meet at an address of another host's reach refuse to do so without MILLRACE_SECRET, in place"
-                    + " of a warning; the plugin then needs MILLRACE_TLS=1");
-    /** Whether TCP is encrypted. */
-    public static final Setting<Boolean> TLS = new Setting<>("MILLRACE_TLS", ValueTypes.booleans(), false,
-            "1: what ranks say and send each other over TCP is under TLS 1.3, both ends of every stream authenticated by"
-                    + " MILLRACE_SECRET or by certificates; the same on all ranks");
-    /** Which certificate this process shows. */
-    public static final Setting<Optional<Path>> TLS_CERTIFICATE = new Setting<>("MILLRACE_TLS_CERTIFICATE",
-            optional(paths()), Optional.empty(),
-            "with MILLRACE_TLS=1: a PEM file with this process's certificate, and those that lead to the authority;"
-                    + " unset: by the secret");
-    /** Its private key. */
-    public static final Setting<Optional<Path>> TLS_KEY = new Setting<>("MILLRACE_TLS_KEY", optional(paths()),
-            Optional.empty(), "with MILLRACE_TLS=1: a PEM file with its private key, PKCS#8 and not encrypted");
-    /** Whose certificates are believed. */
-    public static final Setting<Optional<Path>> TLS_CA = new Setting<>("MILLRACE_TLS_CA", optional(paths()),
-            Optional.empty(),
-            "with MILLRACE_TLS=1: a PEM file with the authority whose certificates are ranks'; one that signs for others"
-                    + " too lets them in");
 
     /** Whether the plugin takes connections over from libnccl's proxy. */
     public static final Setting<Optional<Boolean>> TAKEOVER =
@@ -357,7 +330,8 @@ public final class Settings {
             P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, HOST_ID, COLLNET_ENABLE,
             COLLNET_MAX_BYTES, COLLNET_AGGREGATORS, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS,
             NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES,
-            SOCKET_ADDRESSES, SOCKET_STREAMS, SECRET, REQUIRE_SECRET, TLS, TLS_CERTIFICATE, TLS_KEY, TLS_CA, TAKEOVER,
+            SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
+            SecuritySettings.TLS, SecuritySettings.TLS_CERTIFICATE, SecuritySettings.TLS_KEY, SecuritySettings.TLS_CA, TAKEOVER,
             THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE, CLOSE_DEADLINE,
             FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL, LOG_SUBSYSTEMS);
 

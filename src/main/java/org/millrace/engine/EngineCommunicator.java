@@ -7,9 +7,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
-import java.util.concurrent.atomic.AtomicBoolean;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.millrace.AbortedException;
 import org.millrace.ChannelWork;
 import org.millrace.Communicator;
@@ -52,8 +49,6 @@ import org.millrace.engine.plan.TransferPlanner;
  */
 final class EngineCommunicator implements Communicator {
 
-    private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
-
     private final CommunicatorParts parts;
     private final CommunicatorFailure failure;
     private final Operands operands;
@@ -64,13 +59,14 @@ final class EngineCommunicator implements Communicator {
     private final Set<EngineCommunicator> children = Collections.newSetFromMap(new WeakHashMap<>());
     private final LaunchQueue launches;
     private final Routes routes;
-    private final AtomicBoolean closed = new AtomicBoolean();
+    private final CallGuard guard;
 
     EngineCommunicator(CommunicatorParts parts) {
         this.parts = parts;
         DeviceCommunicator device = parts.device();
         EngineOptions options = parts.options();
         this.failure = parts.failure();
+        this.guard = new CallGuard(rank(), parts.threads().device(), failure);
         this.operands = new Operands(rank(), size(), parts.threads()::checkReach);
         this.routes = new Routes(parts.connectors());
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
@@ -80,8 +76,8 @@ final class EngineCommunicator implements Communicator {
         OperationTrace trace = parts.trace().operations(parts.threads().device());
         PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors(), routes, parts.attendance(), trace), trace);
-        this.launches = new LaunchQueue(label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transferPlanner, planLauncher, this::checkOpen, parts.registrations());
+        this.launches = new LaunchQueue(guard.label(""), parts.threads().device(), device, options.workArgumentBytes(),
+                transferPlanner, planLauncher, guard::checkOpen, parts.registrations());
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -143,7 +139,7 @@ final class EngineCommunicator implements Communicator {
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, Stream stream) {
         Operands.require(op, operation, "op");
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.check(operation, send, receive, count, type, root);
         boolean reads = !operation.isSentByRoot() || rank() == root;
         boolean writes = !operation.isReceivedByRoot() || rank() == root;
@@ -161,42 +157,42 @@ final class EngineCommunicator implements Communicator {
         if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
             return false;
         }
-        checkOpen();
+        guard.checkOpen();
         launches.launchNow(asked, collectivePlanner, stream);
         return true;
     }
 
     @Override
     public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         issue(() -> transfers(stream).allToAll(send, receive, count, type));
     }
 
     @Override
     public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         issue(() -> transfers(stream).gather(send, receive, count, type, root));
     }
 
     @Override
     public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         issue(() -> transfers(stream).scatter(send, receive, count, type, root));
     }
 
     @Override
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.checkSend(buffer, count, type, peer);
         issue(() -> add(true, buffer, count, type, peer, stream));
     }
 
     @Override
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         operands.checkReceive(buffer, count, type, peer);
         issue(() -> add(false, buffer, count, type, peer, stream));
     }
@@ -214,15 +210,15 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public void group(Runnable operations) {
-        checkOpen();
+        guard.checkOpen();
         Millrace.group(operations);
     }
 
     @Override
     public synchronized Plan plan(Stream stream, Runnable operations) {
-        checkOpen(stream);
-        requireNoGroup("a plan is made");
-        requireNoCapture("a plan is made", stream, List.of());
+        guard.checkOpen(stream);
+        guard.requireNoGroup("a plan is made", launches);
+        guard.requireNoCapture("a plan is made", stream, List.of());
         launches.begin();
         try {
             OperationGroup.record(operations);
@@ -237,12 +233,12 @@ final class EngineCommunicator implements Communicator {
 
     /** Launches the kernels of a plan once more. */
     void launch(Recorded recorded, Stream stream) {
-        checkOpen(stream);
+        guard.checkOpen(stream);
         synchronized (this) {
-            requireNoGroup("a plan is launched");
-            checkOpen();
+            guard.requireNoGroup("a plan is launched", launches);
+            guard.checkOpen();
             recorded.others().forEach(parts.threads().device()::check);
-            requireNoCapture("a plan is launched", stream, recorded.others());
+            guard.requireNoCapture("a plan is launched", stream, recorded.others());
             launches.launch(recorded, stream);
         }
     }
@@ -251,26 +247,14 @@ final class EngineCommunicator implements Communicator {
         recorded.kernels().forEach(kernel -> launcher.release(kernel.kernel()));
     }
 
-    private void requireNoCapture(String what, Stream stream, List<Stream> others) {
-        if (stream.isCapturing() || others.stream().anyMatch(Stream::isCapturing)) {
-            throw new IllegalStateException(label(what + " outside of captures"));
-        }
-    }
-
-    private void requireNoGroup(String what) {
-        if (OperationGroup.isOpen() || launches.isInGroup()) {
-            throw new IllegalStateException(label(what + " outside of groups"));
-        }
-    }
-
     @Override
     public synchronized Registration register(MemorySegment memory) {
-        checkOpen();
+        guard.checkOpen();
         operands.checkRegistered(memory);
         return parts.registrations().add(memory, () -> {
             if (!launcher.awaitKernels()) {
                 throw new MillraceException(
-                        label("a kernel does not leave the device, and registered memory must not be freed"),
+                        guard.label("a kernel does not leave the device, and registered memory must not be freed"),
                         failure.get());
             }
             parts.stopProxiesAfterFailure();
@@ -279,7 +263,7 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public synchronized Optional<Communicator> split(int color, int key) {
-        checkOpen();
+        guard.checkOpen();
         ControlPlane group = parts.control().split(color, key);
         if (group == null) {
             return Optional.empty();
@@ -298,7 +282,7 @@ final class EngineCommunicator implements Communicator {
             all = List.copyOf(children);
         }
         for (EngineCommunicator child : all) {
-            if (!child.closed.get()) {
+            if (!child.guard.isClosed()) {
                 child.failure.fail(new AbortedException(
                         "rank " + child.rank() + ": the communicator that this one was split from was aborted",
                         child.rank(), CommunicatorException.NOBODY, null, null));
@@ -328,7 +312,7 @@ final class EngineCommunicator implements Communicator {
      * same: the other ranks count on it.
      */
     private synchronized void issue(Runnable operations) {
-        checkOpen();
+        guard.checkOpen();
         launches.begin();
         try {
             operations.run();
@@ -339,27 +323,9 @@ final class EngineCommunicator implements Communicator {
         }
     }
 
-    private String label(String what) {
-        return "rank " + rank() + ", " + what;
-    }
-
-    private void checkOpen(Stream stream) {
-        checkOpen();
-        parts.threads().device().check(stream);
-        parts.threads().device().awaitRoom(stream);
-    }
-
-    private void checkOpen() {
-        if (closed.get()) {
-            throw new MillraceException(label("the communicator is closed"));
-        }
-        failure.throwIfFailed();
-        parts.threads().device().checkCaller();
-    }
-
     @Override
     public void abort() {
-        if (closed.compareAndSet(false, true)) {
+        if (guard.close()) {
             abortChildren();
             new Departure(parts, launcher).abort();
         }
@@ -367,7 +333,7 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public void close() {
-        if (closed.compareAndSet(false, true)) {
+        if (guard.close()) {
             new Departure(parts, launcher).leave();
         }
     }

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -19,7 +18,6 @@ import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
@@ -51,8 +49,7 @@ final class GpuCommunicator implements Communicator {
     private final Duration late;
     private final Duration patience;
     private final AtomicBoolean closed = new AtomicBoolean();
-    /** Closed before NCCL is: it holds on to what they captured. */
-    private final Set<CapturedPlan> plans = ConcurrentHashMap.newKeySet();
+    private final GraphPlans plans;
 
     private GpuCommunicator(GpuRank member, GpuDevice device, Duration late, Duration patience) {
         this.member = member;
@@ -61,6 +58,7 @@ final class GpuCommunicator implements Communicator {
         this.failure = member.failure();
         this.late = late;
         this.patience = patience;
+        plans = new GraphPlans("rank " + rank(), this::launch);
         operands = new Operands(rank(), size(), device::checkReach);
         watch = new NcclWatch(member, late);
         watch.start();
@@ -205,68 +203,7 @@ final class GpuCommunicator implements Communicator {
     /** As a CUDA graph. */
     @Override
     public Plan plan(Stream stream, Runnable operations) {
-        CudaStream on = begin(stream);
-        requireNoGroup("a plan is made");
-        CudaGraph captured = capture(on, operations);
-        try (captured) {
-            CapturedPlan plan = new CapturedPlan(captured.instantiate());
-            plans.add(plan);
-            return plan;
-        }
-    }
-
-    private CudaGraph capture(CudaStream stream, Runnable operations) {
-        stream.beginGraph();
-        try {
-            OperationGroup.record(() -> group(operations));
-        } catch (RuntimeException | Error thrown) {
-            try {
-                stream.endGraph().close(); // or the stream stays unusable
-            } catch (RuntimeException invalid) {
-                thrown.addSuppressed(invalid);
-            }
-            throw thrown;
-        }
-        return stream.endGraph();
-    }
-
-    /**
-     * Operations of libnccl that were captured as a CUDA graph. NCCL keeps what their kernels and its proxies need
-     * until the graph is given back.
-     */
-    private final class CapturedPlan implements Plan {
-
-        private final CudaGraph.Executable graph;
-        private boolean closed;
-
-        CapturedPlan(CudaGraph.Executable graph) {
-            this.graph = graph;
-        }
-
-        @Override
-        public synchronized void launch(Stream stream) {
-            if (closed) {
-                throw new IllegalStateException("rank " + rank() + ", the plan is closed");
-            }
-            CudaStream on = begin(stream);
-            requireNoGroup("a plan is launched");
-            watch.call(() -> graph.launch(on));
-        }
-
-        @Override
-        public void close() {
-            synchronized (this) {
-                closed = true;
-            }
-            plans.remove(this);
-            graph.close();
-        }
-    }
-
-    private void requireNoGroup(String what) {
-        if (OperationGroup.isOpen()) {
-            throw new IllegalStateException("rank " + rank() + ", " + what + " outside of groups");
-        }
+        return plans.capture(begin(stream), () -> group(operations));
     }
 
     @Override
@@ -276,6 +213,11 @@ final class GpuCommunicator implements Communicator {
             device.share(child.failure());
             return new GpuCommunicator(child, device, late, patience);
         });
+    }
+
+    private void launch(CudaGraph.Executable graph, Stream stream) {
+        CudaStream on = begin(stream);
+        watch.call(() -> graph.launch(on));
     }
 
     private CudaStream begin(Stream stream) {
@@ -336,7 +278,7 @@ final class GpuCommunicator implements Communicator {
     /** @param together whether the others leave, too: NCCL waits for them when a communicator is destroyed */
     private void tearDown(boolean together) {
         watch.stop();
-        plans.forEach(CapturedPlan::close);
+        plans.close();
         try {
             if (failure.get() == null && together) {
                 GpuRank.bounded("ncclCommDestroy of rank " + rank(), patience, () -> {}, () -> {

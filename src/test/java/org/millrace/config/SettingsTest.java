@@ -17,7 +17,7 @@ class SettingsTest {
 
     @Test
     void everyConstantIsListedOnce() {
-        assertEquals(constants(Settings.class), Settings.all().size());
+        assertEquals(constants(Settings.class) + constants(SecuritySettings.class), Settings.all().size());
         assertEquals(constants(PluginSettings.class), PluginSettings.all().size());
         Set<String> names = new HashSet<>();
         all().forEach(setting -> assertTrue(names.add(setting.name()), setting.name()));

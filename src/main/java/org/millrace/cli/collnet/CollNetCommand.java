@@ -14,6 +14,7 @@ import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.collnet.aggregator.AggregatorService;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -89,14 +90,14 @@ public final class CollNetCommand implements Runnable {
             Configuration configuration = Configuration.load(command.parent.settings());
             InetSocketAddress where = AggregatorConnect.place("--listen", listen);
             SocketOptions options = EngineSettings.sockets(configuration);
-            String secret = configuration.get(Settings.SECRET);
+            String secret = configuration.get(SecuritySettings.SECRET);
             PrintWriter err = spec.commandLine().getErr();
             if (!where.getAddress().isLoopbackAddress() && secret.isEmpty() && options.tls() == null) {
-                if (configuration.get(Settings.REQUIRE_SECRET)) {
-                    throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
-                            + Settings.SECRET.name() + ", here and on every rank");
+                if (configuration.get(SecuritySettings.REQUIRE_SECRET)) {
+                    throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
+                            + SecuritySettings.SECRET.name() + ", here and on every rank");
                 }
-                err.println("millrace: whoever reaches this port can use the aggregator: set " + Settings.SECRET.name()
+                err.println("millrace: whoever reaches this port can use the aggregator: set " + SecuritySettings.SECRET.name()
                         + ", here and on every rank");
             }
             CountDownLatch asked = new CountDownLatch(1);

@@ -3,7 +3,6 @@ package org.millrace.device.stream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -291,11 +290,8 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public int doWork() {
-        int work = 0;
         running = Thread.currentThread();
-        for (EmulatedStream stream : streams.all()) {
-            work += stream.tasks().progress();
-        }
+        int work = streams.progress();
         running = null;
         return work;
     }
@@ -321,25 +317,11 @@ public final class EmulatedDevice implements Device, Agent {
      */
     @Override
     public void onClose() {
-        finish(streams.all());
-        stopped = true;
-        for (EmulatedStream stream : streams.all()) {
-            stream.tasks().skipAll();
-        }
-    }
-
-    /** No more than what they hold now: a function may enqueue itself again and again. */
-    private void finish(EmulatedStream[] all) {
-        long[] targets = Arrays.stream(all).mapToLong(each -> each.tasks().enqueued()).toArray();
         running = Thread.currentThread();
-        int work;
-        do {
-            work = 0;
-            for (int i = 0; i < all.length; i++) {
-                work += all[i].tasks().completed() < targets[i] ? all[i].tasks().progress() : 0;
-            }
-        } while (work > 0);
+        streams.finish();
         running = null;
+        stopped = true;
+        streams.skipAll();
     }
 
     /** Whether no thread runs the streams any more, nor ever will. */
@@ -349,8 +331,6 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        for (EmulatedStream stream : streams.all()) {
-            stream.tasks().fail(failure);
-        }
+        streams.fail(failure);
     }
 }

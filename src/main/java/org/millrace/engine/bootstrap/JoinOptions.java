@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
+import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.net.tls.TlsIdentity;
 
@@ -41,9 +42,9 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
 
     /** What the settings of deadline, secret and TLS say. */
     public static JoinOptions of(Configuration configuration) {
-        String secret = configuration.get(Settings.SECRET);
+        String secret = configuration.get(SecuritySettings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), null, secret.isEmpty() ? null : secret,
-                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration::get));
+                configuration.get(SecuritySettings.REQUIRE_SECRET), TlsIdentity.of(configuration::get));
     }
 
     /** The same, with an address for rank 0 to listen on; null for the default. */

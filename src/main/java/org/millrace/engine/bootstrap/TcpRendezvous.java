@@ -7,7 +7,7 @@ import java.nio.channels.ServerSocketChannel;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
-import org.millrace.config.Settings;
+import org.millrace.config.SecuritySettings;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
@@ -76,7 +76,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     private void requireSecret(InetSocketAddress address) {
         if (options.secretRequired() && letsStrangersIn(address)) {
             throw new MillraceException("the group at " + this + " can be reached from other hosts, and "
-                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + Settings.SECRET.name()
+                    + SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + SecuritySettings.SECRET.name()
                     + " to the same text on every rank");
         }
     }
@@ -86,7 +86,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
             LOG.warn(
                     "the group at {} has no secret: whoever reaches the port can join it in a rank's place. Set {} to the"
                             + " same text on every rank ({}=1 makes this an error)",
-                    this, Settings.SECRET.name(), Settings.REQUIRE_SECRET.name());
+                    this, SecuritySettings.SECRET.name(), SecuritySettings.REQUIRE_SECRET.name());
         }
     }
 

@@ -1,11 +1,6 @@
 package org.millrace.gin.agent;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.gin.GinException;
@@ -34,24 +29,17 @@ import org.millrace.net.FrameSender;
  */
 public final class GinCommunicator {
 
-    /** Volatile on both sides: the agent writes it, and native code and waiting kernels read it. */
-    private static final VarHandle ERROR = ValueLayout.JAVA_INT.varHandle();
-
     /** Passes without work after which every queue is looked at in each. */
     private static final int QUIET_PASSES = 64;
-    private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final LocalRank rank;
     private final GinPeer[] peers;
-    private final MemorySegment error;
     private final FailureListener listener;
-    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private final GinFailure failure;
     private final StallDetector stall;
     private final WaitRelease waits;
     /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
     private long workless;
-    /** Set once; the agent's thread judges it. */
-    private volatile @Nullable Hearsay heard;
     /** While it is served. */
     private volatile @Nullable GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
@@ -81,7 +69,7 @@ public final class GinCommunicator {
             GinOptions options, FailureListener listener) {
         this.listener = listener;
         this.stall = new StallDetector(options.patience());
-        this.error = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
+        this.failure = new GinFailure(rank, listener);
         this.peers = new GinPeer[senders.length];
         this.rank =
                 new LocalRank(rank, peers.length, options, new Windows(), new GinContexts(number, rank, peers.length));
@@ -216,7 +204,7 @@ public final class GinCommunicator {
      * a failure. It lives as long as this object.
      */
     public MemorySegment errorFlag() {
-        return error;
+        return failure.flag();
     }
 
     /** The first failure, if there was one. */
@@ -230,20 +218,12 @@ public final class GinCommunicator {
      * @throws GinException the failure
      */
     public void throwIfFailed() {
-        Throwable thrown = failure.get();
-        if (thrown != null) {
-            throw new GinException(
-                    "rank " + rank() + ": the communicator has failed and can only be closed: " + thrown.getMessage(),
-                    thrown);
-        }
+        failure.throwIfFailed();
     }
 
     /** Poisons the communicator. Its agent ends its connections without a word, so that the peers see it. */
     public void fail(Throwable thrown) {
-        if (failure.compareAndSet(null, thrown)) {
-            listener.failed(thrown);
-            ERROR.setVolatile(error, 0L, 1);
-        }
+        failure.fail(thrown);
     }
 
     /**
@@ -251,12 +231,7 @@ public final class GinCommunicator {
      * second, as what was under way to that peer.
      */
     public void failSoon(Throwable thrown) {
-        if (heard == null) {
-            heard = new Hearsay(thrown, System.nanoTime() + REASON_NANOS);
-        }
-    }
-
-    private record Hearsay(Throwable thrown, long until) {
+        failure.failSoon(thrown);
     }
 
     /** What has been served of all its contexts. */
@@ -305,14 +280,7 @@ public final class GinCommunicator {
 
     /** One pass over all peers; on the agent's thread. */
     int progress() {
-        Throwable poison = failure.get();
-        if (poison != null) {
-            throw new GinException(poison.getMessage(), poison);
-        }
-        Hearsay told = heard;
-        if (told != null && System.nanoTime() - told.until > 0) {
-            throw new GinException(told.thrown.getMessage(), told.thrown);
-        }
+        failure.throwIfDue();
         int work = 0;
         for (GinPeer peer : peers) {
             work += peer.progress(workless > QUIET_PASSES);

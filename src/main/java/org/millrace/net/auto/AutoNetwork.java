@@ -1,11 +1,6 @@
 package org.millrace.net.auto;
 
 import java.lang.foreign.MemorySegment;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
-import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.logging.log4j.Level;
@@ -24,7 +19,6 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.handshake.ShmAddress;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.ucx.UcxNetwork;
 
@@ -62,12 +56,12 @@ public final class AutoNetwork implements Network {
     @Override
     public Listener listen() {
         Listener overSocket = socket.listen();
-        Address address = new Address(overSocket.address(), SharedMemory.thisHost(), ucx != null);
+        AutoAddress address = new AutoAddress(overSocket.address(), SharedMemory.thisHost(), ucx != null);
         try {
             return new BothListener(address.encode(), overSocket, shm.listen(address.shm()), ucx);
         } catch (ShmUnavailableException e) {
             noSharedMemory(e);
-            return new BothListener(new Address(overSocket.address(), 0, ucx != null).encode(), overSocket, null, ucx);
+            return new BothListener(new AutoAddress(overSocket.address(), 0, ucx != null).encode(), overSocket, null, ucx);
         } catch (RuntimeException e) {
             overSocket.close();
             throw e;
@@ -76,7 +70,7 @@ public final class AutoNetwork implements Network {
 
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
-        return new AutoConnect(this, Address.decode(address), key);
+        return new AutoConnect(this, AutoAddress.decode(address), key);
     }
 
     @Override
@@ -96,7 +90,7 @@ public final class AutoNetwork implements Network {
     }
 
     /** Begins to connect to a peer that shares no memory. */
-    private Pending<FrameSender> connectRemote(Address address, ConnectionKey key) {
+    private Pending<FrameSender> connectRemote(AutoAddress address, ConnectionKey key) {
         return ucx != null && address.ucx() ? ucx.connectBeside(address.socket(), key)
                 : socket.connect(address.socket(), key);
     }
@@ -170,12 +164,12 @@ public final class AutoNetwork implements Network {
     private static final class AutoConnect implements Pending<FrameSender> {
 
         private final AutoNetwork network;
-        private final Address address;
+        private final AutoAddress address;
         private final ConnectionKey key;
         private Pending<FrameSender> current;
         private boolean closed;
 
-        AutoConnect(AutoNetwork network, Address address, ConnectionKey key) {
+        AutoConnect(AutoNetwork network, AutoAddress address, ConnectionKey key) {
             this.network = network;
             this.address = address;
             this.key = key;
@@ -273,79 +267,6 @@ public final class AutoNetwork implements Network {
                 overUcx.close();
             }
             overSocket.close();
-        }
-    }
-
-    /**
-     * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in
-     * these what is needed to find the listener through shared memory.
-     *
-     * <pre>
-     *   0                                  52       60       64
-     *   +----------------------------------+--------+--------+
-     *   | socket network's address         | host   | magic  |
-     *   | its secret included              | i64    | u32    |
-     *   +----------------------------------+--------+--------+
-     * </pre>
-     *
-     * <p>
-     * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it:
-     * both sides compute them from the hash of the socket network's address, which cannot be guessed either, as it
-     * holds a secret.
-     *
-     * @param socket the address for the socket network
-     * @param host   see {@link SharedMemory#thisHost}; 0 for none
-     * @param ucx    whether its process has a card that UCX drives: then the magic is another one
-     */
-    private record Address(byte[] socket, long host, boolean ucx) {
-
-        private static final int HOST_OFFSET = 52;
-        private static final int MAGIC_OFFSET = 60;
-        private static final int MAGIC = 0x6f747541;
-        private static final int MAGIC_UCX = 0x75747541;
-
-        byte[] encode() {
-            byte[] bytes = socket.clone();
-            ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-            if (buffer.getLong(HOST_OFFSET) != 0 || buffer.getInt(MAGIC_OFFSET) != 0) {
-                throw new IllegalStateException("the socket network's addresses use their last "
-                        + (bytes.length - HOST_OFFSET) + " bytes, which are taken here");
-            }
-            buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, ucx ? MAGIC_UCX : MAGIC);
-            return bytes;
-        }
-
-        static Address decode(byte[] address) {
-            if (address.length != Listener.ADDRESS_BYTES) {
-                throw new ConnectionException(
-                        "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-            }
-            ByteBuffer buffer = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
-            int magic = buffer.getInt(MAGIC_OFFSET);
-            if (magic != MAGIC && magic != MAGIC_UCX) {
-                throw new ConnectionException(
-                        "not an address of the network 'auto'. Both ends of a connection must use the same network");
-            }
-            return new Address(Arrays.copyOf(Arrays.copyOf(address, HOST_OFFSET), address.length),
-                    buffer.getLong(HOST_OFFSET), magic == MAGIC_UCX);
-        }
-
-        boolean isOnThisHost() {
-            return host == SharedMemory.thisHost();
-        }
-
-        /** Where the shared-memory listener of this address is. */
-        ShmAddress shm() {
-            try {
-                ByteBuffer hash = ByteBuffer
-                        .wrap(MessageDigest.getInstance("SHA-256").digest(Arrays.copyOf(socket, HOST_OFFSET)));
-                byte[] secret = new byte[ShmAddress.SECRET_BYTES];
-                long id = hash.getLong();
-                hash.get(secret);
-                return new ShmAddress(id, host, secret);
-            } catch (NoSuchAlgorithmException e) {
-                throw new IllegalStateException("every JDK has SHA-256", e);
-            }
         }
     }
 }

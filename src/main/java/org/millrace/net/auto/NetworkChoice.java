@@ -6,6 +6,7 @@ import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.net.Network;
 import org.millrace.net.plugin.PluginNetwork;
@@ -66,7 +67,7 @@ public enum NetworkChoice {
     }
 
     private static ConfigurationException inClear(String setting) {
-        return new ConfigurationException(Settings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
+        return new ConfigurationException(SecuritySettings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
                 + "=" + setting + ": its data would travel in clear; auto and socket encrypt it");
     }
 

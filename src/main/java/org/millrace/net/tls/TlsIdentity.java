@@ -27,7 +27,7 @@ import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.Settings;
+import org.millrace.config.SecuritySettings;
 
 /**
  * Who this process is under TLS, and whom it believes: both ends of every stream show a certificate. From a secret,
@@ -64,29 +64,29 @@ public final class TlsIdentity {
      * @throws ConfigurationException if they contradict each other, or a file cannot be used
      */
     public static @Nullable TlsIdentity of(Source settings) {
-        Optional<Path> certificate = settings.get(Settings.TLS_CERTIFICATE);
-        Optional<Path> key = settings.get(Settings.TLS_KEY);
-        Optional<Path> authority = settings.get(Settings.TLS_CA);
+        Optional<Path> certificate = settings.get(SecuritySettings.TLS_CERTIFICATE);
+        Optional<Path> key = settings.get(SecuritySettings.TLS_KEY);
+        Optional<Path> authority = settings.get(SecuritySettings.TLS_CA);
         boolean files = certificate.isPresent() && key.isPresent() && authority.isPresent();
         boolean any = certificate.isPresent() || key.isPresent() || authority.isPresent();
         String names =
-                Settings.TLS_CERTIFICATE.name() + ", " + Settings.TLS_KEY.name() + " and " + Settings.TLS_CA.name();
-        if (any && !(files && settings.get(Settings.TLS))) {
-            throw new ConfigurationException(names + " go together, and with " + Settings.TLS.name() + "=1");
+                SecuritySettings.TLS_CERTIFICATE.name() + ", " + SecuritySettings.TLS_KEY.name() + " and " + SecuritySettings.TLS_CA.name();
+        if (any && !(files && settings.get(SecuritySettings.TLS))) {
+            throw new ConfigurationException(names + " go together, and with " + SecuritySettings.TLS.name() + "=1");
         }
-        if (!settings.get(Settings.TLS)) {
+        if (!settings.get(SecuritySettings.TLS)) {
             return null;
         }
-        String secret = settings.get(Settings.SECRET);
+        String secret = settings.get(SecuritySettings.SECRET);
         if (!files && secret.isEmpty()) {
-            throw new ConfigurationException(Settings.TLS.name() + "=1 needs " + Settings.SECRET.name()
+            throw new ConfigurationException(SecuritySettings.TLS.name() + "=1 needs " + SecuritySettings.SECRET.name()
                     + ", the same on all ranks, or " + names + ": without, no rank can tell another from a stranger");
         }
         try {
             return files ? ofFiles(certificate.get(), key.get(), authority.get()) : ofSecret(secret);
         } catch (GeneralSecurityException | IOException e) {
             throw new ConfigurationException(
-                    Settings.TLS.name() + "=1: " + (files ? names + " cannot be used: " : "") + e.getMessage());
+                    SecuritySettings.TLS.name() + "=1: " + (files ? names + " cannot be used: " : "") + e.getMessage());
         }
     }
 

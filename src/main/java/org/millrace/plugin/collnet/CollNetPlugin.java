@@ -16,6 +16,7 @@ import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.collnet.aggregator.AggregatorNetwork;
 import org.millrace.collnet.mesh.MeshNetwork;
 import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FullMesh;
@@ -139,7 +140,7 @@ public final class CollNetPlugin {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         String named = aggregators();
         try (Pending<CollectiveNetwork> pending = new AggregatorConnect(NetEndpoint.sockets(settings),
-                AggregatorConnect.parse(named), settings.get(Settings.SECRET), key, ranks, rank)) {
+                AggregatorConnect.parse(named), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
             long end = System.nanoTime() + deadline().toNanos();
             CollectiveNetwork made = pending.poll();
             while (made == null) {

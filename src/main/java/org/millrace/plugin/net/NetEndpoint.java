@@ -10,6 +10,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -72,9 +73,9 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
 
     /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */
     private static void requireTls(EnvironmentSettings settings, SocketOptions socket) {
-        if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
-            throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
-                    + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
+        if (settings.get(SecuritySettings.REQUIRE_SECRET) && socket.tls() == null) {
+            throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1: under libnccl only "
+                    + SecuritySettings.TLS.name() + "=1 with " + SecuritySettings.SECRET.name()
                     + " tells ranks from strangers, because NCCL's own bootstrap lets anybody in");
         }
     }
