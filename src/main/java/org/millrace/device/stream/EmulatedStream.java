@@ -39,9 +39,7 @@ public final class EmulatedStream implements Stream {
     }
 
     void enqueue(StreamTask task) {
-        if (capture != null) {
-            throw unsupported("it is given what cannot be captured");
-        }
+        refuseIfCaptured("it is given what cannot be captured");
         tasks.add(task);
     }
 
@@ -84,24 +82,23 @@ public final class EmulatedStream implements Stream {
     /** Keeps an operation for a plan, if the stream is captured; false if it is to be enqueued now. */
     public boolean captures(CapturedOperation operation) {
         StreamCapture under = capture;
-        if (under != null) {
-            under.add(this, operation);
-        }
-        return under != null;
+        return under != null && under.add(this, operation);
     }
 
     /** What cannot be done with a captured stream makes the capture invalid, as on a GPU. */
-    private MillraceException unsupported(String what) {
+    private void refuseIfCaptured(String what) {
         StreamCapture under = capture;
-        return under == null ? new MillraceException(name + ": " + what)
-                : under.invalidate(name + " is captured: " + what);
+        if (under != null) {
+            under.refuse(name + " is captured: " + what);
+        }
     }
 
     @Override
     public void record(Event event) {
         StreamCapture under = capture;
-        if (under != null) {
-            EmulatedEvent.of(event).captured(under.mark(this));
+        CapturedMark captured = under == null ? null : under.mark(this);
+        if (captured != null) {
+            EmulatedEvent.of(event).captured(captured);
             return;
         }
         tasks.awaitRoom();
@@ -116,10 +113,8 @@ public final class EmulatedStream implements Stream {
             return;
         }
         EventMark mark = EmulatedEvent.of(event).latest();
-        if (mark != null && capture != null) {
-            throw unsupported("it cannot wait for an event that was recorded outside of the capture");
-        }
         if (mark != null) {
+            refuseIfCaptured("it cannot wait for an event that was recorded outside of the capture");
             tasks.awaitRoom();
             enqueue(new Work(() -> isReached(mark)));
         }
@@ -127,8 +122,8 @@ public final class EmulatedStream implements Stream {
 
     private void join(CapturedMark mark) {
         synchronized (this) {
-            if (capture != null && capture != mark.capture()) {
-                throw unsupported("it cannot wait for an event of another capture");
+            if (capture != mark.capture()) {
+                refuseIfCaptured("it cannot wait for an event of another capture");
             }
             mark.capture().waitFor(this, mark);
             capture = mark.capture();
@@ -183,12 +178,6 @@ public final class EmulatedStream implements Stream {
         return stage;
     }
 
-    private void refuseIfCaptured(String why) {
-        if (capture != null) {
-            throw unsupported(why);
-        }
-    }
-
     @Override
     public boolean query() {
         refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
@@ -237,8 +226,7 @@ public final class EmulatedStream implements Stream {
             tasks.await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
         } catch (MillraceException notDone) {
             // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
-            // just
-            // forgotten would wait for ever.
+            // just forgotten would wait for ever.
             tasks.fail(notDone);
             closeWhenDone();
             throw notDone;

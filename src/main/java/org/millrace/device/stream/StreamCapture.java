@@ -64,15 +64,22 @@ final class StreamCapture {
         clocks.add(new int[1]);
     }
 
-    /** Keeps what a stream is given. */
-    synchronized void add(EmulatedStream stream, CapturedOperation operation) {
+    /** Keeps what a stream is given; false if the capture is over, and it is to be enqueued. */
+    synchronized boolean add(EmulatedStream stream, CapturedOperation operation) {
+        if (over) {
+            return false;
+        }
         int at = require(stream);
         steps.add(new Step(at, operation, 0, false));
         clock(at)[at]++;
+        return true;
     }
 
-    /** An event is recorded on a stream. */
-    synchronized CapturedMark mark(EmulatedStream stream) {
+    /** An event is recorded on a stream; null if the capture is over. */
+    synchronized @Nullable CapturedMark mark(EmulatedStream stream) {
+        if (over) {
+            return null;
+        }
         int at = require(stream);
         CapturedMark mark = new CapturedMark(this, marks++, clock(at).clone());
         steps.add(new Step(at, null, mark.number, true));
@@ -85,11 +92,12 @@ final class StreamCapture {
             throw new IllegalStateException("the event was recorded while " + streams.getFirst()
                     + " was captured, which is over: record it again");
         }
+        requireValid(stream);
         if (!streams.contains(stream)) {
             streams.add(stream);
             clocks.add(new int[streams.size()]);
         }
-        int at = require(stream);
+        int at = streams.indexOf(stream);
         int[] clock = clock(at);
         for (int each = 0; each < mark.clock.length; each++) {
             clock[each] = Math.max(clock[each], mark.clock[each]);
@@ -107,34 +115,55 @@ final class StreamCapture {
     }
 
     private int require(EmulatedStream stream) {
+        requireValid(stream);
+        return streams.indexOf(stream);
+    }
+
+    private void requireValid(EmulatedStream stream) {
         if (invalid != null) {
             throw new MillraceException(
                     stream + ": the capture was invalidated: " + invalid + ". End it, and begin again");
         }
-        return streams.indexOf(stream);
     }
 
-    /** There will be no plan: the first reason is the one that is told. */
-    synchronized MillraceException invalidate(String why) {
-        if (invalid == null) {
-            invalid = why;
+    /**
+     * What a stream of it was asked for cannot be captured: there will be no plan. Unless the capture is over, and the
+     * stream may do it.
+     *
+     * @throws MillraceException that says so
+     */
+    synchronized void refuse(String why) {
+        if (!over) {
+            invalidate(why);
+            throw new MillraceException(why + ". The capture on " + streams.getFirst() + " is invalid now: end it");
         }
-        return new MillraceException(why + ". The capture on " + streams.getFirst() + " is invalid now: end it");
+    }
+
+    /** The first reason is the one that is told. */
+    private void invalidate(String why) {
+        invalid = invalid == null ? why : invalid;
     }
 
     /**
      * Ends the capture.
      *
-     * @throws IllegalStateException if it began on another stream; it goes on then
+     * @throws IllegalStateException if it began on another stream, and goes on then; or was ended meanwhile
      * @throws MillraceException     if it is invalid, or a stream of it was not waited for again
      */
-    synchronized Plan end(EmulatedStream stream) {
-        if (streams.getFirst() != stream) {
-            throw new IllegalStateException(
-                    stream + ": the capture began on " + streams.getFirst() + ", and has to be ended there");
+    Plan end(EmulatedStream stream) {
+        String why;
+        synchronized (this) {
+            if (streams.getFirst() != stream) {
+                throw new IllegalStateException(
+                        stream + ": the capture began on " + streams.getFirst() + ", and has to be ended there");
+            }
+            if (over) {
+                throw new IllegalStateException(stream + " is not captured");
+            }
+            over = true;
+            why = invalid == null ? unjoined() : "the capture was invalidated: " + invalid;
         }
-        String why = invalid == null ? unjoined() : "the capture was invalidated: " + invalid;
-        abandon();
+        giveBack();
         if (why != null) {
             steps.forEach(StreamCapture::release);
             throw new MillraceException(stream + ": " + why);
@@ -153,20 +182,28 @@ final class StreamCapture {
         return null;
     }
 
-    /** Its streams are as they were. */
-    synchronized void abandon() {
-        over = true;
+    /**
+     * Its streams are as they were. Without the lock: a stream that joins has its own, and then asks for this one. What
+     * is read here changes no more once the capture is over.
+     */
+    private void giveBack() {
         streams.forEach(each -> each.captureEnded(this));
     }
 
     /** A stream of it is closed. */
-    synchronized void leave(EmulatedStream stream) {
-        if (streams.getFirst() == stream && !over) {
-            abandon();
-            steps.forEach(StreamCapture::release);
-        } else if (!over) {
-            invalidate(stream + " was closed while it was captured");
+    void leave(EmulatedStream stream) {
+        synchronized (this) {
+            if (over) {
+                return;
+            }
+            if (streams.getFirst() != stream) {
+                invalidate(stream + " was closed while it was captured");
+                return;
+            }
+            over = true;
         }
+        giveBack();
+        steps.forEach(StreamCapture::release);
     }
 
     private static void release(Step step) {
