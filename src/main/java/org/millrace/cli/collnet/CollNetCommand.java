@@ -97,8 +97,8 @@ public final class CollNetCommand implements Runnable {
                     throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
                             + SecuritySettings.SECRET.name() + ", here and on every rank");
                 }
-                err.println("millrace: whoever reaches this port can use the aggregator: set " + SecuritySettings.SECRET.name()
-                        + ", here and on every rank");
+                err.println("millrace: whoever reaches this port can use the aggregator: set "
+                        + SecuritySettings.SECRET.name() + ", here and on every rank");
             }
             CountDownLatch asked = new CountDownLatch(1);
             CountDownLatch ended = new CountDownLatch(1);

@@ -76,8 +76,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     private void requireSecret(InetSocketAddress address) {
         if (options.secretRequired() && letsStrangersIn(address)) {
             throw new MillraceException("the group at " + this + " can be reached from other hosts, and "
-                    + SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + SecuritySettings.SECRET.name()
-                    + " to the same text on every rank");
+                    + SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set "
+                    + SecuritySettings.SECRET.name() + " to the same text on every rank");
         }
     }
 

@@ -11,8 +11,8 @@ import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.handshake.ShmAddress;
 
 /**
- * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in
- * these what is needed to find the listener through shared memory.
+ * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in these
+ * what is needed to find the listener through shared memory.
  *
  * <pre>
  *   0                                  52       60       64
@@ -23,9 +23,9 @@ import org.millrace.net.shm.handshake.ShmAddress;
  * </pre>
  *
  * <p>
- * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it:
- * both sides compute them from the hash of the socket network's address, which cannot be guessed either, as it
- * holds a secret.
+ * The host is 0 if the listener has no shared memory. Id and secret of the shared-memory listener are not in it: both
+ * sides compute them from the hash of the socket network's address, which cannot be guessed either, as it holds a
+ * secret.
  *
  * @param socket the address for the socket network
  * @param host   see {@link SharedMemory#thisHost}; 0 for none
@@ -71,8 +71,8 @@ record AutoAddress(byte[] socket, long host, boolean ucx) {
     /** Where the shared-memory listener of this address is. */
     ShmAddress shm() {
         try {
-            ByteBuffer hash = ByteBuffer
-                    .wrap(MessageDigest.getInstance("SHA-256").digest(Arrays.copyOf(socket, HOST_OFFSET)));
+            ByteBuffer hash =
+                    ByteBuffer.wrap(MessageDigest.getInstance("SHA-256").digest(Arrays.copyOf(socket, HOST_OFFSET)));
             byte[] secret = new byte[ShmAddress.SECRET_BYTES];
             long id = hash.getLong();
             hash.get(secret);

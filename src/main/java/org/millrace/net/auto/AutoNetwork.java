@@ -61,7 +61,8 @@ public final class AutoNetwork implements Network {
             return new BothListener(address.encode(), overSocket, shm.listen(address.shm()), ucx);
         } catch (ShmUnavailableException e) {
             noSharedMemory(e);
-            return new BothListener(new AutoAddress(overSocket.address(), 0, ucx != null).encode(), overSocket, null, ucx);
+            return new BothListener(new AutoAddress(overSocket.address(), 0, ucx != null).encode(), overSocket, null,
+                    ucx);
         } catch (RuntimeException e) {
             overSocket.close();
             throw e;

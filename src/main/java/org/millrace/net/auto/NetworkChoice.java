@@ -67,8 +67,9 @@ public enum NetworkChoice {
     }
 
     private static ConfigurationException inClear(String setting) {
-        return new ConfigurationException(SecuritySettings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
-                + "=" + setting + ": its data would travel in clear; auto and socket encrypt it");
+        return new ConfigurationException(
+                SecuritySettings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name() + "=" + setting
+                        + ": its data would travel in clear; auto and socket encrypt it");
     }
 
     private String setting() {

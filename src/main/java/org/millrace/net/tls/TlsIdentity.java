@@ -69,8 +69,8 @@ public final class TlsIdentity {
         Optional<Path> authority = settings.get(SecuritySettings.TLS_CA);
         boolean files = certificate.isPresent() && key.isPresent() && authority.isPresent();
         boolean any = certificate.isPresent() || key.isPresent() || authority.isPresent();
-        String names =
-                SecuritySettings.TLS_CERTIFICATE.name() + ", " + SecuritySettings.TLS_KEY.name() + " and " + SecuritySettings.TLS_CA.name();
+        String names = SecuritySettings.TLS_CERTIFICATE.name() + ", " + SecuritySettings.TLS_KEY.name() + " and "
+                + SecuritySettings.TLS_CA.name();
         if (any && !(files && settings.get(SecuritySettings.TLS))) {
             throw new ConfigurationException(names + " go together, and with " + SecuritySettings.TLS.name() + "=1");
         }
