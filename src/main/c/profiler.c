@@ -24,6 +24,8 @@
 #define NUMBER_MASK (TRANSFER - 1)
 #define PLACES 4095
 #define CHANNELS_KEPT 64
+/* Between two operations: Java's threads may sleep by then. */
+#define PAUSE_NANOSECONDS 1000000
 
 /* The communicators that are open: NCCL's contexts. operations is null where none is. NCCL launches a communicator's
  * operations on one thread at a time, and tells of kernels on its progress thread. */
@@ -34,6 +36,7 @@ static struct place {
   uint64_t taken;
   /* In turns how many have begun, and how many have ended. */
   int64_t events[2 * MILLRACE_KINDS];
+  int64_t latest;
 } places[PLACES];
 
 /* what: a channel's block, or that it is a transfer. */
@@ -115,7 +118,7 @@ static struct place *take(millraceOperations *operations) {
     millraceOperations *none = NULL;
     if (__atomic_compare_exchange_n(&place->operations, &none, operations, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
       __atomic_add_fetch(&place->taken, 1, __ATOMIC_RELAXED);
-      place->enqueued = place->collectives = 0;
+      place->enqueued = place->collectives = place->latest = 0;
       memset(place->events, 0, sizeof place->events);
       return place;
     }
@@ -153,7 +156,12 @@ ncclResult_t profilerFinalize(void *context) {
 void profilerEnqueued(void *context, void **handle, const struct millraceEnqueued *operation) {
   struct place *place = context;
   millraceOperations *operations = place->operations;
-  int64_t number = place->enqueued;
+  int64_t number = place->enqueued, time = now();
+  millraceCall_t call = time - place->latest > PAUSE_NANOSECONDS ? millraceInstalled() : NULL;
+  place->latest = time;
+  /* First of all: a kernel waits for whom it wakes. */
+  if (call)
+    MILLRACE_CALL(call, profilerPauseEnded, operations);
   millraceOperation *record = &operations->records[number % MILLRACE_OPERATION_RECORDS];
   /* Readers count the oldest record as gone once enqueued says that it is the next to be written. */
   record->sequence = operation->collective ? place->collectives++ : -1;
@@ -162,7 +170,7 @@ void profilerEnqueued(void *context, void **handle, const struct millraceEnqueue
   record->channels = operation->channels;
   record->peer = operation->collective ? -1 : operation->root;
   record->root = operation->collective ? operation->root : -1;
-  record->enqueued = now();
+  record->enqueued = time;
   record->started = record->ended = 0;
   record->channelsStarted = record->channelsEnded = 0;
   memset(record->name, 0, sizeof record->name);

@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 7
+#define MILLRACE_PLUGIN_INTERFACE 8
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -67,6 +67,7 @@ struct millraceUpcalls {
   ncclResult_t (*profilerInit)(void **operations, int *mask, uint64_t communicator, int nodes, int ranks,
                                int rank);
   ncclResult_t (*profilerFinalize)(void *operations, const int64_t *events);
+  ncclResult_t (*profilerPauseEnded)(void *operations);
   ncclResult_t (*collNetListen)(int dev, void *handle, void **listenComm);
   ncclResult_t (*collNetConnect)(void **handles, int nranks, int rank, void *listenComm, void **collComm);
   ncclResult_t (*collNetReduceSupport)(int dataType, int redOp, int *supported);

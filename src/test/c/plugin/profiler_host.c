@@ -8,10 +8,14 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #define MOST_TASKS 6
 #define CHANNELS 3
 #define QUEUE 64
+/* The program does something else now and then, for so long that whoever serves its operations may sleep. */
+#define PAUSES 8
+#define PAUSE_MICROSECONDS 2000
 #define RANKS 2
 
 typedef JOIN(ncclProfiler_v, PROFILER_VERSION, _t) profiler_t;
@@ -207,8 +211,11 @@ static void begin(struct communicator *communicator, int rank, uint64_t seed, in
 
 static void *run(void *argument) {
   struct communicator *communicator = argument;
-  for (long i = 0; i < operations; i++)
+  for (long i = 0; i < operations; i++) {
+    if (i % (operations / PAUSES) == 0)
+      usleep(PAUSE_MICROSECONDS);
     launch_group(communicator);
+  }
   __atomic_store_n(&communicator->closing, 1, __ATOMIC_RELEASE);
   pthread_join(communicator->progress, NULL);
   SUCCEEDS(plugin->finalize(communicator->context));

@@ -27,7 +27,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net,
                 new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
-                new GinPlugin(NativeEnvironment::get, losses), new ProfilerPlugin(NativeEnvironment::get),
+                new GinPlugin(NativeEnvironment::get, losses),
+                new ProfilerPlugin(NativeEnvironment::get, net::operationComing),
                 new CollNetPlugin(net::endpoint, NativeEnvironment::get));
     }
 
@@ -53,7 +54,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
                     GIN_DEREG_MR_SYM, GIN_DESTROY_CONTEXT, GIN_CLOSE_COLL, GIN_CLOSE_LISTEN, GIN_FINALIZE ->
                 callGin(function, a);
             case RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST -> callRma(function, a);
-            case PROFILER_INIT, PROFILER_FINALIZE -> callProfiler(function, a);
+            case PROFILER_INIT, PROFILER_FINALIZE, PROFILER_PAUSE_ENDED -> callProfiler(function, a);
             case COLL_NET_LISTEN, COLL_NET_CONNECT, COLL_NET_REDUCE_SUPPORT, COLL_NET_REG_MR, COLL_NET_DEREG_MR,
                     COLL_NET_ALL_REDUCE, COLL_NET_ALL_GATHER, COLL_NET_REDUCE_SCATTER, COLL_NET_TEST,
                     COLL_NET_CLOSE_COLL, COLL_NET_CLOSE_LISTEN ->
@@ -135,6 +136,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
             case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1));
+            case PROFILER_PAUSE_ENDED -> profiler.profilerPauseEnded(word(a, 0));
             default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }

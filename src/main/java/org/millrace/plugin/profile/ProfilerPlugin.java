@@ -2,6 +2,7 @@ package org.millrace.plugin.profile;
 
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.EnvironmentSettings;
@@ -23,11 +24,25 @@ public final class ProfilerPlugin {
     private static final int KERNELS = plugin_h.ncclProfileKernelCh();
 
     private final UnaryOperator<@Nullable String> environment;
-    private final Map<Long, CommunicatorTrace> open = new ConcurrentHashMap<>();
+    private final Runnable operationComing;
+    private final Map<Long, Open> open = new ConcurrentHashMap<>();
 
-    /** A profiler that keeps what the settings say. */
-    public ProfilerPlugin(UnaryOperator<@Nullable String> environment) {
+    /**
+     * A communicator that has not ended.
+     *
+     * @param pauses how many have ended
+     */
+    private record Open(CommunicatorTrace trace, AtomicLong pauses) {
+    }
+
+    /**
+     * A profiler that keeps what the settings say.
+     *
+     * @param operationComing is told of the first operation after a pause, whose kernel may be running by then
+     */
+    public ProfilerPlugin(UnaryOperator<@Nullable String> environment, Runnable operationComing) {
         this.environment = environment;
+        this.operationComing = operationComing;
     }
 
     /**
@@ -45,9 +60,21 @@ public final class ProfilerPlugin {
             return;
         }
         made.describe(rank, ranks, nodes, "");
-        open.put(made.address(), made);
+        open.put(made.address(), new Open(made, new AtomicLong()));
         NativeMemory.putLong(operations, made.address());
         NativeMemory.putInt(mask, wanted == Events.KERNELS ? OPERATIONS | KERNELS : OPERATIONS);
+    }
+
+    /**
+     * NCCL launches an operation on a communicator that had none for a while. The tuner is asked about collectives
+     * sooner, and never about sends, receives, and what a graph launches again.
+     */
+    public void profilerPauseEnded(long operations) {
+        Open communicator = open.get(operations);
+        if (communicator != null) {
+            communicator.pauses.incrementAndGet();
+            operationComing.run();
+        }
     }
 
     /**
@@ -56,11 +83,11 @@ public final class ProfilerPlugin {
      * @param events address of how many events of each kind were begun, and how many ended, in turns
      */
     public void profilerFinalize(long operations, long events) {
-        CommunicatorTrace ended = open.remove(operations);
+        Open ended = open.remove(operations);
         if (ended != null) {
-            ended.close();
+            ended.trace.close();
             NcclLog.info("profiler: " + words("collectives", events) + ", " + words("sends and receives", events + 16)
-                    + ", " + words("blocks of kernels", events + 32));
+                    + ", " + words("blocks of kernels", events + 32) + "; operations after a pause: " + ended.pauses);
         }
     }
 

@@ -25,7 +25,7 @@ import org.millrace.plugin.log.NcclLog;
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 7;
+    public static final int VERSION = 8;
 
     private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -72,6 +72,7 @@ public final class Upcalls {
         RMA_TEST(3),
         PROFILER_INIT(6),
         PROFILER_FINALIZE(2),
+        PROFILER_PAUSE_ENDED(1),
         COLL_NET_LISTEN(3),
         COLL_NET_CONNECT(5),
         COLL_NET_REDUCE_SUPPORT(3),

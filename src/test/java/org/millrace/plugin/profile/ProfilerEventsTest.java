@@ -3,6 +3,7 @@ package org.millrace.plugin.profile;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -24,6 +25,9 @@ class ProfilerEventsTest {
     private static final Pattern TOLD =
             Pattern.compile("EVENTS (.{12}) (.{20}) told +(\\d+) taken +(\\d+) ended +(\\d+)");
     private static final Pattern COUNTED = Pattern.compile("(\\d+) ([a-z ]+), of which (\\d+) have ended");
+    private static final Pattern AFTER_A_PAUSE = Pattern.compile("operations after a pause: (\\d+)");
+    /** What the host makes. */
+    private static final int PAUSES = 8;
     private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
 
     /** What is kept of events of one kind: how many were taken, and how many ended. */
@@ -82,6 +86,10 @@ class ProfilerEventsTest {
             assertTrue(each.taken > 0 && each.taken == each.ended, outcome.output());
         }
         assertEquals((version == 4 ? 1 : 4) + kinds, kinds(outcome).size(), outcome.output());
+        List<Integer> pauses =
+                AFTER_A_PAUSE.matcher(outcome.output()).results().map(each -> Integer.valueOf(each.group(1))).toList();
+        assertEquals(2, pauses.size(), outcome.output());
+        assertTrue(Collections.min(pauses) >= PAUSES, outcome.output());
     }
 
     /**
