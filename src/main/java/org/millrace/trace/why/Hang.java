@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
@@ -166,8 +167,14 @@ public final class Hang extends HangingGroup {
         return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
                 ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
                         Duration.ZERO)
-                : verdict(Cause.GONE, first, peer, link, operation(first), lastWords(first),
+                : verdict(Cause.GONE, first, peer, link, missedIn(first), lastWords(first),
                         Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
+    }
+
+    /** What the others are in without it, where they tell: what it has written down itself is of a moment before. */
+    private @Nullable Operation missedIn(TracedRank member) {
+        Operation waited = kernels.areTold() ? kernels.waitedIn(member) : null;
+        return waited == null ? operation(member) : waited;
     }
 
     private static String lastWords(TracedRank dead) {
@@ -203,7 +210,7 @@ public final class Hang extends HangingGroup {
                         .findFirst()
                         .orElse(null);
                 TracedRank peer = link == null ? null : link.from() == member ? link.to() : link.from();
-                return verdict(Cause.STOPPED, member, peer, link, operation(member),
+                return verdict(Cause.STOPPED, member, peer, link, missedIn(member),
                         peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
             }
         }

@@ -72,14 +72,14 @@ final class Kernels {
         return outside.size() == 1 && members.size() > 1 ? outside.getFirst() : null;
     }
 
-    /** What others are in that this rank has a part in, as far as they remember it; null if none does. */
+    /** The oldest that others are in and that this rank has a part in, as far as they remember it; null if none is. */
     @Nullable
     Operation waitedIn(TracedRank missing) {
         return members.stream()
-                .filter(member -> member != missing)
+                .filter(member -> member != missing && member.state() != ProcessState.DEAD)
                 .flatMap(member -> member.pending().stream().filter(member::hasBegun))
                 .filter(each -> each.peer() < 0 || each.peer() == missing.rank())
-                .findFirst()
+                .min((one, other) -> Long.compare(one.enqueued(), other.enqueued()))
                 .orElse(null);
     }
 

@@ -252,6 +252,26 @@ class HangTest {
         assertEquals(7, verdict.operation().sequence());
     }
 
+    /** It had come to the twentieth, and had not yet written down that all since the fifth have ended. */
+    @Test
+    void whoIsGoneIsMissedInWhatTheOthersAreIn() {
+        List<Operation> operations = new ArrayList<>();
+        for (long number = 0; number <= 20; number++) {
+            operations.add(new Operation(number, "all_reduce", number, 8, 1, 4, 1, -1, -1, NOW - 4 * SECOND + number, 0,
+                    0, 0, 0, ""));
+        }
+        TracedProcess[] ranks = new TracedProcess[2];
+        for (int rank = 0; rank < 2; rank++) {
+            long ended = rank == 0 ? 20 : 5;
+            TracedProcess bare = process(10 + rank, rank, rank == 0, NOW - rank * SECOND);
+            ranks[rank] = with(bare, bare.identity(), List.of(), List.of(new TracedCommunicator(7, rank, 2, 1, "",
+                    TracedState.OPEN, NOW - 9 * SECOND, 0, true, 0, ended + 1, ended, -1, -1, 21, null, operations)));
+        }
+        Verdict verdict = verdicts(ranks).getFirst();
+        assertEquals(List.of(Cause.GONE, 1), List.of(verdict.cause(), verdict.rank()));
+        assertEquals(20, verdict.operation().sequence());
+    }
+
     private static List<Integer> ranks(TracedProcess... processes) {
         return verdicts(processes).stream()
                 .filter(verdict -> verdict.cause() == Cause.DISAGREEMENT)
