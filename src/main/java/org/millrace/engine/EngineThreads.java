@@ -56,6 +56,11 @@ final class EngineThreads implements AutoCloseable {
                 : IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
     }
 
+    @Override
+    public String toString() {
+        return "the threads of " + device.name();
+    }
+
     /** The same threads for one more communicator, which closes them too when it ends. */
     EngineThreads share() {
         if (users.getAndUpdate(count -> count == 0 ? 0 : count + 1) == 0) {

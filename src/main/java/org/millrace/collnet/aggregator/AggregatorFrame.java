@@ -3,6 +3,7 @@ package org.millrace.collnet.aggregator;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.Arrays;
+import java.util.Locale;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 import org.millrace.DataType;
@@ -160,7 +161,7 @@ final class AggregatorFrame {
 
     /** What a frame asks for, for messages. */
     static String describe(long what, long offset, long bytes, long bytesPerRank) {
-        return function(what).name().toLowerCase().replace('_', '-') + " of bytes " + offset + " to " + (offset + bytes)
+        return function(what).name().toLowerCase(Locale.ROOT).replace('_', '-') + " of bytes " + offset + " to " + (offset + bytes)
                 + (bytesPerRank == 0 ? "" : ", " + bytesPerRank + " a rank") + ", " + type(what).label() + ", "
                 + op(what).label();
     }

@@ -287,7 +287,7 @@ final class AggregatorGroup implements Agent {
         endsAt = System.nanoTime() + FAREWELL_NANOS | 1; // 0 stands for none
         for (int rank = 0; rank < ranks; rank++) {
             header.word(AggregatorFrame.SEQUENCE, 0);
-            header.word(AggregatorFrame.WHAT, (long) kind << 24);
+            header.word(AggregatorFrame.WHAT, AggregatorFrame.withKind(0, kind));
             header.payloadBytes(fitting.length);
             try {
                 if (!left[rank] && senders[rank].offer(header, text, 0)) {

@@ -32,7 +32,6 @@ final class AggregatorLink {
         long base;
         long bytes;
         long offeredAs;
-        boolean accepted;
         boolean arrived;
 
         long offset() {

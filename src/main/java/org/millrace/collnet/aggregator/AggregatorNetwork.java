@@ -174,7 +174,7 @@ public final class AggregatorNetwork implements CollectiveNetwork {
         }
     }
 
-    /** AggregatorLink.Piece by piece to the next aggregator, the same way on every rank. */
+    /** Piece by piece to the next aggregator, the same way on every rank. */
     private void deal() {
         while (cutting < asked.getPlain()) {
             AggregatorLink.Request request = requests[(int) (cutting % REQUESTS)];
@@ -189,7 +189,6 @@ public final class AggregatorNetwork implements CollectiveNetwork {
                 piece.request = request;
                 piece.base = cutTo;
                 piece.bytes = Math.min(AggregatorFrame.LONGEST_PIECE, request.windowBytes - cutTo);
-                piece.accepted = false;
                 piece.arrived = false;
                 cutTo += piece.bytes;
                 pieces++;
@@ -244,7 +243,6 @@ public final class AggregatorNetwork implements CollectiveNetwork {
         long own = AggregatorFrame.partBegin(piece.offset(), piece.bytes, request.bytesPerRank, rank);
         link.receiver.accept(request.receive, request.receiveOffset
                 + (request.function == Function.REDUCE_SCATTER ? ownOffset(piece, own) : piece.base));
-        piece.accepted = true;
         link.accepted++;
     }
 

@@ -2,6 +2,7 @@ package org.millrace.engine.connect;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
@@ -189,7 +190,7 @@ public final class CollNet {
         boolean alone = choice.needsCollNet(operation);
         if (alone && !supported) {
             throw new MillraceException(Settings.ALGORITHMS.name() + " leaves collnet alone for "
-                    + operation.ncclName().toLowerCase() + ", and the collective network does not reduce "
+                    + operation.ncclName().toLowerCase(Locale.ROOT) + ", and the collective network does not reduce "
                     + type.label() + " by " + op.label() + ": allow ring, too");
         }
         if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
