@@ -33,7 +33,6 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.Announcer;
 import org.millrace.engine.plan.CollectivePlanner;
 import org.millrace.engine.plan.LaunchQueue;
-import org.millrace.engine.plan.LaunchQueue.Recorded;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.engine.plan.PlanLauncher;
 import org.millrace.engine.plan.PlannedOperation.Collective;
@@ -60,6 +59,7 @@ final class EngineCommunicator implements Communicator {
     private final LaunchQueue launches;
     private final Routes routes;
     private final CallGuard guard;
+    private final EnginePlans plans;
 
     EngineCommunicator(CommunicatorParts parts) {
         this.parts = parts;
@@ -78,6 +78,7 @@ final class EngineCommunicator implements Communicator {
                 new Announcer(device, parts.connectors(), routes, parts.attendance(), trace), trace);
         this.launches = new LaunchQueue(guard.label(""), parts.threads().device(), device, options.workArgumentBytes(),
                 transferPlanner, planLauncher, guard::checkOpen, parts.registrations());
+        this.plans = new EnginePlans(guard, launches, launcher, parts.threads().device(), this);
         Topology.connectRings(device, parts.connectors(), options.channels());
     }
 
@@ -215,36 +216,11 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public synchronized Plan plan(Stream stream, Runnable operations) {
-        guard.checkOpen(stream);
-        guard.requireNoGroup("a plan is made", launches);
-        guard.requireNoCapture("a plan is made", stream, List.of());
-        launches.begin();
-        try {
-            OperationGroup.record(operations);
-            Recorded recorded = launches.record(stream);
-            recorded.kernels().forEach(kernel -> launcher.keep(kernel.kernel()));
-            return new EnginePlan(this, recorded);
-        } finally {
-            launches.endsGroup();
-            launches.forget();
-        }
-    }
-
-    /** Launches the kernels of a plan once more. */
-    void launch(Recorded recorded, Stream stream) {
+    public Plan plan(Stream stream, Runnable operations) {
         guard.checkOpen(stream);
         synchronized (this) {
-            guard.requireNoGroup("a plan is launched", launches);
-            guard.checkOpen();
-            recorded.others().forEach(parts.threads().device()::check);
-            guard.requireNoCapture("a plan is launched", stream, recorded.others());
-            launches.launch(recorded, stream);
+            return plans.record(stream, operations);
         }
-    }
-
-    private void release(Recorded recorded) {
-        recorded.kernels().forEach(kernel -> launcher.release(kernel.kernel()));
     }
 
     @Override
@@ -335,20 +311,6 @@ final class EngineCommunicator implements Communicator {
     public void close() {
         if (guard.close()) {
             new Departure(parts, launcher).leave();
-        }
-    }
-
-    /** Operations whose work was placed once, in memory that stays. */
-    private record EnginePlan(EngineCommunicator communicator, Recorded recorded) implements Plan {
-
-        @Override
-        public void launch(Stream stream) {
-            communicator.launch(recorded, stream);
-        }
-
-        @Override
-        public void close() {
-            communicator.release(recorded);
         }
     }
 }

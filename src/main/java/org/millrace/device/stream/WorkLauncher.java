@@ -176,7 +176,7 @@ public final class WorkLauncher implements AutoCloseable {
     private void giveBackAfter(Stream stream, int position) {
         EmulatedEvent event = device.newEvent();
         stream.record(event);
-        callbacks.add(() -> reached(event), () -> fifo.consume(position));
+        callbacks.add(event::isReachedOrFailed, () -> fifo.consume(position));
     }
 
     /**
@@ -206,15 +206,6 @@ public final class WorkLauncher implements AutoCloseable {
             EmulatedKernel before = last;
             callbacks.add(() -> before == null || before.done(), plan::free);
             poll();
-        }
-    }
-
-    /** An event behind work that failed counts as reached: nothing runs before it any more. */
-    private static boolean reached(EmulatedEvent event) {
-        try {
-            return event.query();
-        } catch (MillraceException workFailed) {
-            return true; // the stream tells those who wait for the work
         }
     }
 
