@@ -16,7 +16,7 @@ import org.millrace.Plan;
 /** A capture that one thread ends while another uses its streams. */
 class CaptureEndTest {
 
-    private static final int ROUNDS = 2000;
+    private static final int ROUNDS = 500;
     private static final int CALLS = 20;
 
     private interface Body {
