@@ -161,8 +161,8 @@ final class AggregatorFrame {
 
     /** What a frame asks for, for messages. */
     static String describe(long what, long offset, long bytes, long bytesPerRank) {
-        return function(what).name().toLowerCase(Locale.ROOT).replace('_', '-') + " of bytes " + offset + " to " + (offset + bytes)
-                + (bytesPerRank == 0 ? "" : ", " + bytesPerRank + " a rank") + ", " + type(what).label() + ", "
-                + op(what).label();
+        return function(what).name().toLowerCase(Locale.ROOT).replace('_', '-') + " of bytes " + offset + " to "
+                + (offset + bytes) + (bytesPerRank == 0 ? "" : ", " + bytesPerRank + " a rank") + ", "
+                + type(what).label() + ", " + op(what).label();
     }
 }
