@@ -44,8 +44,13 @@ final class Acceptor {
     }
 
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
-    /** How long a stranger may take to show that it belongs here, and a refused one to go. */
+    /** How long a stranger may take to say who it is, and a refused one to go. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
+    /**
+     * How long it may then take to show that it belongs here. To a rank it is an error if the connection ends once it
+     * has heard from rank 0, and where cores are scarce it may take half a minute to compute its proof.
+     */
+    private static final Duration PROOF = Duration.ofMinutes(2);
     /**
      * How long a group that failed goes on accepting, so that ranks that are still on their way learn why at once.
      */
@@ -162,6 +167,7 @@ final class Acceptor {
     private void challenge(AcceptedConnection peer, Hello hello) {
         peer.hello = hello;
         peer.stage = Stage.EXPECTS_PROOF;
+        peer.handshake = Deadline.in(PROOF);
         byte[] proof = listener.secret().coordinatorProof(hello, group.self(), peer.nonce);
         peer.connection
                 .send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
@@ -205,6 +211,7 @@ final class Acceptor {
 
     private void refuse(AcceptedConnection peer, String reason) {
         peer.stage = Stage.REFUSED;
+        peer.handshake = peer.handshake.orIn(HANDSHAKE);
         peer.connection.send(MessageCodec.encode(new Rejected(reason)));
         peer.connection.finish();
         note(peer, reason);
@@ -275,7 +282,8 @@ final class Acceptor {
     }
 
     long nanosToNextTick() {
-        long nanos = strangers.isEmpty() ? Long.MAX_VALUE : strangers.iterator().next().handshake.remainingNanos();
+        long nanos =
+                strangers.stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
         if (pause != null) {
             nanos = Math.min(nanos, pause.remainingNanos());
         }
@@ -305,7 +313,8 @@ final class Acceptor {
         }
 
         final ControlConnection connection;
-        final Deadline handshake;
+        /** By when it has to have come further. */
+        Deadline handshake;
         /** What is hashed into both sides' proofs, so that none can be used twice. */
         final byte[] nonce = Secret.randomBytes();
 

@@ -98,6 +98,18 @@ class AcceptShortageTest {
         }
     }
 
+    /** Of a rank that gets no core; what it is refused for is said at once. */
+    @Test
+    void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {
+        ControlConnection connection = new ControlConnection(SocketChannel.open(listener.getLocalAddress()), selector);
+        var peer = new Acceptor.AcceptedConnection(connection, Deadline.in(Duration.ofSeconds(10)));
+        acceptor.handle(peer, new Message.Hello(1, 2, 4242, "host", Secret.randomBytes()));
+        assertEquals(Duration.ofMinutes(2), peer.handshake.allowed());
+        acceptor.handle(peer, new Message.Proof(new byte[32]));
+        assertEquals(Duration.ofSeconds(10), peer.handshake.allowed());
+        connection.close();
+    }
+
     @Test
     void theOldestStrangerMakesRoomAndIsSaid() throws IOException {
         try (Socket oldest = stranger()) {
