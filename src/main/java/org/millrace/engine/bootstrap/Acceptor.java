@@ -282,8 +282,7 @@ final class Acceptor {
     }
 
     long nanosToNextTick() {
-        long nanos =
-                strangers.stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
+        long nanos = strangers.stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
         if (pause != null) {
             nanos = Math.min(nanos, pause.remainingNanos());
         }
