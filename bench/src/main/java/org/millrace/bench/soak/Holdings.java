@@ -82,6 +82,12 @@ record Holdings(long residentKib, long objectsKib, long outsideKib, long mapping
         }
     }
 
+    /** This, with the memory outside of the heap that another held if that was less. */
+    Holdings withLessOutside(Holdings other) {
+        return new Holdings(residentKib, objectsKib, Math.min(outsideKib, other.outsideKib), mappings, descriptors,
+                threads);
+    }
+
     /** Whether this is no more than another, but for what a JVM does by itself. */
     boolean isFlatBeside(Holdings earlier) {
         return objectsKib <= earlier.objectsKib + SLACK_KIB / 4

@@ -3,7 +3,9 @@ package org.millrace.bench.soak;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -33,6 +35,8 @@ public final class Soak {
     private static final long PATIENCE_SECONDS = 180;
     private static final int OPERATIONS = 200;
     private static final int ROUNDS_PER_LINE = 50;
+    /** Memory outside of the heap goes up and down: what grows is the least of so many lines. */
+    private static final int LATEST = 10;
     /** The rounds after which a JVM holds what it needs for all of them. */
     private static final int WARM_ROUNDS = 200;
     private static final String[] NETWORKS = {"auto", "shm", "socket"};
@@ -81,17 +85,22 @@ public final class Soak {
     private boolean run(long nanos) throws Exception {
         long begin = System.nanoTime();
         Holdings first = null;
+        Deque<Holdings> latest = new ArrayDeque<>();
         for (int round = 1; System.nanoTime() - begin < nanos; round++) {
             round();
             if (round == WARM_ROUNDS) {
                 first = Holdings.now();
             }
             if (round % ROUNDS_PER_LINE == 0) {
-                System.out
-                        .println((System.nanoTime() - begin) / 1_000_000_000L + " s: " + this + "; " + Holdings.now());
+                latest.addLast(Holdings.now());
+                if (latest.size() > LATEST) {
+                    latest.removeFirst();
+                }
+                System.out.println(
+                        (System.nanoTime() - begin) / 1_000_000_000L + " s: " + this + "; " + latest.getLast());
             }
         }
-        Holdings last = Holdings.now();
+        Holdings last = latest.stream().reduce(Holdings.now(), Holdings::withLessOutside);
         System.out.println("after " + WARM_ROUNDS + " groups: " + first + "\nat the end:      " + last + "\n" + this);
         return wrong == 0 && faults == 0 && (first == null || last.isFlatBeside(first));
     }
