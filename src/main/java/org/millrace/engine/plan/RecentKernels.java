@@ -6,14 +6,14 @@ import org.millrace.engine.plan.PlanLauncher.PlannedKernel;
 import org.millrace.engine.plan.PlannedOperation.Collective;
 
 /**
- * The kernels of the last few small collectives, to be launched again where the program asks for the same: to plan one
- * takes longer than to run it. Large ones are planned each time, which nobody notices there. What is kept holds its
+ * The kernels of the last few collectives, to be launched again where the program asks for the same: to plan a small
+ * one takes longer than to run it. Large ones are kept as well: to plan those alone each time takes code that small
+ * ones have not warmed up (256 KiB behind smaller sizes, two processes: 150 us in place of 40). What is kept holds its
  * operands: their memory, if the collector manages it, stays for a few operations longer. One thread at a time.
  */
 final class RecentKernels {
 
     private static final int KEPT = 4;
-    private static final long MOST_BYTES = 64 << 10;
 
     private final Registrations registrations;
     private final @Nullable Collective[] asked = new Collective[KEPT];
@@ -54,10 +54,8 @@ final class RecentKernels {
 
     /** Behind {@link #find}: what was planned meanwhile. */
     void keep(Collective planned, PlannedKernel kernel) {
-        if (planned.bytes() <= MOST_BYTES) {
-            latest = latest + KEPT - 1 & KEPT - 1;
-            asked[latest] = planned;
-            kernels[latest] = kernel;
-        }
+        latest = latest + KEPT - 1 & KEPT - 1;
+        asked[latest] = planned;
+        kernels[latest] = kernel;
     }
 }
