@@ -32,7 +32,7 @@ final class GinView {
 
         double standsSeconds() {
             long last = gin.queues().stream().mapToLong(Queue::lastChange).max().orElse(0);
-            return last == 0 ? 0 : (process.read() - last) / 1e9;
+            return last == 0 ? 0 : Math.max(0, process.read() - last) / 1e9;
         }
     }
 

@@ -49,7 +49,7 @@ final class OpenMetrics {
         gauge("millrace_process_up", "", "1 while the process runs.", labels, process.alive() ? 1 : 0);
         gauge("millrace_process_failed", "", "1 once something has failed.", labels, process.failed() ? 1 : 0);
         gauge("millrace_process_seen_seconds", "seconds", "Since the process was last seen to run.", labels,
-                (process.read() - process.heartbeat()) / 1e9);
+                Math.max(0, process.read() - process.heartbeat()) / 1e9);
         process.agents().forEach(agent -> add(labels, agent));
         process.communicators().forEach(communicator -> {
             Map<String, Object> own = new LinkedHashMap<>(labels);

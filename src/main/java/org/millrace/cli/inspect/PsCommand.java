@@ -84,7 +84,7 @@ public final class PsCommand implements Callable<Integer> {
         summary.put("host", process.host());
         summary.put("program", process.program());
         summary.put("up_seconds", (process.read() - process.epochNanos()) / 1e9);
-        summary.put("seen_seconds_ago", (process.read() - process.heartbeat()) / 1e9);
+        summary.put("seen_seconds_ago", Math.max(0, process.read() - process.heartbeat()) / 1e9);
         summary.put("connections", links.stream().filter(link -> link.process() == process).count());
         summary.put("agents", process.agents().size());
         summary.put("file", process.file().toString());

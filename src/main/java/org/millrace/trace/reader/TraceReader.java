@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
@@ -68,11 +69,17 @@ public final class TraceReader {
      * @throws TraceFormatException if the file is no trace, or one of another format
      */
     public static TracedProcess read(Path file) throws IOException {
+        return read(file, System::nanoTime);
+    }
+
+    /** The same by a clock that is given. */
+    static TracedProcess read(Path file, LongSupplier clock) throws IOException {
         FileName name = FileName.parse(file.getFileName().toString());
         if (name == null) {
             throw new TraceFormatException(file + " is not named as a trace is");
         }
         try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
+            long begun = clock.getAsLong();
             TraceBytes header = TraceBytes.read(channel, 0, TraceLayout.HEADER_BYTES);
             check(file, header);
             Blocks blocks = new Blocks(channel, header);
@@ -81,7 +88,7 @@ public final class TraceReader {
                     header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
                     header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
-                    header.intAt(TraceLayout.FAILED_OFFSET) != 0, System.nanoTime(),
+                    header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun,
                     header.longAt(TraceLayout.HEARTBEAT_OFFSET), header.longAt(TraceLayout.LATE_BEAT_OFFSET),
                     header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET), header.longAt(TraceLayout.EPOCH_NANOS_OFFSET),
                     settings(header), agents(header), blocks.communicators, blocks.connections, blocks.gin,

@@ -17,7 +17,8 @@ import org.millrace.trace.TraceLayout;
  * @param rank          what its launcher says; -1 if nothing
  * @param size          what its launcher says; -1 if nothing
  * @param failed        whether it said that it failed
- * @param read          when this was read, in nanoseconds of the host's clock, as all times here
+ * @param read          when its reading began, in nanoseconds of the host's clock, as all times here: all was then as
+ *                      it is told, but for what has changed since
  * @param heartbeat     when the process last said that it runs; it does so while it has anything open
  * @param late          when it last ran after it had not for longer than it should: it had no core; 0 if never
  * @param epochMillis   milliseconds since 1970, at the moment

@@ -3,7 +3,9 @@ package org.millrace.trace.why;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.why.Link.Sign;
@@ -41,13 +43,21 @@ class HangingGroup {
         return since >= quiet.toNanos() ? since : -1;
     }
 
-    /** By the clocks of those who live: what comes from another host has another clock, and its own last word. */
+    /**
+     * The moment that is told of: when the first of those who live was read. What has not changed since is as it was
+     * then, and what has stands still for nobody: so however long it takes to read them all, what is found to stand
+     * still did so. What comes from another host has another clock, and its own last word.
+     */
     long now() {
-        return links.members()
-                .stream()
-                .filter(member -> member.state() != ProcessState.DEAD && member.state() != ProcessState.STOPPED)
-                .mapToLong(member -> member.state() == ProcessState.UNKNOWN ? member.process().heartbeat()
-                        : member.process().read())
+        List<TracedRank> alive =
+                links.members().stream().filter(member -> member.state() != ProcessState.DEAD).toList();
+        OptionalLong here =
+                alive.stream().filter(TracedRank::isHere).mapToLong(member -> member.process().read()).min();
+        OptionalLong elsewhere = alive.stream()
+                .filter(member -> !member.isHere())
+                .mapToLong(member -> member.process().heartbeat())
+                .max();
+        return LongStream.concat(here.stream(), elsewhere.stream())
                 .max()
                 .orElseGet(() -> links.members().getFirst().process().read());
     }

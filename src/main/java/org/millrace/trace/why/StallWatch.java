@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -28,7 +29,9 @@ public final class StallWatch {
     /** What the messages of stalls begin with: they are no failures of the process that has them. */
     private static final String TOLD = "nothing moves: ";
 
-    private final ProcessTrace own;
+    /** Whether a closer look pays. */
+    private final BooleanSupplier still;
+    private final Hang.Reading reading;
     private final Duration quiet;
     private final Consumer<String> tell;
     /** When the next look is due: nothing has stood still for longer than the process has been watched. */
@@ -38,8 +41,9 @@ public final class StallWatch {
     /** Communicators that stand still, and of which that was told; of whoever looks. */
     private final Set<Long> told = new HashSet<>();
 
-    StallWatch(ProcessTrace own, Duration quiet, Consumer<String> tell) {
-        this.own = own;
+    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<String> tell) {
+        this.still = still;
+        this.reading = reading;
         this.quiet = quiet;
         this.tell = tell;
         next = System.nanoTime() + quiet.toNanos();
@@ -56,7 +60,13 @@ public final class StallWatch {
         if (quiet.isZero()) {
             return;
         }
-        StallWatch watch = new StallWatch(own, quiet, tell);
+        Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
+        StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()),
+                () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet,
+                sentence -> {
+                    own.message(TOLD + sentence);
+                    tell.accept(sentence);
+                });
         own.watch(watch::glance);
     }
 
@@ -68,8 +78,8 @@ public final class StallWatch {
     /** Called by the trace's thread, which must not wait: a closer look has a thread of its own. */
     private void glance() {
         if (isDue(System.nanoTime())) {
-            boolean still = Stillness.of(own, quiet.toNanos());
-            if ((still || toldOne) && looking.compareAndSet(false, true)) {
+            boolean pays = still.getAsBoolean() || toldOne;
+            if (pays && looking.compareAndSet(false, true)) {
                 Thread.ofPlatform().daemon().name("look for stalls").start(this::lookAndEnd);
             }
         }
@@ -93,22 +103,14 @@ public final class StallWatch {
         }
     }
 
-    /** One look. */
+    /** One look, which may take its time: what it comes to was so when it began to read for the second time. */
     void look() throws IOException {
-        Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
-        long begun = System.nanoTime();
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         Set<Long> still = new HashSet<>();
-        List<Verdict> verdicts = Hang.verdicts(
-                () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet);
-        if (System.nanoTime() - begun > quiet.dividedBy(LOOKS).toNanos()) {
-            return; // for want of a core it is old by now: the next look is soon
-        }
-        for (Verdict verdict : verdicts) {
+        for (Verdict verdict : Hang.verdicts(reading, quiet)) {
             if (verdict.concerns(self)) {
                 still.add(verdict.hash());
                 if (told.add(verdict.hash())) {
-                    own.message(TOLD + verdict.sentence());
                     tell.accept(verdict.sentence());
                 }
             }

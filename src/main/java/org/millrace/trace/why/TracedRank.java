@@ -23,6 +23,8 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
 
     private static final long UNKNOWN = -2;
     private static final int PATIENCE = 10;
+    /** Two hosts were hardly started within so short a time. */
+    private static final long HERE_NANOS = 2_000_000_000;
 
     /** "rank 3 (pid 4711 on a1, stopped)". */
     String words() {
@@ -122,6 +124,12 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
                         .mapToLong(TracedConnection::opened)
                         .min()
                         .orElse(process.epochNanos());
+    }
+
+    /** Whether its process has this host's clock: it is seen to run here, or beats by it. */
+    boolean isHere() {
+        return state == ProcessState.RUNNING || state == ProcessState.STOPPED
+                || Math.abs(process.read() - process.heartbeat()) < HERE_NANOS;
     }
 
     /** When it was last heard of. */

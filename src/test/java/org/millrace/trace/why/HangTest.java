@@ -154,13 +154,29 @@ class HangTest {
         assertTrue(verdict.sentence().contains("GIN, context 3: 3 descriptors are not completed"), verdict.sentence());
     }
 
+    /** The files are read one after the other, which takes five seconds here: the first rank may go on meanwhile. */
+    @Test
+    void whatStandsStillDidSoBeforeTheFirstFileWasRead() {
+        TracedProcess[] ranks = pair(7, 10, true, NOW - SECOND / 2, 1);
+        ranks[1] = readAt(NOW + 5 * SECOND, ranks[1]);
+        assertEquals(List.of(), verdicts(ranks));
+        ranks = pair(7, 10, true, NOW - SECOND, 1);
+        ranks[1] = readAt(NOW + 5 * SECOND, ranks[1]);
+        assertEquals(List.of(Cause.NOT_CONSUMED), verdicts(ranks).stream().map(Verdict::cause).toList());
+    }
+
+    private static TracedProcess readAt(long read, TracedProcess of) {
+        return new TracedProcess(of.file(), of.identity(), of.alive(), of.host(), of.program(), of.rank(), of.size(),
+                of.failed(), read, read, of.late(), of.epochMillis(), of.epochNanos(), of.settings(), of.agents(),
+                of.communicators(), of.connections(), of.gin(), of.messages());
+    }
+
     /** It has gone on between two readings: what the first came to was over before it could be told. */
     @Test
     void whatASecondReadingDoesNotComeToIsNotTold() throws IOException {
         Deque<List<TracedProcess>> readings = new ArrayDeque<>();
-        long now = System.nanoTime();
-        List<TracedProcess> stands = Arrays.asList(running(now, 1));
-        List<TracedProcess> goesOn = Arrays.asList(running(now, 3));
+        List<TracedProcess> stands = Arrays.asList(running(1));
+        List<TracedProcess> goesOn = Arrays.asList(running(3));
         readings.addAll(List.of(stands, goesOn));
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET));
         readings.addAll(List.of(stands, stands));
@@ -171,7 +187,8 @@ class HangTest {
         assertEquals(List.of(), Hang.verdicts(readings::remove, QUIET)); // and nobody reads twice for nothing
     }
 
-    private static TracedProcess[] running(long now, long consumed) {
+    /** Two ranks of this process, of which the second has used so many of three steps. */
+    static TracedProcess[] running(long consumed) {
         TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, consumed);
         for (int rank = 0; rank < ranks.length; rank++) {
             TracedProcess of = ranks[rank];
