@@ -88,11 +88,10 @@ public final class TraceReader {
                     header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
                     header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),
-                    header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun,
-                    header.longAt(TraceLayout.HEARTBEAT_OFFSET), header.longAt(TraceLayout.LATE_BEAT_OFFSET),
-                    header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET), header.longAt(TraceLayout.EPOCH_NANOS_OFFSET),
-                    settings(header), agents(header), blocks.communicators, blocks.connections, blocks.gin,
-                    messages(header));
+                    header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun, header.longAt(TraceLayout.HEARTBEAT_OFFSET),
+                    header.longAt(TraceLayout.LATE_BEAT_OFFSET), header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
+                    header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
+                    blocks.communicators, blocks.connections, blocks.gin, messages(header));
         }
     }
 
