@@ -13,12 +13,13 @@ import java.util.Arrays;
  * <p>
  * To read the clock and to store costs as much as a small step. So what connections did is stored by the first pass in
  * which there was nothing else to do, and while data flows after {@value #BUDGET} bytes, where a pass in which
- * something was done counts as much as {@value #PASS_BYTES}: then a reader sees what was some microseconds ago.
+ * something was done counts as much as {@value #PASS_BYTES}: then a reader sees what was some hundred microseconds ago,
+ * and what is stored for it has left the core's cache only where so much data has passed through it anyway.
  */
 public final class AgentTrace implements AutoCloseable {
 
-    static final int BUDGET = 64 << 10;
-    static final int PASS_BYTES = 1 << 10;
+    static final int BUDGET = 1 << 20;
+    static final int PASS_BYTES = 4 << 10;
     /** Passes between two looks of a reader that find other numbers; a power of two. */
     private static final int PUBLISHED = 64;
 

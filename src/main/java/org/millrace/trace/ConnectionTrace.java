@@ -161,8 +161,9 @@ public final class ConnectionTrace implements AutoCloseable {
         if (closed) {
             return; // the block may be another's
         }
-        TraceMemory.set(base + CONSUMED_OFFSET,
-                consumed == NOTHING ? TraceMemory.get(base + CONSUMED_OFFSET) : consumed);
+        if (consumed != NOTHING) {
+            TraceMemory.set(base + CONSUMED_OFFSET, consumed);
+        }
         if (frames == framesStored && framesDone == framesDoneStored && blocked == blockedStored) {
             return;
         }
