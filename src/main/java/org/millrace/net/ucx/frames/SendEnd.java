@@ -11,6 +11,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.ucx.library.UcxContext;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -72,10 +73,15 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
         lengths[frame] = bytes;
         if (memory != null) {
             payloads[frame] = memory.view().address() + offset;
-            params[frame] = memory.sendParam();
+            params[frame] = goesAtOnce(bytes) ? memory.eagerSendParam() : memory.sendParam();
         }
         offered++;
         return true;
+    }
+
+    /** Whether a payload that is a message of its own is not announced first. Known once the peer has answered. */
+    private boolean goesAtOnce(long bytes) {
+        return messages != null && !noticesFailures() && bytes <= UcxContext.EAGER_BYTES;
     }
 
     private long header(int frame) {

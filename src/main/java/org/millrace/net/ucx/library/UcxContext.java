@@ -25,6 +25,14 @@ public final class UcxContext {
 
     /** Transports by which processes of one host move bytes through memory. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
+    /**
+     * The longest message, from the host's memory, that goes without being announced where the sender asks for that: a
+     * slot.
+     */
+    public static final int EAGER_BYTES = 512 << 10;
+    /** What UCX calls the least length that is announced all the same. Its own is half a slot. */
+    private static final String ANNOUNCED_FROM = "RNDV_SEND_NBR_THRESH";
+
     /** Transports of cards that write into a peer's memory by themselves. */
     private static final Pattern REMOTE_MEMORY = Pattern.compile("(rc|ud|dc|gga|srd|gdr|ugni|rocm_ipc).*/.*");
     /** In what is printed of a context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
@@ -72,6 +80,11 @@ public final class UcxContext {
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
             UcxStatus.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
+            if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
+                // A release that does not know the name announces longer messages: slower, and as right.
+                int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
+                        arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
+            }
             settings.forEach((name, value) -> UcxStatus.check(ucp_h.ucp_config_modify(config,
                     arena.allocateFrom(name).address(), arena.allocateFrom(value).address()), "set " + name));
             MemorySegment params = ucp_params.allocate(arena);

@@ -18,6 +18,7 @@ public final class UcxRegion extends NativeRegion {
     private final UcxContext context;
     private final long memory;
     private final long sendParam;
+    private final long eagerSendParam;
     private final long receiveParam;
 
     private UcxRegion(OpenResources network, UcxContext context, MemorySegment segment, long memory) {
@@ -25,6 +26,7 @@ public final class UcxRegion extends NativeRegion {
         this.context = context;
         this.memory = memory;
         this.sendParam = param(arena, memory, 0);
+        this.eagerSendParam = param(arena, memory, ucp_h.UCP_OP_ATTR_FLAG_FAST_CMPL());
         this.receiveParam = param(arena, memory, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
     }
 
@@ -50,6 +52,11 @@ public final class UcxRegion extends NativeRegion {
     /** {@return the address of a send's parameters} */
     public long sendParam() {
         return sendParam;
+    }
+
+    /** {@return the address of a send's parameters that goes at once, without asking the receiver first} */
+    public long eagerSendParam() {
+        return eagerSendParam;
     }
 
     /** {@return the address of a receive's parameters: a receive always gives a request} */
