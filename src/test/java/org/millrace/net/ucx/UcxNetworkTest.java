@@ -41,8 +41,10 @@ class UcxNetworkTest extends NetworkContract {
             assertEquals(1, ends.receiver().framesCompleted());
             ends.receiver().accept(in, 0);
             ends.until(() -> ends.receiver().framesCompleted() == 2);
-            assertEquals(-1, out.segment().asSlice(0, UcxContext.EAGER_BYTES)
-                    .mismatch(in.segment().asSlice(0, UcxContext.EAGER_BYTES)));
+            assertEquals(-1,
+                    out.segment()
+                            .asSlice(0, UcxContext.EAGER_BYTES)
+                            .mismatch(in.segment().asSlice(0, UcxContext.EAGER_BYTES)));
             exchange(ends, out, in, 2 * UcxContext.EAGER_BYTES);
             assertEquals(-1, out.segment().mismatch(in.segment()));
         }
