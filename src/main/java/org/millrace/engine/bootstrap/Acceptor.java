@@ -47,8 +47,8 @@ final class Acceptor {
     /** How long a stranger may take to say who it is, and a refused one to go. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
-     * How long it may then take to show that it belongs here. To a rank it is an error if the connection ends once it
-     * has heard from rank 0, and where cores are scarce it may take half a minute to compute its proof.
+     * How long it may then take to show that it belongs here. A rank whose connection ends begins anew, and where cores
+     * are scarce it may take half a minute to compute its proof: with less time it would never come in.
      */
     private static final Duration PROOF = Duration.ofMinutes(2);
     /**

@@ -24,8 +24,8 @@ import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 
 /**
  * How every rank but 0 gets to rank 0: it connects, makes sure that it is rank 0, and shows that it belongs to the
- * group; again and again until rank 0 is there or the deadline has passed. Runs on the caller's thread, before there is
- * a control thread.
+ * group; again and again until rank 0 is there, and has said whether it lets this rank in, or the deadline has passed.
+ * Runs on the caller's thread, before there is a control thread.
  */
 final class BootstrapClient {
 
@@ -71,7 +71,10 @@ final class BootstrapClient {
         this.patience = attempt;
     }
 
-    /** This rank's end of the connection, on which its proof is on the way. */
+    /**
+     * This rank's end of the connection, on which rank 0 has answered the proof; or has not, and the deadline has
+     * passed.
+     */
     Member connect(Rendezvous rendezvous, GroupState group, Deadline deadline) throws IOException {
         String what = self + " cannot join the group at " + rendezvous;
         @Nullable
@@ -82,7 +85,7 @@ final class BootstrapClient {
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
-                return new Member(group, rankZero.connection(), rankZero.challenge().identity());
+                return asked(new Member(group, rankZero.connection(), rankZero.challenge().identity()), deadline);
             } catch (IOException e) {
                 if (e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
                     throw new MillraceException(what + ": " + e.getMessage(), e);
@@ -139,6 +142,25 @@ final class BootstrapClient {
         rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().trust();
+    }
+
+    /**
+     * Waits for what rank 0 says to the proof. One that ends the connection instead, as it had too many at once or no
+     * descriptor left, has refused nobody.
+     *
+     * @throws IOException if the connection ended without a word: the next one may do better
+     */
+    private Member asked(Member member, Deadline deadline) throws IOException {
+        try {
+            while (!member.isAnswered() && !deadline.expired()) {
+                select(deadline);
+                member.hear();
+            }
+            return member;
+        } catch (IOException | RuntimeException e) {
+            member.close();
+            throw e;
+        }
     }
 
     private SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {

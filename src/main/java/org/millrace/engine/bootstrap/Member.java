@@ -19,6 +19,7 @@ final class Member implements Role {
     private final GroupState group;
     private final ControlConnection connection;
     private final RankIdentity coordinator;
+    private boolean answered;
     private boolean leaving;
 
     /** Begins after this rank has sent its {@link Message.Proof}. */
@@ -45,22 +46,54 @@ final class Member implements Role {
         connection.finish();
     }
 
+    /** True once rank 0 has said anything to the proof, right or wrong: nothing is gained by another connection. */
+    boolean isAnswered() {
+        return answered;
+    }
+
+    /**
+     * Before there is a control thread: what has come, if anything.
+     *
+     * @throws IOException if rank 0 ended the connection before it said anything to the proof
+     */
+    void hear() throws IOException {
+        try {
+            connection.serve(this::handle);
+        } catch (IOException e) {
+            if (!answered && !(e instanceof ProtocolException)) {
+                throw new IOException(
+                        coordinator + " ended the connection before it let this rank in: " + e.getMessage(), e);
+            }
+            answered = true;
+            lost(e);
+        }
+    }
+
+    void close() {
+        connection.close();
+    }
+
     @Override
     public void ready(SelectionKey key) {
         try {
             connection.serve(this::handle);
         } catch (IOException e) {
-            connection.close();
-            if (!leaving) {
-                boolean spokeWrongly = e instanceof ProtocolException;
-                group.failed(new RemoteFailure(coordinator.rank(), spokeWrongly ? FailureKind.FAILED : FailureKind.LOST,
-                        CommunicatorException.NOBODY, "",
-                        coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
-            }
+            lost(e);
+        }
+    }
+
+    private void lost(IOException e) {
+        connection.close();
+        if (!leaving) {
+            boolean spokeWrongly = e instanceof ProtocolException;
+            group.failed(new RemoteFailure(coordinator.rank(), spokeWrongly ? FailureKind.FAILED : FailureKind.LOST,
+                    CommunicatorException.NOBODY, "",
+                    coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
         }
     }
 
     private void handle(Message message) throws ProtocolException {
+        answered = true;
         switch (message) {
             case Present arrival -> group.present(arrival.identity());
             case Contribution part -> group.contributed(part);

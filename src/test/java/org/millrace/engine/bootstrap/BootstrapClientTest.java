@@ -1,7 +1,10 @@
 package org.millrace.engine.bootstrap;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.Selector;
@@ -11,6 +14,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.net.tls.Relay;
 
 /** How a rank comes to rank 0. */
@@ -18,6 +24,7 @@ import org.millrace.net.tls.Relay;
 class BootstrapClientTest {
 
     private static final Duration ATTEMPT = Duration.ofMillis(20);
+    private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
     /** On a machine that has no core for it: each handshake takes some times as long as the first attempt waits. */
     @Test
@@ -43,5 +50,58 @@ class BootstrapClientTest {
         } finally {
             zero.cancel(true);
         }
+    }
+
+    /**
+     * As a rank 0 does that is in need of descriptors, before or after it has said who it is: it has refused nobody.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void aRankZeroThatEndsTheConnectionBeforeItLetsARankInIsAskedAgain(int word) throws Exception {
+        int port = Ranks.freePort();
+        FutureTask<ControlPlane> zero =
+                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+        AtomicInteger words = new AtomicInteger();
+        try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+            relay.change(said -> {
+                if (words.incrementAndGet() == word) {
+                    throw new UncheckedIOException(new IOException("the connection ends here, once"));
+                }
+                return said;
+            });
+            try (ControlPlane one = ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2,
+                    Ranks.PATIENCE); ControlPlane first = Ranks.get(zero)) {
+                FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
+                assertEquals(2, one.allGather(new byte[] {2})[1][0]);
+                Ranks.get(gather);
+            }
+            assertTrue(words.get() > word, "it said everything anew");
+        } finally {
+            zero.cancel(true);
+        }
+    }
+
+    @Test
+    void aRankZeroThatAlwaysEndsTheConnectionIsNamedWhenTheDeadlineHasPassed() throws Exception {
+        Ranks.beforeDeadline(deadline -> {
+            int port = Ranks.freePort();
+            FutureTask<ControlPlane> zero =
+                    Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+            try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
+                relay.change(said -> {
+                    if (said.length == PROOF_BYTES) {
+                        throw new UncheckedIOException(new IOException("no proof comes through"));
+                    }
+                    return said;
+                });
+                String rendezvous = "tcp:127.0.0.1:" + relay.address().getPort();
+                String message = Ranks.failureOf(
+                        Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(deadline))));
+                assertTrue(message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
+                        + RankIdentity.local(0) + " ended the connection before it let this rank in: "), message);
+            } finally {
+                zero.cancel(true);
+            }
+        });
     }
 }
