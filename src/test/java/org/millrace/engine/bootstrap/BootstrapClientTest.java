@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +26,17 @@ class BootstrapClientTest {
 
     private static final Duration ATTEMPT = Duration.ofMillis(20);
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
+
+    @AfterEach
+    void allHaveLeft() {
+        Ranks.awaitNoThreadLeft();
+    }
+
+    private static void end(FutureTask<ControlPlane> zero) throws Exception {
+        if (!zero.cancel(true)) {
+            Ranks.get(zero).close();
+        }
+    }
 
     /** On a machine that has no core for it: each handshake takes some times as long as the first attempt waits. */
     @Test
@@ -45,10 +57,10 @@ class BootstrapClientTest {
             GroupState group = new GroupState(RankIdentity.local(1), 2);
             new BootstrapClient(selector, group.self(), 2, ATTEMPT).connect(
                     Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
-                    Deadline.in(Duration.ofSeconds(10)));
+                    Deadline.in(Duration.ofSeconds(10))).close();
             assertTrue(attempts.get() > 1, "the first attempt was too short, as it was to be");
         } finally {
-            zero.cancel(true);
+            end(zero);
         }
     }
 
@@ -69,15 +81,16 @@ class BootstrapClientTest {
                 }
                 return said;
             });
-            try (ControlPlane one = ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2,
-                    Ranks.PATIENCE); ControlPlane first = Ranks.get(zero)) {
+            try (ControlPlane one =
+                    ControlPlane.join("tcp:127.0.0.1:" + relay.address().getPort(), 1, 2, Ranks.PATIENCE);
+                    ControlPlane first = Ranks.get(zero)) {
                 FutureTask<byte[][]> gather = Ranks.async(() -> first.allGather(new byte[] {1}));
                 assertEquals(2, one.allGather(new byte[] {2})[1][0]);
                 Ranks.get(gather);
             }
             assertTrue(words.get() > word, "it said everything anew");
         } finally {
-            zero.cancel(true);
+            end(zero);
         }
     }
 
@@ -97,10 +110,12 @@ class BootstrapClientTest {
                 String rendezvous = "tcp:127.0.0.1:" + relay.address().getPort();
                 String message = Ranks.failureOf(
                         Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, JoinOptions.within(deadline))));
-                assertTrue(message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
-                        + RankIdentity.local(0) + " ended the connection before it let this rank in: "), message);
+                assertTrue(
+                        message.contains("rank 0 has not come within " + Deadline.in(deadline) + "; at last: "
+                                + RankIdentity.local(0) + " ended the connection before it let this rank in: "),
+                        message);
             } finally {
-                zero.cancel(true);
+                end(zero);
             }
         });
     }

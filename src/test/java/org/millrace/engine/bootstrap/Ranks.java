@@ -127,13 +127,21 @@ final class Ranks {
     }
 
     static void assertNoThreadLeft() {
-        List<String> left = Thread.getAllStackTraces()
+        assertEquals(List.of(), threadsLeft(), "threads left behind");
+    }
+
+    /** Behind a test that cancelled a rank, which takes a moment to leave. */
+    static void awaitNoThreadLeft() {
+        await("no rank is left", () -> threadsLeft().isEmpty());
+    }
+
+    private static List<String> threadsLeft() {
+        return Thread.getAllStackTraces()
                 .keySet()
                 .stream()
                 .map(Thread::getName)
                 .filter(name -> name.startsWith("millrace-control"))
                 .toList();
-        assertEquals(List.of(), left, "threads left behind");
     }
 
     /** A port that was free a moment ago. */
