@@ -55,9 +55,10 @@ class BootstrapClientTest {
                 return said;
             });
             GroupState group = new GroupState(RankIdentity.local(1), 2);
-            new BootstrapClient(selector, group.self(), 2, ATTEMPT).connect(
-                    Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
-                    Deadline.in(Duration.ofSeconds(10))).close();
+            new BootstrapClient(selector, group.self(), 2, ATTEMPT)
+                    .connect(Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
+                            Deadline.in(Duration.ofSeconds(10)))
+                    .close();
             assertTrue(attempts.get() > 1, "the first attempt was too short, as it was to be");
         } finally {
             end(zero);
