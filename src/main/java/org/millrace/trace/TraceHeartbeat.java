@@ -1,8 +1,10 @@
 package org.millrace.trace;
 
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.OwnerLock;
 
 /**
  * A thread that says ten times a second that the process runs, while anything is open: nothing of it is on a
@@ -16,6 +18,7 @@ final class TraceHeartbeat {
     private static final int BEATS_PER_TOUCH = 600;
 
     private final ProcessTrace trace;
+    private final AtomicBoolean locking = new AtomicBoolean();
     private volatile @Nullable Thread thread;
     /** Of the thread that runs alone: another begins anew. */
     private final StallEvents stalls = new StallEvents();
@@ -37,8 +40,16 @@ final class TraceHeartbeat {
         }
     }
 
+    /** Once: tells processes of other PID namespaces that this one lives. On no connection's way, as it takes time. */
+    private void lock() {
+        if (locking.compareAndSet(false, true) && OwnerLock.hold(trace.path())) {
+            TraceMemory.release(trace.header() + TraceLayout.LOCKED_OFFSET, 1);
+        }
+    }
+
     private void run() {
         Thread self = Thread.currentThread();
+        lock();
         for (int beats = 0; thread == self; beats++) {
             trace.beat();
             if (beats % BEATS_PER_MEASUREMENT == 0) {

@@ -34,7 +34,7 @@ package org.millrace.trace;
  * <td>{@link ProcessTrace}, under its lock</td>
  * </tr>
  * <tr>
- * <td>heartbeat, an agent's CPU time</td>
+ * <td>heartbeat, whether the file is locked, an agent's CPU time</td>
  * <td>the thread of {@link ProcessTrace}</td>
  * </tr>
  * <tr>
@@ -100,6 +100,8 @@ public final class TraceLayout {
     public static final int SIZE_OFFSET = 100;
     /** When the process was last seen to run after it had not been for longer than it should: it had no core. */
     public static final int LATE_BEAT_OFFSET = 104;
+    /** 1 once the process holds the file's lock, until it ends. */
+    public static final int LOCKED_OFFSET = 112;
     public static final int HOST_OFFSET = 128;
     public static final int HOST_BYTES = 64;
     /** What the process is: "takeover, network table v11, Java 25". */

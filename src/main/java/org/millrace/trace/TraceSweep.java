@@ -1,10 +1,15 @@
 package org.millrace.trace;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -13,6 +18,7 @@ import java.util.List;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.file.FileName;
+import org.millrace.file.OwnerLock;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 
@@ -34,13 +40,34 @@ public final class TraceSweep {
 
     private TraceSweep() {}
 
+    /**
+     * Whether a trace's process is surely gone: false in any doubt.
+     *
+     * @param owner the process that made the file, by the file's name
+     */
+    public static boolean isLeft(Path file, ProcessIdentity owner) {
+        return owner.namespace() == ProcessIdentity.CURRENT.namespace() ? owner.isProvablyDead()
+                : wasLocked(file) && OwnerLock.isFree(file);
+    }
+
+    private static boolean wasLocked(Path file) {
+        ByteBuffer header = ByteBuffer.allocate(TraceLayout.HOST_OFFSET).order(ByteOrder.LITTLE_ENDIAN);
+        try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
+            return channel.read(header) == header.capacity()
+                    && header.getLong(TraceLayout.MAGIC_OFFSET) == TraceLayout.MAGIC
+                    && header.getInt(TraceLayout.LOCKED_OFFSET) == 1;
+        } catch (IOException notOurs) {
+            return false;
+        }
+    }
+
     /** How many processes have a trace in a directory and live, as far as can be told. */
     static int living(Path directory) {
         Set<ProcessIdentity> living = new HashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name != null && !name.owner().isProvablyDead()) {
+                if (name != null && !isLeft(file, name.owner())) {
                     living.add(name.owner());
                 }
             }
@@ -80,8 +107,8 @@ public final class TraceSweep {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name != null && name.kind().equals(FileName.TRACE) && name.owner().isProvablyDead()
-                        && PrivateFile.isOurs(file)) {
+                if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurs(file)
+                        && isLeft(file, name.owner())) {
                     dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
                 }
             }

@@ -1,23 +1,33 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -32,6 +42,10 @@ import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
+import org.millrace.file.FileName;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TraceLayout;
+import org.millrace.trace.TraceSweep;
 
 /**
  * Ranks in PID namespaces of their own, as those of containers that share {@code /dev/shm}: none can open what another
@@ -43,6 +57,7 @@ class PidNamespaceTest {
 
     private static final List<String> OWN_NAMESPACE =
             List.of("unshare", "--pid", "--fork", "--kill-child", "--mount-proc");
+    private static final Path SHARED = Path.of("/dev/shm");
     private static final int LARGEST = 1 << 17;
 
     @TempDir
@@ -116,12 +131,72 @@ class PidNamespaceTest {
         assertEquals(0, children.get(0).exitValue());
     }
 
+    /** What a killed one wrote down stays for an hour, and what a living one writes for as long as it lives. */
+    @Test
+    void theTraceOfAKilledOneIsSweptFromAnotherNamespace() throws Exception {
+        start(AllReduceRank.class, 0, List.of("NCCL_BUFFSIZE=64K"));
+        BufferedReader one = start(AllReduceRank.class, 1, List.of("NCCL_BUFFSIZE=64K"));
+        assertEquals("running", one.readLine());
+        Process living = children.get(0);
+        Process killed = children.get(1);
+        Path ofLiving = traceOf(living);
+        Path ofKilled = traceOf(killed);
+        killed.destroyForcibly().waitFor();
+        await("the killed one's child has ended, too", () -> TraceSweep.isLeft(ofKilled, ownerOf(ofKilled)));
+        FileTime longAgo = FileTime.from(Instant.now().minus(Duration.ofHours(2)));
+        Files.setLastModifiedTime(ofLiving, longAgo);
+        Files.setLastModifiedTime(ofKilled, longAgo);
+        TraceSweep.sweep(SHARED);
+        assertFalse(Files.exists(ofKilled), "its process is gone");
+        assertTrue(Files.exists(ofLiving), "its process lives");
+    }
+
+    /** Once the process has come so far that others can tell that it lives. */
+    private static Path traceOf(Process unshare) throws Exception {
+        String namespace = Files.readSymbolicLink(Path.of("/proc/" + unshare.pid() + "/ns/pid_for_children"))
+                .toString()
+                .replaceAll("\\D", "");
+        AtomicReference<Path> found = new AtomicReference<>();
+        await("a trace of a process of namespace " + namespace, () -> {
+            found.set(lockedOf(namespace));
+            return found.get() != null;
+        });
+        return found.get();
+    }
+
+    private static Path lockedOf(String namespace) {
+        try (DirectoryStream<Path> files =
+                Files.newDirectoryStream(SHARED, "millrace-*-" + namespace + "." + FileName.TRACE)) {
+            for (Path file : files) {
+                ByteBuffer header = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
+                if (header.getInt(TraceLayout.LOCKED_OFFSET) == 1 && !TraceSweep.isLeft(file, ownerOf(file))) {
+                    return file;
+                }
+            }
+            return null;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static ProcessIdentity ownerOf(Path file) {
+        return FileName.parse(file.getFileName().toString()).owner();
+    }
+
+    private static void await(String what, BooleanSupplier condition) {
+        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EngineGroup.PATIENCE_SECONDS);
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() - end < 0, what);
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
     /**
      * Memory, rings and sockets in the shared directory that say that they are of a namespace; the kernel gives the
-     * numbers of ended ones again, and the trace of a killed process of another one stays.
+     * numbers of ended ones again, and the trace of a killed process stays for an hour.
      */
     private static List<String> filesOf(String namespace) throws IOException {
-        try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
+        try (Stream<Path> files = Files.list(SHARED)) {
             return files.map(file -> file.getFileName().toString())
                     .filter(name -> name.startsWith("millrace-") && name.contains(namespace)
                             && !name.endsWith(".trace"))

@@ -3,20 +3,26 @@ package org.millrace.trace;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
 import java.time.Duration;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SystemCall;
 import org.millrace.trace.ProcessTrace.Detail;
 
 /** When files go whose processes have ended. */
 class TraceSweepTest {
+
+    private static final long EXCLUSIVE = 2;
 
     @TempDir
     private Path directory;
@@ -38,6 +44,44 @@ class TraceSweepTest {
         assertFalse(Files.exists(stale));
         assertTrue(Files.exists(doubtful), "of another container");
         assertTrue(Files.exists(trace.path()), "its process lives");
+    }
+
+    /** Its number says nothing here: the lock of its file does. */
+    @Test
+    void aTraceOfAnotherContainerGoesOnceNobodyHoldsItsLock() throws IOException {
+        Path shared = Path.of("/dev/shm");
+        assumeTrue(Files.isDirectory(shared) && Files.getFileStore(shared).type().equals("tmpfs"), "no shared memory");
+        Path memory = Files.createTempDirectory(shared, "trace-sweep-test");
+        try {
+            ProcessTrace trace = new ProcessTrace(TraceFile.create(memory), Detail.STEPS);
+            ProcessIdentity here = ProcessIdentity.CURRENT;
+            ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);
+            Path theirs = memory.resolve(new FileName(1, elsewhere, FileName.TRACE).toString());
+            Files.move(trace.path(), theirs);
+            long later = System.currentTimeMillis() + Duration.ofHours(2).toMillis();
+            TraceSweep.sweep(memory, later);
+            assertTrue(Files.exists(theirs), "it may not have come to its lock yet");
+            TraceMemory.set(trace.header() + TraceLayout.LOCKED_OFFSET, 1);
+            int descriptor = SystemCall.open(theirs);
+            assertEquals(0, SystemCall.of(SystemCall.FLOCK, descriptor, EXCLUSIVE, 0));
+            try {
+                TraceSweep.sweep(memory, later);
+                assertTrue(Files.exists(theirs), "its process lives");
+                assertEquals(1, TraceSweep.living(memory));
+            } finally {
+                SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
+            }
+            assertEquals(0, TraceSweep.living(memory));
+            TraceSweep.sweep(memory);
+            assertTrue(Files.exists(theirs), "an hour has not passed");
+            TraceSweep.sweep(memory, later);
+            assertFalse(Files.exists(theirs), "its process is gone");
+        } finally {
+            try (Stream<Path> left = Files.list(memory)) {
+                left.forEach(PrivateFile::delete);
+            }
+            Files.delete(memory);
+        }
     }
 
     private Path old(ProcessIdentity owner, long id, long millis) throws IOException {

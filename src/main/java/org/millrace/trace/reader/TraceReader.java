@@ -84,7 +84,7 @@ public final class TraceReader {
             check(file, header);
             Blocks blocks = new Blocks(channel, header);
             blocks.read();
-            return new TracedProcess(file, name.owner(), !name.owner().isProvablyDead(),
+            return new TracedProcess(file, name.owner(), !TraceSweep.isLeft(file, name.owner()),
                     header.textAt(TraceLayout.HOST_OFFSET, TraceLayout.HOST_BYTES),
                     header.textAt(TraceLayout.PROGRAM_OFFSET, TraceLayout.PROGRAM_BYTES),
                     header.intAt(TraceLayout.RANK_OFFSET), header.intAt(TraceLayout.SIZE_OFFSET),

@@ -2,12 +2,6 @@ package org.millrace.net.shm.file;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -16,10 +10,10 @@ import java.nio.file.StandardOpenOption;
 import java.security.SecureRandom;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
-import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SystemCall;
 
 /**
  * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck
@@ -42,8 +36,6 @@ final class SealedFile implements AutoCloseable {
     private static final long NOT_EXECUTABLE = 8;
     private static final long ADD_SEALS = 1033;
     private static final long GET_SEALS = 1034;
-    private static final long FROM_HERE = -100;
-    private static final long READ_WRITE_CLOEXEC = 2 | 0x80000;
     private static final long PUNCH_HOLE_KEEP_SIZE = 3;
     private static final int EINVAL = 22;
 
@@ -67,11 +59,11 @@ final class SealedFile implements AutoCloseable {
     /** Makes zeros, all of which are there. */
     static SealedFile create(long bytes, int seals) throws IOException {
         long id = new SecureRandom().nextLong();
-        int descriptor = Call.open(id);
+        int descriptor = memory(id);
         SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
         try (FileChannel channel = file.channel()) {
             PrivateFile.fill(channel, bytes);
-            Call.check("fcntl(F_ADD_SEALS)", Call.of(Call.FCNTL, descriptor, ADD_SEALS, seals));
+            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, seals));
             return file;
         } catch (IOException e) {
             file.close();
@@ -82,11 +74,11 @@ final class SealedFile implements AutoCloseable {
     /** Makes zeros that take no memory until they are touched, or until {@link #take} takes it. */
     static SealedFile createSparse(long bytes) throws IOException {
         long id = new SecureRandom().nextLong();
-        int descriptor = Call.open(id);
+        int descriptor = memory(id);
         SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
         try (FileChannel channel = file.channel()) {
             channel.write(ByteBuffer.allocate(1), bytes - 1);
-            Call.check("fcntl(F_ADD_SEALS)", Call.of(Call.FCNTL, descriptor, ADD_SEALS, ALL));
+            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, ALL));
             return file;
         } catch (IOException e) {
             file.close();
@@ -101,12 +93,12 @@ final class SealedFile implements AutoCloseable {
      * @throws IOException if there is not so much
      */
     void take(long offset, long bytes) throws IOException {
-        Call.check("fallocate", Call.of(Call.FALLOCATE, descriptor, 0, offset, bytes));
+        SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, 0, offset, bytes));
     }
 
     /** Gives the memory of a part back: it is zeros again. */
     void giveBack(long offset, long bytes) throws IOException {
-        Call.check("fallocate", Call.of(Call.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
+        SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
     /**
@@ -120,18 +112,32 @@ final class SealedFile implements AutoCloseable {
             throw new IOException("its process is of another PID namespace");
         }
         Path there = Path.of("/proc/" + name.owner().pid() + "/fd/" + name.descriptor());
-        int descriptor = Call.open(there);
+        int descriptor = SystemCall.open(there);
         try (SealedFile file = new SealedFile(descriptor, name)) {
             String linked = Files.readSymbolicLink(file.path()).toString();
             if (!linked.equals("/memfd:" + label(name.id()) + " (deleted)")) {
                 throw new IOException(there + " is " + linked + ", and not " + label(name.id())
                         + ": the process that made it has ended");
             }
-            long seals = Call.of(Call.FCNTL, descriptor, GET_SEALS, 0);
+            long seals = SystemCall.of(SystemCall.FCNTL, descriptor, GET_SEALS, 0);
             if (seals < 0 || (seals & required) != required) {
                 throw new IOException(there + " is not sealed: who made it could make it shorter");
             }
             return file.channel();
+        }
+    }
+
+    /** A new one. Kernels before 6.3 know no flag that it is not executable, and newer ones may insist on it. */
+    private static int memory(long id) throws IOException {
+        if (!SystemCall.isKnown()) {
+            throw new IOException("memfd_create is not known here");
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long name = arena.allocateFrom(label(id)).address();
+            long flags = CLOSE_ON_EXEC | ALLOW_SEALING;
+            long made = SystemCall.of(SystemCall.MEMFD_CREATE, name, flags | NOT_EXECUTABLE, 0);
+            return (int) SystemCall.check("memfd_create",
+                    made == -EINVAL ? SystemCall.of(SystemCall.MEMFD_CREATE, name, flags, 0) : made);
         }
     }
 
@@ -157,7 +163,7 @@ final class SealedFile implements AutoCloseable {
     public synchronized void close() {
         if (!closed) {
             closed = true;
-            Call.of(Call.CLOSE, descriptor, 0, 0);
+            SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
         }
     }
 
@@ -168,7 +174,7 @@ final class SealedFile implements AutoCloseable {
 
         private static long tried() {
             long processes = ProcessIdentity.CURRENT.namespace();
-            if (processes == 0 || !Call.isKnown()) {
+            if (processes == 0 || !SystemCall.isKnown()) {
                 return 0;
             }
             try (SealedFile file = create(1, ALL)) {
@@ -179,87 +185,6 @@ final class SealedFile implements AutoCloseable {
             } catch (IOException | RuntimeException e) {
                 LOG.debug("no sealed memory here: files serve instead", e);
                 return 0;
-            }
-        }
-    }
-
-    /** Calls of the kernel by their numbers: one link for all of them. */
-    private static final class Call {
-
-        /** {@code memfd_create}, {@code openat}, {@code fcntl}, {@code close}, {@code fallocate}; none elsewhere. */
-        private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
-            case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285};
-            case "aarch64" -> new long[] {279, 56, 25, 57, 47};
-            default -> null;
-        };
-        static final int MEMFD_CREATE = 0;
-        static final int OPENAT = 1;
-        static final int FCNTL = 2;
-        static final int CLOSE = 3;
-        static final int FALLOCATE = 4;
-
-        private static final StructLayout ERROR = Linker.Option.captureStateLayout();
-        private static final long ERRNO = ERROR.byteOffset(StructLayout.PathElement.groupElement("errno"));
-        private static final @Nullable MethodHandle SYSCALL = link();
-
-        @SuppressWarnings("restricted") // the C library
-        private static @Nullable MethodHandle link() {
-            if (NUMBERS == null || !System.getProperty("os.name").equals("Linux")) {
-                return null;
-            }
-            FunctionDescriptor descriptor = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                    ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
-            Linker linker = Linker.nativeLinker();
-            return linker.defaultLookup()
-                    .find("syscall")
-                    .map(address -> linker.downcallHandle(address, descriptor, Linker.Option.firstVariadicArg(1),
-                            Linker.Option.captureCallState("errno")))
-                    .orElse(null);
-        }
-
-        static boolean isKnown() {
-            return SYSCALL != null;
-        }
-
-        /** The result, or the error number, negated. */
-        static long of(int call, long first, long second, long third) {
-            return of(call, first, second, third, 0);
-        }
-
-        static long of(int call, long first, long second, long third, long fourth) {
-            try (Arena arena = Arena.ofConfined()) {
-                MemorySegment error = arena.allocate(ERROR);
-                long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third, fourth);
-                return result < 0 ? -error.get(ValueLayout.JAVA_INT, ERRNO) : result;
-            } catch (Throwable e) {
-                throw new IllegalStateException("cannot make a system call", e);
-            }
-        }
-
-        static long check(String what, long result) throws IOException {
-            if (result < 0) {
-                throw new IOException(what + " fails with error " + -result);
-            }
-            return result;
-        }
-
-        /** A new one. Kernels before 6.3 know no flag that it is not executable, and newer ones may insist on it. */
-        static int open(long id) throws IOException {
-            if (!isKnown()) {
-                throw new IOException("memfd_create is not known here");
-            }
-            try (Arena arena = Arena.ofConfined()) {
-                long name = arena.allocateFrom(label(id)).address();
-                long flags = CLOSE_ON_EXEC | ALLOW_SEALING;
-                long made = of(MEMFD_CREATE, name, flags | NOT_EXECUTABLE, 0);
-                return (int) check("memfd_create", made == -EINVAL ? of(MEMFD_CREATE, name, flags, 0) : made);
-            }
-        }
-
-        static int open(Path file) throws IOException {
-            try (Arena arena = Arena.ofConfined()) {
-                return (int) check("opening " + file,
-                        of(OPENAT, FROM_HERE, arena.allocateFrom(file.toString()).address(), READ_WRITE_CLOEXEC));
             }
         }
     }
