@@ -98,7 +98,8 @@ final class SealedFile implements AutoCloseable {
 
     /** Gives the memory of a part back: it is zeros again. */
     void giveBack(long offset, long bytes) throws IOException {
-        SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
+        SystemCall.check("fallocate",
+                SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
     }
 
     /**
