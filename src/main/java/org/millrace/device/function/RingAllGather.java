@@ -18,7 +18,7 @@ import org.millrace.device.work.DeviceCommunicator;
 final class RingAllGather extends RingFunction {
 
     RingAllGather() {
-        super(ChunkShape.TWO_SLICES);
+        super(ChunkShape.FOUR_SLICES);
     }
 
     @Override

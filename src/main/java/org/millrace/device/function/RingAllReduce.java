@@ -37,7 +37,7 @@ final class RingAllReduce extends RingFunction {
     private static final long MOST_EXCHANGED = 16 << 10;
 
     RingAllReduce() {
-        super(ChunkShape.TWO_SLICES);
+        super(ChunkShape.FOUR_SLICES);
     }
 
     @Override

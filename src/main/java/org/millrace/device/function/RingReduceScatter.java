@@ -19,7 +19,7 @@ import org.millrace.device.work.DeviceCommunicator;
 final class RingReduceScatter extends RingFunction {
 
     RingReduceScatter() {
-        super(ChunkShape.TWO_SLICES);
+        super(ChunkShape.FOUR_SLICES);
     }
 
     @Override

@@ -18,9 +18,13 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
 
     /**
      * Of operations around a ring in which every rank sends all the time: one slice travels while the next is worked
-     * on. NCCL's for all-reduce, all-gather and reduce-scatter.
+     * on. NCCL's kernels have two slices of two steps for all-reduce, all-gather and reduce-scatter; here a slice is
+     * one step, since the core that fills 128 KiB finds them in its cache when it goes on with them.
      */
-    public static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
+    public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
+
+    /** The same for less data, of which four slices would cost more than they overlap. */
+    static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 
     /** Of all others: elements flow in one direction, and the next step is on its way behind this one. */
     public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
@@ -49,13 +53,16 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * The shape of an operation whose largest chunk has so many bytes: where its second slice would be empty it has
-     * none, which saves a frame of the network a chunk. The same on all ranks, as the operation is.
+     * The shape of an operation whose largest chunk has so many bytes: fewer slices where a chunk fits into a slot, and
+     * one where the second would be empty, which saves a frame of the network a slice. The same on all ranks, as the
+     * operation is.
      */
     public ChunkShape of(long bytes, ConnectionLayout layout) {
-        return chunkSteps > sliceSteps && bytes <= sliceSteps * layout.slotBytes(protocol) / Slices.SMALLEST_DIVISOR
-                ? ONE_STEP
-                : this;
+        long slotBytes = layout.slotBytes(protocol);
+        if (chunkSteps == sliceSteps || bytes > slotBytes) {
+            return this;
+        }
+        return bytes <= TWO_SLICES.sliceSteps * slotBytes / Slices.SMALLEST_DIVISOR ? ONE_STEP : TWO_SLICES;
     }
 
     /** Bytes of data that a chunk's slots have room for, without flags. */

@@ -35,7 +35,7 @@ class DirectConnectionTest {
             sending.connect(new SendPort(ConnectionName.of("sending"), both));
             receiving.connect(new ReceivePort(ConnectionName.of("receiving"), both));
             for (int operation = 0; operation < 60; operation++) {
-                ChunkShape shape = (random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES)
+                ChunkShape shape = (random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.FOUR_SLICES)
                         .in(Protocol.of(random.nextInt(3)));
                 long bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(20_000);
                 MemorySegment input = arena.allocate(bytes);
@@ -81,7 +81,7 @@ class DirectConnectionTest {
             receiving.connect(new ReceivePort(ConnectionName.of("receiving"), both));
             int read = 0;
             for (int operation = 0; operation < 60; operation++) {
-                ChunkShape shape = random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.TWO_SLICES;
+                ChunkShape shape = random.nextBoolean() ? ChunkShape.ONE_STEP : ChunkShape.FOUR_SLICES;
                 long bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(20_000);
                 MemorySegment input = arena.allocate(bytes);
                 for (long i = 0; i < bytes; i++) {

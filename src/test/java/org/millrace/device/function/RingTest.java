@@ -127,8 +127,8 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, RingAllReduce.schedule(share(ranks, shape(ChunkShape.TWO_SLICES)), rank, ranks),
-                        sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                pump.add(rank, RingAllReduce.schedule(share(ranks, shape(ChunkShape.FOUR_SLICES)), rank, ranks),
+                        sums(input[rank], output[rank]), shape(ChunkShape.FOUR_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -151,13 +151,13 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             boolean scaled = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
-            long chunkBytes = ChunkShape.TWO_SLICES.chunkBytes(Pump.LAYOUT);
+            long chunkBytes = ChunkShape.FOUR_SLICES.chunkBytes(Pump.LAYOUT);
             for (int rank = 0; rank < ranks; rank++) {
                 boolean user = random.nextInt(3) > 0;
                 BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64,
                         scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
                 pump.add(rank, RingAllReduce.schedule(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks), memory,
-                        user ? ChunkShape.TWO_SLICES.inUserMemory(chunkBytes) : ChunkShape.TWO_SLICES, previous(rank),
+                        user ? ChunkShape.FOUR_SLICES.inUserMemory(chunkBytes) : ChunkShape.FOUR_SLICES, previous(rank),
                         next(rank), user ? NativeRegion.ALL_MEMORY : null);
             }
             pump.run();
@@ -179,9 +179,9 @@ class RingTest {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
                 pump.add(rank,
-                        RingAllGather.schedule(share(1, shape(ChunkShape.TWO_SLICES)), Pump.ring(arena, rank, ranks),
+                        RingAllGather.schedule(share(1, shape(ChunkShape.FOUR_SLICES)), Pump.ring(arena, rank, ranks),
                                 ranks, count, inPlace),
-                        sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.TWO_SLICES),
+                        sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.FOUR_SLICES),
                         previous(rank), next(rank));
             }
             pump.run();
@@ -203,9 +203,9 @@ class RingTest {
                     : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
                 pump.add(rank,
-                        RingReduceScatter.schedule(share(1, shape(ChunkShape.TWO_SLICES)),
+                        RingReduceScatter.schedule(share(1, shape(ChunkShape.FOUR_SLICES)),
                                 Pump.ring(arena, rank, ranks), ranks, count),
-                        sums(input[rank], output[rank]), shape(ChunkShape.TWO_SLICES), previous(rank), next(rank));
+                        sums(input[rank], output[rank]), shape(ChunkShape.FOUR_SLICES), previous(rank), next(rank));
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 
-/** A chunk has a second slice where there is something for it. */
+/** A chunk has more slices where there is something for them. */
 class ChunkShapeTest {
 
     private static final ConnectionLayout LAYOUT = ConnectionLayout.DEFAULT;
@@ -16,10 +16,18 @@ class ChunkShapeTest {
 
     @Test
     void aSmallChunkIsOneStep() {
-        assertSame(ChunkShape.ONE_STEP, ChunkShape.TWO_SLICES.of(0, LAYOUT));
-        assertSame(ChunkShape.ONE_STEP, ChunkShape.TWO_SLICES.of(ONE_SLICE, LAYOUT));
-        assertSame(ChunkShape.TWO_SLICES, ChunkShape.TWO_SLICES.of(ONE_SLICE + 1, LAYOUT));
+        assertSame(ChunkShape.ONE_STEP, ChunkShape.FOUR_SLICES.of(0, LAYOUT));
+        assertSame(ChunkShape.ONE_STEP, ChunkShape.FOUR_SLICES.of(ONE_SLICE, LAYOUT));
+        assertSame(ChunkShape.TWO_SLICES, ChunkShape.FOUR_SLICES.of(ONE_SLICE + 1, LAYOUT));
         assertEquals(1, ChunkShape.ONE_STEP.chunkSteps());
+    }
+
+    @Test
+    void aChunkThatFillsMoreThanOneSlotHasASliceForEach() {
+        long slot = LAYOUT.slotBytes(Protocol.SIMPLE);
+        assertSame(ChunkShape.TWO_SLICES, ChunkShape.FOUR_SLICES.of(slot, LAYOUT));
+        assertSame(ChunkShape.FOUR_SLICES, ChunkShape.FOUR_SLICES.of(slot + 1, LAYOUT));
+        assertEquals(ChunkShape.FOUR_SLICES.chunkBytes(LAYOUT), ChunkShape.TWO_SLICES.chunkBytes(LAYOUT));
     }
 
     @Test
@@ -28,7 +36,7 @@ class ChunkShapeTest {
             ChunkShape shape = ChunkShape.ONE_STEP.in(protocol);
             assertSame(shape, shape.of(1, LAYOUT));
         }
-        ChunkShape lines = ChunkShape.TWO_SLICES.in(Protocol.LL);
+        ChunkShape lines = ChunkShape.FOUR_SLICES.in(Protocol.LL);
         assertSame(lines, lines.of(1, LAYOUT));
     }
 }
