@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A table whose columns are as wide as what is in them; those that do not fit into a width are left out, last first.
+ * A table whose columns are as wide as what is in them; those in which nothing is are left out, and those that do not
+ * fit into a width, last first.
  */
 final class Columns {
 
@@ -38,9 +39,17 @@ final class Columns {
                 widths[i] = Math.max(widths[i], row[i].length());
             }
         }
-        int shown = 0;
-        for (int total = -1; shown < names.length && total + 1 + widths[shown] <= width; shown++) {
-            total += 1 + widths[shown];
+        List<Integer> shown = new ArrayList<>();
+        int total = -1;
+        for (int i = 0; i < names.length; i++) {
+            int column = i;
+            if (rows.isEmpty() || rows.stream().anyMatch(row -> !row[column].isEmpty())) {
+                total += 1 + widths[i];
+                if (total > width) {
+                    break;
+                }
+                shown.add(i);
+            }
         }
         List<String> lines = new ArrayList<>();
         lines.add(line(names, widths, shown));
@@ -50,11 +59,11 @@ final class Columns {
         return lines;
     }
 
-    private String line(String[] cells, int[] widths, int shown) {
+    private String line(String[] cells, int[] widths, List<Integer> shown) {
         StringBuilder line = new StringBuilder();
-        for (int i = 0; i < shown; i++) {
+        for (int i : shown) {
             String padding = " ".repeat(widths[i] - cells[i].length());
-            line.append(i == 0 ? "" : " ").append(left[i] ? cells[i] + padding : padding + cells[i]);
+            line.append(line.isEmpty() ? "" : " ").append(left[i] ? cells[i] + padding : padding + cells[i]);
         }
         return line.toString().stripTrailing();
     }

@@ -33,8 +33,8 @@ public final class Processes {
     @Option(
             names = "--directory",
             paramLabel = "DIR",
-            description = "Where the traces are: MILLRACE_TRACE_DIRECTORY of the processes, ${DEFAULT-VALUE} if that"
-                    + " is not set.")
+            description = "Where the traces are: MILLRACE_TRACE_DIRECTORY of the processes, or /dev/shm if that is not"
+                    + " set.")
     private @Nullable Path directory;
 
     /** For picocli. */

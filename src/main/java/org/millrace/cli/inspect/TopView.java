@@ -5,10 +5,11 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedLink;
@@ -66,9 +67,7 @@ final class TopView {
     /** Its lines, none longer than a width, and no more than a height; the busiest connections are shown. */
     List<String> lines(int width, int height) {
         List<String> lines = new ArrayList<>();
-        lines.add(cut(String.format(Locale.ROOT, "millrace top: %d processes, %d connections, %sB/s out, %sB/s in",
-                processes.size(), links.size(), Units.decimal(sum(null, true)), Units.decimal(sum(null, false))),
-                width));
+        lines.add(cut("millrace top: " + count(processes.size(), "process", "es") + ", " + connections(), width));
         lines.addAll(processTable().lines(width));
         List<TracedLink> sorted = new ArrayList<>(links);
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
@@ -90,19 +89,39 @@ final class TopView {
         return lines;
     }
 
+    private String connections() {
+        int direct = (int) links.stream().filter(link -> link.connection().isDirect()).count();
+        if (direct == links.size() && direct != 0) {
+            return count(direct, "direct connection", "s") + " (bytes are not counted)";
+        }
+        return count(links.size(), "connection", "s") + (direct == 0 ? "" : " (" + direct + " direct)") + ", "
+                + Units.decimal(sum(null, true)) + "B/s out, " + Units.decimal(sum(null, false)) + "B/s in";
+    }
+
+    private static String count(int number, String what, String plural) {
+        return number + " " + what + (number == 1 ? "" : plural);
+    }
+
     private static String cut(String line, int width) {
         return line.length() <= width ? line : line.substring(0, width);
     }
 
     private Columns processTable() {
         Columns table =
-                new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<LAST OPERATION", "<PROGRAM");
+                new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<OPERATION", "<PROGRAM");
         for (TracedProcess process : processes) {
             table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
-                    Units.decimal(sum(process, true)), Units.decimal(sum(process, false)), cpu(process), busy(process),
+                    rate(process, true), rate(process, false), cpu(process), busy(process),
                     operation(process), process.program());
         }
         return table;
+    }
+
+    /** Blank where nothing is counted. */
+    private String rate(TracedProcess process, boolean sends) {
+        List<TracedLink> own = links.stream().filter(link -> link.process() == process).toList();
+        return !own.isEmpty() && own.stream().allMatch(link -> link.connection().isDirect()) ? ""
+                : Units.decimal(sum(process, sends));
     }
 
     /** Of one core, all agents together. */
@@ -127,8 +146,8 @@ final class TopView {
     private static String operation(TracedProcess process) {
         return process.communicators()
                 .stream()
-                .filter(one -> !one.last().isEmpty())
-                .map(one -> one.last().getLast())
+                .map(TracedCommunicator::present)
+                .filter(Objects::nonNull)
                 .max(Comparator.comparingLong(Operation::enqueued))
                 .map(TopView::text)
                 .orElse("");
@@ -147,17 +166,19 @@ final class TopView {
                 "<PROTO", "FRAMES", "BYTES", "KERNEL%", "WIRE%", "PEER%", "AGENT", "PID", "<PEER'S PROCESS");
         for (TracedLink link : shown) {
             TracedConnection connection = link.connection();
+            boolean direct = connection.isDirect();
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
             table.add(who(link.rank(), link.process()), connection.sends() ? "->" : "<-",
                     connection.identity().kind() == ConnectionIdentity.COLLNET ? "all"
                             : who(link.peer(), link.other() == null ? null : link.other().process()),
-                    number(link.channel()), network(connection.identity()), Units.decimal(bytesPerSecond(link)),
+                    number(link.channel()), network(connection.identity()),
+                    direct ? "" : Units.decimal(bytesPerSecond(link)),
                     Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
                     Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
-                    Units.decimal(connection.frames()), Units.bytes(connection.bytes()),
+                    direct ? "" : Units.decimal(connection.frames()), direct ? "" : Units.bytes(connection.bytes()),
                     Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),
-                    Units.percent(connection.peerNanos(), waits), number(connection.agent()),
+                    Units.percent(connection.peerNanos(), waits), direct ? "" : number(connection.agent()),
                     Long.toString(link.process().identity().pid()), connection.identity().peerText());
         }
         return table;
@@ -189,7 +210,7 @@ final class TopView {
             one.put("seconds", seconds(process));
             one.put("bytes_out_per_second", sum(process, true));
             one.put("bytes_in_per_second", sum(process, false));
-            one.put("last_operation", operation(process));
+            one.put("operation", operation(process));
             each.add(one);
         }
         all.put("processes", each);

@@ -3,6 +3,7 @@ package org.millrace.trace.reader;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.CommunicatorFields;
 import org.millrace.trace.TraceLayout;
@@ -55,6 +56,24 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
             String how) {
+    }
+
+    /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
+    public List<Operation> pending() {
+        return Stream.concat(Stream.ofNullable(oldest), last.stream()).filter(each -> each.number() >= ended).toList();
+    }
+
+    /** What it is in: the first operation that has not ended, where that is known; else the last. Null if none is. */
+    public @Nullable Operation present() {
+        if (last.isEmpty()) {
+            return null;
+        }
+        if (kernels && !pending().isEmpty()) {
+            return pending().getFirst();
+        }
+        boolean told = last.stream().anyMatch(each -> each.ended() != 0);
+        return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
+                : last.getLast();
     }
 
     /**

@@ -94,16 +94,7 @@ class HangingGroup {
 
     /** What a rank is in: the first operation that has not ended, where that is known; else its last. */
     static @Nullable Operation operation(@Nullable TracedRank member) {
-        if (member == null || member.communicator() == null || member.communicator().last().isEmpty()) {
-            return null;
-        }
-        List<Operation> last = member.communicator().last();
-        if (member.tellsKernels() && !member.pending().isEmpty()) {
-            return member.pending().getFirst();
-        }
-        boolean told = last.stream().anyMatch(each -> each.ended() != 0);
-        return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
-                : last.getLast();
+        return member == null || member.communicator() == null ? null : member.communicator().present();
     }
 
     static @Nullable Operation collective(TracedRank member, long sequence) {

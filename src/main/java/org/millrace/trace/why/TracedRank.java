@@ -1,7 +1,6 @@
 package org.millrace.trace.why;
 
 import java.util.List;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
@@ -28,8 +27,17 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
 
     /** "rank 3 (pid 4711 on a1, stopped)". */
     String words() {
+        return words(", " + state.label());
+    }
+
+    /** "rank 3 (pid 4711 on a1)", where its state is said besides. */
+    String whose() {
+        return words("");
+    }
+
+    private String words(String rest) {
         return (rank < 0 ? "the rank of " : "rank " + rank + " (") + "pid " + process.identity().pid() + " on "
-                + process.host() + ", " + state.label() + (rank < 0 ? "" : ")");
+                + process.host() + rest + (rank < 0 ? "" : ")");
     }
 
     /** "rank 3", for the second time that it is named. */
@@ -67,10 +75,7 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
 
     /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
     List<Operation> pending() {
-        return communicator == null ? List.of()
-                : Stream.concat(Stream.ofNullable(communicator.oldest()), communicator.last().stream())
-                        .filter(each -> each.number() >= communicator.ended())
-                        .toList();
+        return communicator == null ? List.of() : communicator.pending();
     }
 
     /** For how long its kernels' thread has been in a function of the program; 0 if it is in none. */

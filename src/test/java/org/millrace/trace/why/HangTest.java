@@ -89,6 +89,8 @@ class HangTest {
         List<Verdict> verdicts = verdicts(pair(7, 10, false, NOW - 2 * SECOND, 1));
         assertEquals(List.of(Cause.GONE), verdicts.stream().map(Verdict::cause).toList());
         assertEquals(1, verdicts.getFirst().rank());
+        assertTrue(verdicts.getFirst().sentence().startsWith("Rank 1 (pid 11 on host) is gone: "),
+                verdicts.getFirst()::sentence);
     }
 
     /** It saw before that the other one did not launch: that is not why it died. */
