@@ -111,8 +111,8 @@ final class TopView {
                 new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<OPERATION", "<PROGRAM");
         for (TracedProcess process : processes) {
             table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
-                    rate(process, true), rate(process, false), cpu(process), busy(process),
-                    operation(process), process.program());
+                    rate(process, true), rate(process, false), cpu(process), busy(process), operation(process),
+                    process.program());
         }
         return table;
     }
@@ -172,9 +172,8 @@ final class TopView {
                     connection.identity().kind() == ConnectionIdentity.COLLNET ? "all"
                             : who(link.peer(), link.other() == null ? null : link.other().process()),
                     number(link.channel()), network(connection.identity()),
-                    direct ? "" : Units.decimal(bytesPerSecond(link)),
-                    Units.decimal(stepsPerSecond(link)), link.waitsFor().label(), Units.seconds(link.standsSeconds()),
-                    Long.toString(connection.done()),
+                    direct ? "" : Units.decimal(bytesPerSecond(link)), Units.decimal(stepsPerSecond(link)),
+                    link.waitsFor().label(), Units.seconds(link.standsSeconds()), Long.toString(connection.done()),
                     connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
                     direct ? "" : Units.decimal(connection.frames()), direct ? "" : Units.bytes(connection.bytes()),
                     Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),

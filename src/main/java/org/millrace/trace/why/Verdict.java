@@ -79,8 +79,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     /** In a sentence. */
     public String sentence() {
         boolean saysState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
-        String who =
-                culprit == null ? "an end of a connection" : saysState ? culprit.whose() : culprit.words();
+        String who = culprit == null ? "an end of a connection" : saysState ? culprit.whose() : culprit.words();
         String what = operation == null ? "" : ", " + words(operation);
         return switch (cause) {
             case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
