@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
@@ -62,18 +63,23 @@ public final class StaleFiles {
 
     /** Deletes those of our files whose process is provably dead. */
     public static void sweep(Path directory) {
+        sweep(directory, ProcessIdentity::isProvablyDead);
+    }
+
+    /** The same, where it is known otherwise which processes are dead. */
+    public static void sweep(Path directory, Predicate<ProcessIdentity> dead) {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
             for (Path file : files) {
-                sweepOne(file);
+                sweepOne(file, dead);
             }
         } catch (IOException e) {
             LOG.warn("cannot look for stale files in {}: {}", directory, e.toString());
         }
     }
 
-    private static void sweepOne(Path file) {
+    private static void sweepOne(Path file, Predicate<ProcessIdentity> dead) {
         FileName name = FileName.parse(file.getFileName().toString());
-        if (name == null || !name.owner().isProvablyDead()) {
+        if (name == null || !dead.test(name.owner())) {
             return;
         }
         try {

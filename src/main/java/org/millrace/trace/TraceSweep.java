@@ -21,6 +21,7 @@ import org.millrace.file.FileName;
 import org.millrace.file.OwnerLock;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.StaleFiles;
 
 /**
  * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
@@ -97,23 +98,33 @@ public final class TraceSweep {
         }
     }
 
-    /** Deletes this user's traces of processes that are long dead, and the oldest of many. */
+    /**
+     * Deletes this user's traces of processes that are long dead, and the oldest of many; and at once what else is
+     * there of processes of other PID namespaces, whose death their traces alone tell.
+     */
     public static void sweep(Path directory) {
         sweep(directory, System.currentTimeMillis());
     }
 
     static void sweep(Path directory, long nowMillis) {
         List<Remains> dead = new ArrayList<>();
+        Set<ProcessIdentity> elsewhere = new HashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
                 if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurs(file)
                         && isLeft(file, name.owner())) {
                     dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
+                    if (name.owner().namespace() != ProcessIdentity.CURRENT.namespace()) {
+                        elsewhere.add(name.owner());
+                    }
                 }
             }
         } catch (IOException | DirectoryIteratorException e) {
             LogManager.getLogger(TraceSweep.class).debug("cannot look for old traces in {}", directory, e);
+        }
+        if (!elsewhere.isEmpty()) {
+            StaleFiles.sweep(directory, elsewhere::contains);
         }
         dead.sort(Comparator.comparingLong(Remains::diedMillis).reversed());
         long bytes = 0;

@@ -58,6 +58,8 @@ class TraceSweepTest {
             ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);
             Path theirs = memory.resolve(new FileName(1, elsewhere, FileName.TRACE).toString());
             Files.move(trace.path(), theirs);
+            Path listener =
+                    Files.createFile(memory.resolve(new FileName(2, elsewhere, FileName.SOCKET).toString()));
             long later = System.currentTimeMillis() + Duration.ofHours(2).toMillis();
             TraceSweep.sweep(memory, later);
             assertTrue(Files.exists(theirs), "it may not have come to its lock yet");
@@ -67,6 +69,7 @@ class TraceSweepTest {
             try {
                 TraceSweep.sweep(memory, later);
                 assertTrue(Files.exists(theirs), "its process lives");
+                assertTrue(Files.exists(listener));
                 assertEquals(1, TraceSweep.living(memory));
             } finally {
                 SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
@@ -74,6 +77,7 @@ class TraceSweepTest {
             assertEquals(0, TraceSweep.living(memory));
             TraceSweep.sweep(memory);
             assertTrue(Files.exists(theirs), "an hour has not passed");
+            assertFalse(Files.exists(listener), "of no use to anybody");
             TraceSweep.sweep(memory, later);
             assertFalse(Files.exists(theirs), "its process is gone");
         } finally {
