@@ -58,8 +58,7 @@ class TraceSweepTest {
             ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);
             Path theirs = memory.resolve(new FileName(1, elsewhere, FileName.TRACE).toString());
             Files.move(trace.path(), theirs);
-            Path listener =
-                    Files.createFile(memory.resolve(new FileName(2, elsewhere, FileName.SOCKET).toString()));
+            Path listener = Files.createFile(memory.resolve(new FileName(2, elsewhere, FileName.SOCKET).toString()));
             long later = System.currentTimeMillis() + Duration.ofHours(2).toMillis();
             TraceSweep.sweep(memory, later);
             assertTrue(Files.exists(theirs), "it may not have come to its lock yet");
