@@ -9,6 +9,7 @@ import com.google.gson.TypeAdapter;
 import com.google.gson.stream.JsonReader;
 import com.google.gson.stream.JsonWriter;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -86,10 +87,14 @@ public final class Json {
 
     private static final class FiniteNumbers extends TypeAdapter<Double> {
 
+        /** What is longer is easier to read with an exponent. */
+        private static final double LONGEST = 1e15;
+
         @Override
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
-                out.value(value);
+                String plain = new BigDecimal(value.toString()).toPlainString(); // for people: times are long numbers
+                out.jsonValue(Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());
             } else {
                 out.nullValue();
             }

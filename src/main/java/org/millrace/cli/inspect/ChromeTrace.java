@@ -9,6 +9,8 @@ import java.util.Map;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection.Frame;
+import org.millrace.trace.reader.TracedGin;
+import org.millrace.trace.reader.TracedGin.Queue;
 import org.millrace.trace.reader.TracedLink;
 import org.millrace.trace.reader.TracedProcess;
 
@@ -22,6 +24,7 @@ import org.millrace.trace.reader.TracedProcess;
 final class ChromeTrace {
 
     private static final int OPERATION_ROWS = 1_000_000;
+    private static final int GIN_ROWS = 2_000_000;
     /** Rows of one connection are so far apart. */
     private static final int LANES = 256;
     /** By so much a span may begin later than was written down, for a row of its own: clocks are not read each time. */
@@ -90,6 +93,26 @@ final class ChromeTrace {
                     + (communicator.name().isEmpty() ? Long.toHexString(communicator.hash()) : communicator.name()),
                     spans);
         }
+        row = GIN_ROWS;
+        for (TracedGin context : process.gin()) {
+            for (Queue queue : context.queues()) {
+                row += LANES;
+                add(process, row, context, queue);
+            }
+        }
+    }
+
+    /** Of a queue only its counters are known: from its last change on either something is under way, or nothing is. */
+    private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
+        Map<String, Object> what = new LinkedHashMap<>();
+        what.put("taken", queue.taken());
+        what.put("completed", queue.completed());
+        boolean underWay = queue.taken() != queue.completed();
+        rows(process, row,
+                "GIN " + Long.toHexString(context.communicator()) + ", context " + context.context() + " -> rank "
+                        + queue.peer(),
+                new ArrayList<>(List.of(new Span(queue.lastChange(), underWay ? 0 : queue.lastChange(),
+                        underWay ? "descriptors" : "last descriptor", what))));
     }
 
     /** Each span on the first row that is free by then. */

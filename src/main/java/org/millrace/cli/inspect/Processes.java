@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedLink;
@@ -98,7 +99,12 @@ public final class Processes {
     /** Whether a process is there, in a word. */
     static String state(TracedProcess process) {
         return !process.alive() ? process.failed() ? "failed" : "dead"
-                : process.failed() ? "failing" : process.isSilent() ? "stopped" : "running";
+                : process.failed() ? "failing" : process.isSilent() ? quiet(process) : "running";
+    }
+
+    /** One of another namespace may have ended, and nobody here can tell. */
+    private static String quiet(TracedProcess process) {
+        return process.identity().namespace() == ProcessIdentity.CURRENT.namespace() ? "stopped" : "silent";
     }
 
     /** A process's rank: what its communicators say, or its launcher; empty if nobody does. */

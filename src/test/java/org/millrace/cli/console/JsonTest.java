@@ -46,6 +46,13 @@ class JsonTest {
     }
 
     @Test
+    void timesAreWrittenWithoutAnExponent() {
+        assertTrue(Json.write(List.of(1.7954423295123818E12)).contains("1795442329512.3818"));
+        assertTrue(Json.write(List.of(1.0E7)).contains("10000000.0"));
+        assertTrue(Json.write(List.of(1.0E20)).contains("1.0E20"));
+    }
+
+    @Test
     void whatIsNoJsonIsRefused() {
         for (String text : List.of("", "{", "[1,", "{\"a\" 1}", "[1] 2", "nul", "\"a", "[1 2]")) {
             assertTrue(assertThrows(IllegalArgumentException.class, () -> Json.read(text), text).getMessage()

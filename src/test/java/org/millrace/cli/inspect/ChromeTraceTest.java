@@ -14,6 +14,7 @@ import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedConnection.Frame;
+import org.millrace.trace.reader.TracedGin;
 import org.millrace.trace.reader.TracedProcess;
 import org.millrace.trace.reader.TracedState;
 
@@ -22,14 +23,14 @@ class ChromeTraceTest {
 
     private static final long NOW = 1_000_000_000_000L;
 
-    private static TracedProcess process(List<Frame> frames) {
+    private static TracedProcess process(List<Frame> frames, TracedGin... gin) {
         ConnectionIdentity identity =
                 new ConnectionIdentity(7, 0, 1, 0, Direction.SEND, 0, 0, 0, 0, 0, "shm", "a peer", "a name");
         TracedConnection connection = new TracedConnection(0, 1, TracedState.OPEN, identity, 0, NOW, 0, frames.size(),
                 0, 0, 0, NOW, -1, 0, 0, 0, 0, -1, frames);
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10, 1, 1), true, "host", "a test", 0, 2, false,
                 NOW + 1_000_000, NOW, 0, 1_795_000_000_000L, NOW, Map.of(), List.of(), List.of(), List.of(connection),
-                List.of(), List.of());
+                List.of(gin), List.of());
     }
 
     @SuppressWarnings("unchecked")
@@ -58,5 +59,19 @@ class ChromeTraceTest {
         }
         assertEquals(60, spans);
         assertTrue(ends.size() > 1 && ends.size() < 60, "rows: " + ends.size());
+    }
+
+    @SuppressWarnings("unchecked")
+    @Test
+    void queuesOfGinAreNamedByTheirCommunicator() {
+        TracedGin context = new TracedGin(0xfeed, 0, 2, 3, 128, "", TracedState.OPEN, Map.of(),
+                List.of(new TracedGin.Queue(0, 4, 4, NOW), new TracedGin.Queue(1, 9, 7, NOW + 500)));
+        List<Map<String, Object>> all =
+                (List<Map<String, Object>>) ChromeTrace.of(List.of(process(List.of(), context))).get("traceEvents");
+        List<Object> names = all.stream().map(event -> event.get("args")).toList();
+        assertTrue(names.contains(Map.of("name", "GIN feed, context 3 -> rank 0")), names.toString());
+        assertTrue(names.contains(Map.of("name", "GIN feed, context 3 -> rank 1")), names.toString());
+        assertTrue(names.contains(Map.of("taken", 4L, "completed", 4L)), names.toString());
+        assertTrue(names.contains(Map.of("taken", 9L, "completed", 7L, "under_way", true)), names.toString());
     }
 }

@@ -68,4 +68,18 @@ class TopViewTest {
                         "   0 ->    1  1 shm 300       4 kernel     2.0s   40      3 2.93k     0  10"),
                 lines.subList(4, 7).stream().map(line -> line.replaceAll(" *(rank 1|PEER'S PROCESS)$", "")).toList());
     }
+
+    private static String stateOfSilent(long namespace) {
+        TracedProcess of = process(connection(0, AGENT, "shm"));
+        return Processes.state(new TracedProcess(of.file(), new ProcessIdentity(10, 1, namespace), true, of.host(),
+                of.program(), 0, 2, false, 11 * SECOND, 2 * SECOND, 0, 0, SECOND, Map.of(), List.of(), List.of(),
+                of.connections(), List.of(), List.of()));
+    }
+
+    /** Nobody can tell of another namespace's process whether it is there. */
+    @Test
+    void whoDoesNotBeatIsStoppedOnlyIfItIsSeenToBeThere() {
+        assertEquals("stopped", stateOfSilent(ProcessIdentity.CURRENT.namespace()));
+        assertEquals("silent", stateOfSilent(1));
+    }
 }
