@@ -94,7 +94,8 @@ public final class Json {
         public void write(JsonWriter out, Double value) throws IOException {
             if (Double.isFinite(value)) {
                 String plain = new BigDecimal(value.toString()).toPlainString(); // for people: times are long numbers
-                out.jsonValue(Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());
+                out.jsonValue(
+                        Math.abs(value) < LONGEST ? plain.contains(".") ? plain : plain + ".0" : value.toString());
             } else {
                 out.nullValue();
             }
