@@ -2,7 +2,8 @@ package org.millrace.net.socket.rails;
 
 /**
  * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed.
- * A stream that owes and is silent grows slower with every look. One thread.
+ * A stream that owes and is silent grows slower with every look. Short pieces do not count: however few bytes they have,
+ * a round trip is what they take, and a stream that carries many of them would look slow to long ones. One thread.
  */
 final class DeliveryRate {
 
@@ -26,6 +27,11 @@ final class DeliveryRate {
 
     /** Notes that the stream owed nothing and owes something from now on. */
     void begin(long now) {
+        since = now;
+    }
+
+    /** Notes that pieces were acknowledged whose time says nothing of bytes. */
+    void deliveredShort(long now) {
         since = now;
     }
 

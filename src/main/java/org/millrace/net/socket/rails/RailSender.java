@@ -37,6 +37,7 @@ public final class RailSender implements FrameSender, Railed {
     private final SendWindow frames;
     private final SendStream[] streams;
     private final Reinjection reinjection;
+    private final ShortPieces shortPieces;
     private final PieceQueue again;
     private final LongSupplier clock;
     private int idleCalls;
@@ -63,6 +64,7 @@ public final class RailSender implements FrameSender, Railed {
                     new SendStream(connection.channel(stream), connection.input(stream), rails[stream], frames, pieces);
         }
         reinjection = new Reinjection(streams, frames);
+        shortPieces = new ShortPieces(streams);
         again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);
     }
 
@@ -196,7 +198,7 @@ public final class RailSender implements FrameSender, Railed {
             long frame = frames.freshFrame();
             int piece = frames.freshPiece();
             int length = pieces.length(frames.length(frame), piece);
-            SendStream stream = fastest(length, now);
+            SendStream stream = ShortPieces.isShort(length) ? shortPieces.choose(length, now) : fastest(length, now);
             if (stream == null) {
                 return;
             }

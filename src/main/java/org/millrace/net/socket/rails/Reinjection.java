@@ -51,12 +51,18 @@ final class Reinjection {
                     reinjected[each]++;
                     return;
                 }
-                if (slow.hasUnsent() && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(slow.unsentLength(), now)) {
+                if (slow.hasUnsent() && mayPart(slow, now)
+                        && slow.nanosFor(0, now) > ADVANTAGE * idle.nanosFor(slow.unsentLength(), now)) {
                     slow.passOn(idle, now);
                     return;
                 }
             }
         }
+    }
+
+    /** Short pieces stay together: one write takes them all. */
+    private static boolean mayPart(SendStream slow, long now) {
+        return !ShortPieces.isShort(slow.unsentLength()) || slow.silence(now) > PATIENCE_NANOS;
     }
 
     private boolean isSlow(SendStream slow, SendStream idle, long at, long now) {

@@ -29,10 +29,12 @@ final class SendStream {
 
     private static final int STAGED_BYTES = 64 << 10;
     /** A piece of up to this many bytes is copied behind its header, so that one write sends several. */
-    private static final int COPIED_BYTES = 16 << 10;
+    static final int COPIED_BYTES = 16 << 10;
     /** Of a longer one so many bytes are copied: a header alone would be a packet of its own. */
     private static final int BEGINNING_BYTES = 8 << 10;
     private static final int ACKS = 64;
+    /** A short piece's time counts for so much of what is known of them. */
+    private static final int NEWEST_SHORT_SHARE = 8;
 
     private final SocketChannel channel;
     private final StreamInput input;
@@ -52,6 +54,8 @@ final class SendStream {
     private int directEnd;
     private long directFrame;
     private long owedBytes;
+    /** How long short pieces took lately, from the moment at which they were written; 0 if there were none. */
+    private long shortNanos;
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
@@ -122,6 +126,11 @@ final class SendStream {
      */
     double nanosFor(int length, long now) {
         return rate.nanosFor(owedBytes + length, owed() > 0, now);
+    }
+
+    /** How long short pieces took lately; 0 if none was sent. */
+    long shortNanos() {
+        return shortNanos;
     }
 
     void give(long frame, int piece, int length, long now) {
@@ -268,14 +277,25 @@ final class SendStream {
         }
         if (sent.taken() < count) {
             long bytes = 0;
+            boolean allShort = true;
             while (sent.taken() < count) {
                 bytes += sent.length();
+                if (sent.length() > COPIED_BYTES) {
+                    allShort = false;
+                } else {
+                    long took = Math.max(now - sent.time(), 1);
+                    shortNanos += shortNanos == 0 ? took : (took - shortNanos) / NEWEST_SHORT_SHARE;
+                }
                 frames.arrived(sent.frame(), sent.piece());
                 sent.take();
             }
             owedBytes -= bytes;
             deliveredBytes += bytes;
-            rate.delivered(bytes, now);
+            if (allShort) {
+                rate.deliveredShort(now);
+            } else {
+                rate.delivered(bytes, now);
+            }
         }
         frames.accepted(accepted);
         return true;

@@ -127,6 +127,52 @@ class RailBalanceTest {
     }
 
     @Test
+    void shortFramesThatWaitTogetherTakeOneRail() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            frameBytes = 64;
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            long[] carried = share(ends, memory, 200, STEP_BYTES, STEP_BYTES);
+            String what = java.util.Arrays.toString(carried);
+            assertEquals(0, Math.min(carried[0], carried[1]), what);
+            assertEquals(200L * (frameBytes + PieceFormat.BYTES), Math.max(carried[0], carried[1]), what);
+        }
+    }
+
+    @Test
+    void shortFramesTakeTheRailThatDeliversThemSooner() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            frameBytes = 64;
+            inFlight = 1;
+            send(ends, memory, 20, 10, STEP_BYTES);
+            long[] carried = share(ends, memory, 200, 10, STEP_BYTES);
+            assertEquals(0, carried[0], java.util.Arrays.toString(carried));
+            // That one stands still now: the other takes over, after the patience with the one frame under way.
+            carried = share(ends, memory, 200, STEP_BYTES, 0);
+            assertEquals(0, carried[1], java.util.Arrays.toString(carried));
+            assertTrue(carried[2] < 4 * 200 + 100_000_000 / STEP_NANOS, java.util.Arrays.toString(carried));
+        }
+    }
+
+    /** A round trip for a few bytes says nothing of how fast many go. */
+    @Test
+    void shortFramesDoNotMakeTheirRailLookSlow() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            frameBytes = 64;
+            inFlight = 1;
+            send(ends, memory, 5_000, STEP_BYTES, STEP_BYTES);
+            frameBytes = FRAME_BYTES;
+            inFlight = WINDOW;
+            long[] carried = share(ends, memory, 10, STEP_BYTES, STEP_BYTES);
+            String what = java.util.Arrays.toString(carried);
+            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10, what);
+        }
+    }
+
+    @Test
     void smallFramesAreNotDivided() {
         Pieces pieces = Pieces.of(256 << 10, 16);
         assertEquals(1, pieces.count(0));

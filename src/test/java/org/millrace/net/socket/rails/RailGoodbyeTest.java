@@ -22,7 +22,9 @@ import org.millrace.net.PeerClosedException;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailGoodbyeTest {
 
-    private static final int BYTES = 1000;
+    /** Not short: those would all take one rail. */
+    private static final int BYTES = SendStream.COPIED_BYTES + 500;
+    private static final int THRESHOLD = 4 * BYTES;
     private static final int PASSES = 1_000_000;
 
     private static void bothFramesArrive(RelayedRails ends, int rails, Arena arena) throws IOException {
@@ -53,7 +55,7 @@ class RailGoodbyeTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void whatWasAcknowledgedBeforeTheGoodbyeIsCounted(int rails) throws IOException {
-        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, 20_000, 4)) {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, THRESHOLD, 4)) {
             bothFramesArrive(ends, rails, arena);
             ends.receiver.close();
             everythingWasAcknowledged(ends, rails);
@@ -63,7 +65,7 @@ class RailGoodbyeTest {
     /** The rails are of different lengths: what one brings last is behind what the other does. */
     @Test
     void acknowledgementsThatTheGoodbyeOvertakesAreWaitedFor() throws IOException {
-        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 20_000, 4)) {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, THRESHOLD, 4)) {
             bothFramesArrive(ends, 2, arena);
             ends.receiver.close();
             for (int pass = 0; ends.sender.framesCompleted() < 1; pass++) {
