@@ -2,8 +2,9 @@ package org.millrace.net.socket.rails;
 
 /**
  * How fast a stream delivers, by the acknowledgements that came lately: bytes against the time in which any were owed.
- * A stream that owes and is silent grows slower with every look. Short pieces do not count: however few bytes they have,
- * a round trip is what they take, and a stream that carries many of them would look slow to long ones. One thread.
+ * A stream that owes and is silent grows slower with every look. Short pieces do not count: however few bytes they
+ * have, a round trip is what they take, and a stream that carries many of them would look slow to long ones. One
+ * thread.
  */
 final class DeliveryRate {
 
