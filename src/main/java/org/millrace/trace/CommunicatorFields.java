@@ -28,7 +28,7 @@ package org.millrace.trace;
  *
  * <p>
  * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. One whose kernel
- * has not ended when its entry is needed for another moves to the place of the oldest, if that is free: it is what
+ * has not ended when its entry is needed for another moves to the place of the oldest once it is that: it is what
  * everybody may be waiting in. Times are 0 until something happens. The shim writes operations of NCCL's itself
  * ({@code src/main/c/operations.h}).
  */

@@ -17,6 +17,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     private final long ring;
     /** By entry of the ring, what is written there. */
     private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
+    private final OperationBacklog backlog = new OperationBacklog();
     private long enqueued;
     private boolean closed;
 
@@ -98,7 +99,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     public synchronized long enqueued(TraceName name, long sequence, long bytes, long count, int type, int channels,
             int peer, int root) {
         long at = entry(enqueued);
-        keepIfOldest(enqueued - OPERATIONS, at);
+        keepIfPending(enqueued - OPERATIONS, at);
         TraceMemory.set(at + CommunicatorFields.SEQUENCE_OFFSET, sequence);
         TraceMemory.set(at + CommunicatorFields.BYTES_OFFSET, bytes);
         TraceMemory.set(at + CommunicatorFields.COUNT_OFFSET, count);
@@ -127,15 +128,33 @@ public final class CommunicatorTrace implements AutoCloseable {
     /**
      * The entry of an operation is about to be another's. What the rank hands to itself nobody else can be waiting in.
      */
-    private void keepIfOldest(long operation, long at) {
-        long ended = TraceMemory.get(base + CommunicatorFields.ENDED_COUNT_OFFSET);
-        boolean isPending = operation >= ended && TraceMemory.getInt(base + CommunicatorFields.KERNELS_OFFSET) != 0;
-        if (isPending && TraceMemory.get(base + CommunicatorFields.OLDEST_NUMBER_OFFSET) <= ended
-                && (TraceMemory.getInt(at + CommunicatorFields.PEER_OFFSET) < 0
-                        || TraceMemory.get(at + CommunicatorFields.SEQUENCE_OFFSET) >= 0)) {
+    private void keepIfPending(long operation, long at) {
+        boolean isPending = operation >= ended() && TraceMemory.getInt(base + CommunicatorFields.KERNELS_OFFSET) != 0;
+        if (isPending && (TraceMemory.getInt(at + CommunicatorFields.PEER_OFFSET) < 0
+                || TraceMemory.get(at + CommunicatorFields.SEQUENCE_OFFSET) >= 0)) {
+            backlog.add(operation, ended(), at);
+            showOldest(operation + 1);
+        }
+    }
+
+    private long ended() {
+        return TraceMemory.get(base + CommunicatorFields.ENDED_COUNT_OFFSET);
+    }
+
+    /** Of those that have not ended, and that the ring does not have: the operations before one. */
+    private void showOldest(long before) {
+        long ended = ended();
+        long shown = TraceMemory.get(base + CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
+        long oldest = ended;
+        while (oldest < before && !backlog.has(oldest)) {
+            if (++oldest - ended == OPERATIONS) {
+                return; // far ahead of what is remembered: a few may be the rank's own affair, but not so many
+            }
+        }
+        if (oldest < before && oldest != shown) {
             TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, 0L); // while it is written
-            TraceMemory.copy(at, base + CommunicatorFields.OLDEST_OFFSET, OPERATION_BYTES);
-            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, operation + 1);
+            backlog.store(oldest, base + CommunicatorFields.OLDEST_OFFSET);
+            TraceMemory.release(base + CommunicatorFields.OLDEST_NUMBER_OFFSET, oldest + 1);
         }
     }
 
@@ -154,6 +173,9 @@ public final class CommunicatorTrace implements AutoCloseable {
     /** Its kernel has ended, as have those of all before it. */
     public synchronized void ended(long operation) {
         count(operation, CommunicatorFields.ENDED_COUNT_OFFSET);
+        if (!closed) {
+            showOldest(enqueued - OPERATIONS);
+        }
         stamp(operation, CommunicatorFields.ENDED_OFFSET);
     }
 

@@ -35,7 +35,11 @@ class CommunicatorTraceTest {
         assertEquals(List.of(10L, 10L, 2L), List.of(oldest.number(), oldest.sequence(), (long) oldest.peer()),
                 "9 is the rank's own affair");
         communicator.ended(10);
-        assertNull(read(trace).oldest());
+        assertEquals(11, Objects.requireNonNull(read(trace).oldest()).sequence());
+        communicator.ended(66);
+        assertEquals(67, Objects.requireNonNull(read(trace).oldest()).number());
+        communicator.ended(67);
+        assertNull(read(trace).oldest(), "the ring has the next");
         communicator.enqueued("all_reduce", 5, 8, 1, 4, 1, -1, -1);
         assertEquals(68, Objects.requireNonNull(read(trace).oldest()).number());
     }

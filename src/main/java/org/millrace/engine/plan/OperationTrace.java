@@ -27,8 +27,10 @@ public final class OperationTrace implements AutoCloseable {
     private static final TraceName SEND = TraceName.of("send");
     private static final TraceName RECEIVE = TraceName.of("receive");
     private static final int NONE = -1;
-    /** Kernels that are looked at; a power of two. Each has an operation, and no more operations are remembered. */
+    /** Kernels that are looked at, at first; a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
+    /** The most kernels that are looked at: of what is further ahead the newest are. */
+    private static final int MOST_KERNELS = 1 << 16;
 
     static {
         for (Operation operation : Operation.values()) {
@@ -40,10 +42,10 @@ public final class OperationTrace implements AutoCloseable {
     private final @Nullable CommunicatorTrace trace;
     private final EmulatedDevice device;
     private final Runnable watcher = this::look;
-    private final @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
+    private @Nullable EmulatedKernel[] kernels = new EmulatedKernel[KERNELS];
     /** The first operation of each of these kernels, and the first of the next. */
-    private final long[] first = new long[KERNELS];
-    private final long[] end = new long[KERNELS];
+    private long[] first = new long[KERNELS];
+    private long[] end = new long[KERNELS];
     private long launched;
     /** All before it have ended, or are no longer looked at. */
     private long oldest;
@@ -94,12 +96,39 @@ public final class OperationTrace implements AutoCloseable {
     /** All that was not launched yet is, by this kernel. */
     synchronized void launched(EmulatedKernel kernel) {
         if (trace != null) {
-            int at = (int) launched & KERNELS - 1;
-            first[at] = launched == 0 ? 0 : end[(int) (launched - 1) & KERNELS - 1];
+            long begin = launched == 0 ? 0 : end[at(launched - 1)];
+            if (launched - oldest == kernels.length) {
+                makeRoom();
+            }
+            int at = at(launched);
+            first[at] = begin;
             end[at] = next;
             kernels[at] = kernel;
             launched++;
-            oldest = Math.max(oldest, launched - KERNELS);
+        }
+    }
+
+    private int at(long number) {
+        return (int) number & kernels.length - 1;
+    }
+
+    /** Programs launch thousands ahead, and what runs is the oldest. */
+    private void makeRoom() {
+        if (kernels.length == MOST_KERNELS) {
+            oldest++;
+            return;
+        }
+        EmulatedKernel[] was = kernels;
+        long[] begins = first;
+        long[] ends = end;
+        kernels = new EmulatedKernel[2 * was.length];
+        first = new long[kernels.length];
+        end = new long[kernels.length];
+        for (long number = oldest; number < launched; number++) {
+            int from = (int) number & was.length - 1;
+            kernels[at(number)] = was[from];
+            first[at(number)] = begins[from];
+            end[at(number)] = ends[from];
         }
     }
 
@@ -107,7 +136,7 @@ public final class OperationTrace implements AutoCloseable {
         trace.inFunction(device.functionSince());
         boolean allEnded = true;
         for (long number = oldest; number < launched; number++) {
-            int at = (int) number & KERNELS - 1;
+            int at = at(number);
             EmulatedKernel kernel = kernels[at];
             boolean ended = kernel.done();
             for (long operation = first[at]; operation < end[at]; operation++) {
