@@ -114,6 +114,16 @@ public final class OperationTrace implements AutoCloseable {
 
     /** Programs launch thousands ahead, and what runs is the oldest. */
     private void makeRoom() {
+        long ended = 0;
+        while (oldest < launched && kernels[at(oldest)].done()) {
+            ended = end[at(oldest)];
+            kernels[at(oldest++)] = null;
+        }
+        if (launched - oldest < kernels.length) {
+            trace.started(ended - 1); // and all before it
+            trace.ended(ended - 1);
+            return;
+        }
         if (kernels.length == MOST_KERNELS) {
             oldest++;
             return;
