@@ -50,6 +50,7 @@ struct shared {
   volatile int arrived;
   /* By operation: ranks that can do no more. */
   volatile int waiting[1024];
+  int begun[1024];
 };
 
 struct operation {
@@ -358,6 +359,7 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
     memset(rank->channel[c].size, -1, sizeof rank->channel[c].size);
     rank->channel[c].head = (uint64_t)-STEPS;
   }
+  __atomic_add_fetch(&shared->begun[o->number], 1, __ATOMIC_RELEASE);
   int isLate = (is("late") || is("abort")) && rank->number == rank->ranks - 1;
   while (isLate && shared->waiting[o->number] < rank->ranks - 1)
     sched_yield();
@@ -373,10 +375,13 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
       work += run_kernel(rank, o, c);
     }
     idle = work ? 0 : idle + 1;
-    if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work)
-      raise(SIGKILL);
-    if (is("lose") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work)
+    if ((is("kill") || is("lose")) && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
+      while (__atomic_load_n(&shared->begun[o->number], __ATOMIC_ACQUIRE) < rank->ranks)
+        sched_yield(); /* the others have all of the operations before */
+      if (is("kill"))
+        raise(SIGKILL);
       lose_aggregator();
+    }
     if (idle > PATIENCE && !waits++ && !isLate) {
       __atomic_add_fetch(&shared->waiting[o->number], 1, __ATOMIC_SEQ_CST);
       if (is("abort"))

@@ -28,6 +28,7 @@ static pid_t pids[MOST_RANKS];
 
 /* What all processes see. */
 static struct {
+  int running;
   volatile int stopped;
   volatile int over;
 } *shared;
@@ -141,6 +142,10 @@ static void be(const char *path, int number, int next, int previous) {
   }
   start_all();
   while (steps_done() < STEPS_BEFORE)
+    sched_yield();
+  /* Nobody leaves before: a neighbour might never do as many. */
+  __atomic_add_fetch(&shared->running, 1, __ATOMIC_RELEASE);
+  while (__atomic_load_n(&shared->running, __ATOMIC_ACQUIRE) < ranks)
     sched_yield();
   if (is("exit"))
     exit(0);

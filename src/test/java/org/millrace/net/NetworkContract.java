@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
 
@@ -17,6 +18,10 @@ import org.junit.jupiter.api.Test;
  * test of an implementation extends this and says how to make one.
  */
 public abstract class NetworkContract extends FrameContract {
+
+    private static final int LONG_PAYLOAD = 600 << 10;
+    /** Calls in which what has been said is heard. */
+    private static final int SEVERAL = 10_000;
 
     @Test
     void connectionsOfOneListenerDoNotMix() {
@@ -27,6 +32,41 @@ public abstract class NetworkContract extends FrameContract {
             b.sender().offer(header(0, 'b'), null, 0);
             assertEquals('b', b.nextHeader().word(0));
             assertEquals('a', a.nextHeader().word(0));
+        }
+    }
+
+    /** Whatever two networks share for their connections, none may depend on the order in which they came about. */
+    @Test
+    void aConnectionGoesOnWhenOneThatWasMadeBesideItIsClosed() {
+        MemoryRegion out = memory(LONG_PAYLOAD);
+        for (boolean firstIsClosed : new boolean[] {true, false}) {
+            try (Network other = newNetwork(); MemoryRegion in = other.register(Arena.ofAuto().allocate(LONG_PAYLOAD))) {
+                Connected a = Connected.make(network, other);
+                Connected b = Connected.make(network, other);
+                for (int i = 0; i < SEVERAL; i++) {
+                    a.sender().progress();
+                    b.sender().progress();
+                }
+                for (int i = 0; i < SEVERAL; i++) { // the receivers hear of a first, the senders of b
+                    a.receiver().progress();
+                }
+                for (int i = 0; i < SEVERAL; i++) {
+                    b.receiver().progress();
+                }
+                for (Connected each : new Connected[] {b, a}) {
+                    each.sender().offer(header(LONG_PAYLOAD), out, 0);
+                    each.nextHeader();
+                    each.receiver().accept(in, 0);
+                    each.until(() -> each.receiver().framesCompleted() == 1);
+                }
+                (firstIsClosed ? a : b).close();
+                Connected left = firstIsClosed ? b : a;
+                left.sender().offer(header(LONG_PAYLOAD), out, 0);
+                left.nextHeader();
+                left.receiver().accept(in, 0);
+                left.until(() -> left.sender().framesCompleted() == 2 && left.receiver().framesCompleted() == 2);
+                left.close();
+            }
         }
     }
 

@@ -288,8 +288,10 @@ final class ReceiveEnd extends UcxEnd {
         discard(framesTag | UcxFormat.TAG_PAYLOAD);
         discard(framesTag | UcxFormat.TAG_CONFIRMED);
         flush();
+        letGo = letGo || letGoOfMessages(false);
+        boolean ended = peerHasEnded();
         disconnect();
-        if (!letGo && !drain(CLOSE_NANOS) && !peerHasEnded()) {
+        if (!letGo && !ended) {
             worker().stop(this + " was closed while UCX received into memory that is freed next, and the peer did not "
                     + "let go of it in time: all that this thread has over UCX is ended");
         }

@@ -191,7 +191,7 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
     // Its end
 
     void abort() {
-        if (endpoint() == 0 || noticesFailures() || completed == posted) {
+        if (!hasEndpoint() || completed == posted) {
             found.abort();
             return;
         }
@@ -337,14 +337,16 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
             messages.cancel();
         }
         meeting.cancel();
-        boolean safe = !noticesFailures() && awaitPeer();
-        disconnect();
+        boolean safe = awaitPeer();
         found.close();
-        if (drain(safe ? 0 : CLOSE_NANOS)) {
+        boolean idle = letGoOfMessages(safe);
+        boolean ended = peerHasEnded();
+        disconnect();
+        if (idle) {
             discard(meeting.answersTag() | UcxFormat.TAG_CREDIT);
             meeting.close();
             arena.close();
-        } else if (!safe && !peerHasEnded()) {
+        } else if (!safe && !ended) {
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
                     + "go of it in time: all that this thread has over UCX is ended");
         }

@@ -2,7 +2,6 @@ package org.millrace.net.ucx.frames;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.security.SecureRandom;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
@@ -16,6 +15,7 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.library.UcxStatus;
+import org.millrace.net.ucx.worker.UcxEndpoint;
 import org.millrace.net.ucx.worker.UcxWorker;
 import org.millrace.net.ucx.worker.UcxWorkers;
 
@@ -46,14 +46,9 @@ abstract class UcxEnd extends ConnectionState {
     final long plainReceive = UcxRegion.param(arena, 0, ucp_h.UCP_OP_ATTR_FLAG_NO_IMM_CMPL());
     /** The tag and the length of a message that came. */
     final long received = arena.allocate(2 * Long.BYTES, Long.BYTES).address();
-    private final MemorySegment noticed = arena.allocate(Long.BYTES, Long.BYTES);
     private final UcxWorkers workers;
     private @Nullable UcxWorker worker;
-    private long endpoint;
-    /** Whether the endpoint notices that its peer is gone; where memory is shared, UCX has no transport that does. */
-    private boolean noticesFailures;
-    /** The peer's process, if it shares memory with this one. */
-    private @Nullable ProcessIdentity sharing;
+    private @Nullable UcxEndpoint endpoint;
     private long passesSeen;
     private @Nullable String failed;
     private long failedAt;
@@ -102,17 +97,28 @@ abstract class UcxEnd extends ConnectionState {
 
     // The endpoint
 
-    final boolean noticesFailures() {
-        return noticesFailures;
+    final boolean hasEndpoint() {
+        return endpoint != null;
     }
 
+    /** Whether it notices that the peer is gone; after {@link #connect}. */
+    final boolean noticesFailures() {
+        return endpoint.noticesFailures();
+    }
+
+    /** To send to; throws if it was given up. With the turn. */
     final long endpoint() {
-        return endpoint;
+        long handle = endpoint.handle();
+        if (handle == 0) {
+            throw lost("another connection to the same process was closed, and the peer did not let go of it in time",
+                    null);
+        }
+        return handle;
     }
 
     /** How long a receiver's buffers are, by how bytes go between the two. After {@link #connect}. */
     final int bufferBytes() {
-        return !noticesFailures ? UcxFormat.SHARED_BUFFER_BYTES
+        return !noticesFailures() ? UcxFormat.SHARED_BUFFER_BYTES
                 : workers.context().reachesRemoteMemory() ? UcxFormat.CARD_BUFFER_BYTES : UcxFormat.TCP_BUFFER_BYTES;
     }
 
@@ -124,10 +130,9 @@ abstract class UcxEnd extends ConnectionState {
     /** Connects to the peer's worker. With the turn. */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
         boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
-        noticesFailures = !shared;
-        sharing = shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null;
         try {
-            endpoint = worker().connect(address, noticesFailures, noticed);
+            endpoint = worker().connect(address,
+                    shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null);
         } catch (ConnectionException e) {
             throw fail(new ConnectionException(this + ": " + e.getMessage(), e));
         }
@@ -135,16 +140,34 @@ abstract class UcxEnd extends ConnectionState {
 
     /** Waits for a while until what was given to UCX has left this process. With the turn. */
     final void flush() {
-        if (endpoint != 0 && !peerHasEnded()) {
-            worker().flush(endpoint, FLUSH_NANOS);
+        if (endpoint != null && endpoint.handle() != 0 && !peerHasEnded()) {
+            worker().flush(endpoint.handle(), FLUSH_NANOS);
         }
     }
 
+    /**
+     * Has UCX let go of all messages, which the peer helps with if it can; if it does not, all connections between the
+     * two workers are lost, where UCX can end those alone. With the turn.
+     *
+     * @param safe whether shared memory is not read or written by the peer any more
+     * @return false if UCX still has some
+     */
+    final boolean letGoOfMessages(boolean safe) {
+        if (endpoint == null || !endpoint.noticesFailures()) {
+            return drain(safe ? 0 : CLOSE_NANOS);
+        }
+        if (drain(endpoint.hasOneConnection() ? 0 : CLOSE_NANOS)) {
+            return true;
+        }
+        worker().giveUp(endpoint);
+        return drain(CLOSE_NANOS);
+    }
+
+    /** Uses the endpoint no more. With the turn. */
     final void disconnect() {
-        if (endpoint != 0) {
-            worker().disconnect(endpoint, noticesFailures,
-                    peerHasEnded() ? 0 : noticesFailures ? CLOSE_NANOS : FLUSH_NANOS);
-            endpoint = 0;
+        if (endpoint != null) {
+            worker().disconnect(endpoint);
+            endpoint = null;
         }
     }
 
@@ -252,12 +275,8 @@ abstract class UcxEnd extends ConnectionState {
     /** How far the connection has come, for messages. */
     abstract String howFar();
 
-    /**
-     * Whether the peer's process shared memory with this one and is no more. UCX does not notice that; what it has to
-     * send to that process it will never be able to, and so it does not read our memory again.
-     */
     final boolean peerHasEnded() {
-        return sharing != null && sharing.isProvablyDead();
+        return endpoint != null && endpoint.peerHasEnded();
     }
 
     private void note(int status, String what) {
@@ -273,7 +292,7 @@ abstract class UcxEnd extends ConnectionState {
      */
     final boolean hasFailed() {
         if (failed == null) {
-            if (noticed.get(ValueLayout.JAVA_LONG, 0) == 0) {
+            if (endpoint == null || !endpoint.hasFailed()) {
                 return false;
             }
             failed = "UCX gave the endpoint up";

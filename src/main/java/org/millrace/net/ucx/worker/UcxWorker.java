@@ -5,8 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CLibrary;
@@ -14,6 +17,7 @@ import org.millrace.ffi.ucx.ucp_ep_params;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.ffi.ucx.ucp_request_param;
 import org.millrace.ffi.ucx.ucp_worker_params;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.ucx.library.UcxContext;
@@ -41,6 +45,10 @@ public final class UcxWorker {
     private static final long RETRY_NANOS = 20_000;
     /** Passes between two looks at connections that wait for their peers to go; a power of two. */
     private static final int LINGER_INTERVAL = 1 << 10;
+    /** How long the end of an endpoint may take whose connections are given up. */
+    private static final long CLOSE_NANOS = 2_000_000_000L;
+    /** The same of one that has nothing under way. */
+    private static final long LEAVE_NANOS = 200_000_000L;
     /** Longer than any structure of parameters of any release: what is not in a field mask is not read. */
     private static final int PARAMS_BYTES = 1 << 10;
 
@@ -74,6 +82,10 @@ public final class UcxWorker {
     private final long handle;
     private final byte[] address;
     private final List<Lingering> lingering = new ArrayList<>();
+    /** By the peer's address. */
+    private final Map<ByteBuffer, UcxEndpoint> endpoints = new HashMap<>();
+    /** Memory that endpoints may write to as long as there is a worker. */
+    private final Arena arena = Arena.ofShared();
     private long passes;
     /** Why nothing may be done with it any more; null while all is well. */
     private volatile @Nullable String stopped;
@@ -185,16 +197,28 @@ public final class UcxWorker {
     }
 
     /**
-     * Makes an endpoint. With the turn.
+     * The endpoint to a peer's worker, for one connection more. With the turn.
      *
-     * @param peer     address of what the other worker's {@link #address} has
-     * @param failures whether endpoints notice that their peer is gone; both ends must say the same
-     * @param noticed  eight bytes of 0, which are something else once this endpoint has failed
-     * @return the endpoint
+     * @param peer    what the other worker's {@link #address} has
+     * @param sharing the peer's process if the two share memory: then the endpoint does not notice that its peer is
+     *                gone; both ends must say the same
      */
-    public long connect(MemorySegment peer, boolean failures, MemorySegment noticed) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment params = arena.allocate(PARAMS_BYTES, Long.BYTES);
+    public UcxEndpoint connect(MemorySegment peer, @Nullable ProcessIdentity sharing) {
+        endpoints.values().removeIf(one -> one.isOver() && closeUnused(one));
+        ByteBuffer key = ByteBuffer.wrap(peer.toArray(ValueLayout.JAVA_BYTE));
+        UcxEndpoint endpoint = endpoints.get(key);
+        if (endpoint == null || endpoint.isOver()) {
+            MemorySegment noticed = arena.allocate(Long.BYTES, Long.BYTES);
+            endpoint = new UcxEndpoint(create(peer, sharing == null, noticed), sharing, noticed);
+            endpoints.put(key, endpoint);
+        }
+        endpoint.add(1);
+        return endpoint;
+    }
+
+    private long create(MemorySegment peer, boolean failures, MemorySegment noticed) {
+        try (Arena confined = Arena.ofConfined()) {
+            MemorySegment params = confined.allocate(PARAMS_BYTES, Long.BYTES);
             ucp_ep_params.field_mask(params, ucp_h.UCP_EP_PARAM_FIELD_REMOTE_ADDRESS()
                     | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE() | ucp_h.UCP_EP_PARAM_FIELD_ERR_HANDLER());
             ucp_ep_params.address(params, peer.address());
@@ -204,7 +228,7 @@ public final class UcxWorker {
             // time() stores the time there, and no function of Java's has to be called from C.
             ucp_ep_params.err_handler_cb(params, CLibrary.address("time"));
             ucp_ep_params.err_handler_arg(params, noticed.address());
-            MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+            MemorySegment result = confined.allocate(ValueLayout.JAVA_LONG);
             UcxStatus.check(ucp_h.ucp_ep_create(handle, params.address(), result.address()),
                     "find a transport to the peer (UCX_TLS and UCX_NET_DEVICES must have one in common on both sides)");
             return result.get(ValueLayout.JAVA_LONG, 0);
@@ -212,16 +236,42 @@ public final class UcxWorker {
     }
 
     /**
-     * Gives an endpoint up, with what is under way on it. With the turn.
-     *
-     * @param failures as it was made
+     * A connection uses it no more. It stays for the next ones, paired as it is with the peer's, until the peer is gone.
+     * With the turn.
      */
-    public void disconnect(long endpoint, boolean failures, long nanos) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment param = ucp_request_param.allocate(arena);
+    public void disconnect(UcxEndpoint endpoint) {
+        if (endpoint.add(-1) == 0 && endpoint.isOver()) {
+            endpoints.values().remove(endpoint);
+            close(endpoint, 0);
+        }
+    }
+
+    private boolean closeUnused(UcxEndpoint endpoint) {
+        boolean unused = endpoint.add(0) == 0;
+        if (unused) {
+            close(endpoint, 0);
+        }
+        return unused;
+    }
+
+    /**
+     * Closes an endpoint that {@linkplain UcxEndpoint#noticesFailures notices failures} at once, with all that is under
+     * way on it: all its connections are lost. With the turn.
+     */
+    public void giveUp(UcxEndpoint endpoint) {
+        close(endpoint, CLOSE_NANOS);
+    }
+
+    private void close(UcxEndpoint endpoint, long nanos) {
+        long taken = endpoint.take();
+        if (taken == 0) {
+            return;
+        }
+        try (Arena confined = Arena.ofConfined()) {
+            MemorySegment param = ucp_request_param.allocate(confined);
             ucp_request_param.op_attr_mask(param, ucp_h.UCP_OP_ATTR_FIELD_FLAGS());
-            ucp_request_param.flags(param, failures ? ucp_h.UCP_EP_CLOSE_FLAG_FORCE() : 0);
-            finish(ucp_h.ucp_ep_close_nbx(endpoint, param.address()), nanos);
+            ucp_request_param.flags(param, endpoint.noticesFailures() ? ucp_h.UCP_EP_CLOSE_FLAG_FORCE() : 0);
+            finish(ucp_h.ucp_ep_close_nbx(taken, param.address()), nanos);
         }
     }
 
@@ -256,7 +306,9 @@ public final class UcxWorker {
                 destroyed = true;
                 if (stopped == null) {
                     lingering.forEach(Lingering::end);
+                    endpoints.values().forEach(one -> close(one, one.isOver() ? 0 : LEAVE_NANOS));
                     ucp_h.ucp_worker_destroy(handle);
+                    arena.close();
                 }
                 stop("the UCX network was closed");
             }
