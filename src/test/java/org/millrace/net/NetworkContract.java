@@ -40,7 +40,8 @@ public abstract class NetworkContract extends FrameContract {
     void aConnectionGoesOnWhenOneThatWasMadeBesideItIsClosed() {
         MemoryRegion out = memory(LONG_PAYLOAD);
         for (boolean firstIsClosed : new boolean[] {true, false}) {
-            try (Network other = newNetwork(); MemoryRegion in = other.register(Arena.ofAuto().allocate(LONG_PAYLOAD))) {
+            try (Network other = newNetwork();
+                    MemoryRegion in = other.register(Arena.ofAuto().allocate(LONG_PAYLOAD))) {
                 Connected a = Connected.make(network, other);
                 Connected b = Connected.make(network, other);
                 for (int i = 0; i < SEVERAL; i++) {

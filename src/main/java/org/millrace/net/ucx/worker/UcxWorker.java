@@ -236,8 +236,8 @@ public final class UcxWorker {
     }
 
     /**
-     * A connection uses it no more. It stays for the next ones, paired as it is with the peer's, until the peer is gone.
-     * With the turn.
+     * A connection uses it no more. It stays for the next ones, paired as it is with the peer's, until the peer is
+     * gone. With the turn.
      */
     public void disconnect(UcxEndpoint endpoint) {
         if (endpoint.add(-1) == 0 && endpoint.isOver()) {
