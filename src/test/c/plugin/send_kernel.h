@@ -65,7 +65,8 @@ static inline void post_tail(struct kernel *kernel, uint64_t end) {
   __atomic_store_n(&kernel->on->recvMem->tail, end, __ATOMIC_RELAXED);
 }
 
-/* What an aborted kernel posts without credits; it ends once that can be seen. */
+/* What an aborted kernel posts without credits; it ends once that can be seen: so far ahead that credits which are on
+ * their way do not reach there. */
 static inline int run_on(struct kernel *kernel, const struct piece *piece, uint64_t end) {
   if (!kernel->runsOn)
     return 0;
@@ -73,7 +74,7 @@ static inline int run_on(struct kernel *kernel, const struct piece *piece, uint6
   if (piece->protocol == LL)
     store_ll(kernel, piece);
   else
-    post_tail(kernel, end);
+    post_tail(kernel, end += NCCL_STEPS);
   kernel->on->step = end;
   return piece->protocol == LL;
 }
