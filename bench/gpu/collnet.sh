@@ -6,7 +6,7 @@
 # NCCL_TESTS (nccl-tests, the folder of its programs, built with MPI=1) must be set. RANKS (2), PROGRAMS ("all_reduce all_gather reduce_scatter"), SIDES ("ring
 # ring-host direct chain"), NETS ("shm socket"), BINDS ("unbound", or numbers of cores a rank) and ROUNDS (3) say what is run; ENV ("NAME=VALUE ...") sets
 # more. ring is the takeover as it comes, ring-host has its slots in the host's memory; direct and chain are NCCL_COLLNET_ENABLE=1 with NCCL_ALGO=collnetdirect
-# and collnetchain. On a machine without NVSwitch NCCL has no collnetdirect; chain is of all-reduce alone. With fewer GPUs than ranks start MPS before.
+# and collnetchain. On a machine without NVSwitch NCCL has no collnetdirect; chain is of all-reduce alone. With fewer GPUs than ranks start MPS before (one: NCCL_TESTS_DEVICE=0).
 #
 # First it checks, element by element, every type and operator of all-reduce (CHECK="" leaves it out), and says what NCCL chose for it. Then it prints
 # out-of-place times in microseconds, the median of the rounds, beside their ratio to the ring, and #wrong. Exit status 1 if a run failed, an element was wrong,

@@ -5,7 +5,7 @@
 #
 # NCCL_TESTS (nccl-tests, the folder of its programs, built with MPI=1) must be set. BINDS ("1 2 4 8 16 quota unbound": cores a rank with --bind-to core, a
 # quota of 2 CPUs for each rank's control group, --bind-to none), PROGRAMS ("all_reduce sendrecv alltoall"), SIDES ("socket-proxy shm socket") and ROUNDS (1)
-# say what is run; ENV ("NAME=VALUE ...") sets more for the takeover. Each rank is a host of its own to NCCL. On one GPU both ranks share it: start MPS before.
+# say what is run; ENV ("NAME=VALUE ...") sets more for the takeover. Each rank is a host of its own to NCCL. On one GPU both ranks share it (NCCL_TESTS_DEVICE=0): start MPS before.
 # Prints out-of-place times in microseconds, the median of the rounds, beside their ratio to NCCL's own proxy, and #wrong.
 # Exit status 1 if a run failed or an element was wrong.
 set -euo pipefail
