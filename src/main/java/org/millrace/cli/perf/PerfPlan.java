@@ -101,7 +101,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
      */
     private static final int WARMUP_OF_LOOPS = 2000;
     private static final long FIRST_OF_LOOPS = 64 << 10;
-    private static final long LAST_OF_LOOPS = 1 << 20;
+    private static final long LAST_OF_LOOPS = 4 << 20;
     private static final int WARMUP_SHARE = 5;
     /**
      * Operations before the first line, so that it does not show how fast the JVM interprets: about as many as make it
