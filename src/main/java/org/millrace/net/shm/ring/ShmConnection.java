@@ -20,14 +20,16 @@ public final class ShmConnection extends ConnectionState {
 
     private static final Logger LOG = LogManager.getLogger(ShmConnection.class);
 
-    /** How many idle calls pass between two looks at the clock; a power of two. */
+    /** How many idle calls pass at the most between two looks at the clock. */
     private static final int CLOCK_INTERVAL = 256;
     /**
      * How long at least passes between two looks at the socket, and at the peer's process, which cost a system call and
      * several.
      */
     private static final long SOCKET_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
-    private static final int SOCKET_LOOKS_PER_PROCESS_LOOK = 100;
+    private static final long PROCESS_INTERVAL_NANOS = 100 * SOCKET_INTERVAL_NANOS;
+    /** So many times the interval and more between two looks: the caller parks between its calls. */
+    private static final int LATE = 4;
 
     private final SocketChannel socket;
     private final ProcessIdentity peer;
@@ -35,8 +37,9 @@ public final class ShmConnection extends ConnectionState {
     private final ByteBuffer buffer = ByteBuffer.allocateDirect(1);
     private Runnable lastAct = () -> {};
     private int idleCalls;
-    private int socketLooks;
+    private int clockInterval = CLOCK_INTERVAL;
     private long lastLookNanos = System.nanoTime();
+    private long lastProcessLookNanos = lastLookNanos;
 
     /**
      * Takes over what was set up.
@@ -68,15 +71,22 @@ public final class ShmConnection extends ConnectionState {
 
     /**
      * Looks now and then, when called often, whether the peer's process is still there. Its end of the socket closes
-     * with it, unless it left children behind that inherited the socket: then the process itself is looked for.
+     * with it, unless it left children behind that inherited the socket: then the process itself is looked for. The
+     * clock is looked at more often the longer the caller parks between its calls.
      */
     boolean peerIsGone() {
-        if ((++idleCalls & CLOCK_INTERVAL - 1) != 0) {
+        if (++idleCalls < clockInterval) {
             return false;
         }
+        idleCalls = 0;
         long now = System.nanoTime();
-        if (now - lastLookNanos < SOCKET_INTERVAL_NANOS) {
+        long passed = now - lastLookNanos;
+        if (passed < SOCKET_INTERVAL_NANOS) {
+            clockInterval = Math.min(2 * clockInterval, CLOCK_INTERVAL);
             return false;
+        }
+        if (passed > LATE * SOCKET_INTERVAL_NANOS) {
+            clockInterval = Math.max(clockInterval / 2, 1);
         }
         lastLookNanos = now;
         try {
@@ -84,7 +94,11 @@ public final class ShmConnection extends ConnectionState {
             if (read > 0) {
                 throw corrupt("the peer said something over a socket that is there for its end only");
             }
-            return read < 0 || ++socketLooks % SOCKET_LOOKS_PER_PROCESS_LOOK == 0 && peer.isProvablyDead();
+            if (read < 0 || now - lastProcessLookNanos < PROCESS_INTERVAL_NANOS) {
+                return read < 0;
+            }
+            lastProcessLookNanos = now;
+            return peer.isProvablyDead();
         } catch (IOException e) {
             LOG.debug("{}: the socket failed, so the peer is gone", this, e);
             return true;
