@@ -1,9 +1,11 @@
 package org.millrace.file;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -30,6 +32,9 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     private static final int STATE_FIELD = 0;
     private static final int THREADS_FIELD = 17;
     private static final int START_FIELD = 19;
+    /** A thread's signals that wait for it, a bit each. */
+    private static final String PENDING = "SigPnd:";
+    private static final long KILL = 1L << 9 - 1;
 
     private static ProcessIdentity current() {
         long pid = ProcessHandle.current().pid();
@@ -67,13 +72,36 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         }
         try {
             String[] stat = stat(pid);
-            boolean zombie = stat[STATE_FIELD].matches("[ZX]") && Long.parseLong(stat[THREADS_FIELD]) <= 1;
+            boolean zombie =
+                    stat[STATE_FIELD].matches("[ZX]") && (Long.parseLong(stat[THREADS_FIELD]) <= 1 || wasKilled(pid));
             return zombie || Long.parseLong(stat[START_FIELD]) != startTicks;
         } catch (NoSuchFileException none) {
             return true;
         } catch (IOException | RuntimeException unclear) {
             return false;
         }
+    }
+
+    /**
+     * Whether a thread has still to end by the SIGKILL that ends its process. One of the least priority, as the JIT
+     * compiler's are here, may not get a core for that for a minute, and keeps the process's files open.
+     */
+    private static boolean wasKilled(long pid) throws IOException {
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc/" + pid + "/task"))) {
+            for (Path thread : threads) {
+                if (Files.exists(thread) && isKilled(Files.readAllLines(thread.resolve("status")))) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    /** @param status of a thread, as {@code /proc} has it */
+    static boolean isKilled(List<String> status) {
+        return status.stream()
+                .filter(line -> line.startsWith(PENDING))
+                .anyMatch(line -> (Long.parseUnsignedLong(line.substring(PENDING.length()).strip(), 16) & KILL) != 0);
     }
 
     /** The form in which {@link #parse} reads it. */

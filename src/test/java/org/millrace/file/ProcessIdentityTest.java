@@ -1,0 +1,26 @@
+package org.millrace.file;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class ProcessIdentityTest {
+
+    /** As /proc/PID/task/THREAD/status had it of a thread that no core was left for when its process was killed. */
+    @ParameterizedTest
+    @CsvSource({"0000000000000100, true", "0000000000000000, false", "0000000000004200, false",
+            "ffffffffffffffff, true"})
+    void aThreadThatHasStillToEndShowsTheSignal(String pending, boolean killed) {
+        assertEquals(killed, ProcessIdentity.isKilled(List.of("Name:\tC2 CompilerThre", "State:\tR (running)",
+                "SigPnd:\t" + pending, "ShdPnd:\t0000000000000100")));
+    }
+
+    @Test
+    void whoRunsIsNotDead() {
+        assertFalse(ProcessIdentity.CURRENT.isProvablyDead());
+    }
+}
