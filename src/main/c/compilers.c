@@ -9,8 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+/* The least of what a core gives to threads that share it. With SCHED_IDLE they would get less still, and beside threads
+ * that poll nothing at all: when the process is killed they could not end, and its sockets would stay open, so that its
+ * peers would learn of it a minute late. */
+#define LEAST_NICE 19
 #define FEW_CORES 4
 /* With so many, compilers find cores of their own. */
 #define MANY_CORES 8
@@ -91,8 +96,10 @@ void millraceLowerCompilers(void) {
     snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", entry->d_name);
     if (entry->d_name[0] == '.' || !slurp(path, name, sizeof name) || strncmp(name, "C2 Comp", 7) != 0)
       continue;
+    id_t thread = (id_t)strtol(entry->d_name, NULL, 10);
     const struct sched_param none = {0};
-    sched_setscheduler((pid_t)strtol(entry->d_name, NULL, 10), SCHED_IDLE, &none); /* refused: it stays as it is */
+    sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* that it takes no core from who has it when it wakes */
+    setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* of a thread, on Linux. Refused: it stays as it is */
   }
   if (threads)
     closedir(threads);

@@ -1,10 +1,12 @@
-/* Starts the plugin, bound to one core or not, and says which threads there are: usage LIBRARY one|all. */
+/* Starts the plugin, bound to one core or not, and says which threads there are, with policy and niceness: usage
+ * LIBRARY one|all. */
 #define _GNU_SOURCE
 #define NET_VERSION 11
 #include "versions.h"
 
 #include <dirent.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 int main(int count, char **arguments) {
   REQUIRE(count == 3, "usage: LIBRARY one|all");
@@ -26,7 +28,8 @@ int main(int count, char **arguments) {
     snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
     FILE *file = fopen(path, "re");
     if (file && fgets(name, sizeof name, file))
-      printf("THREAD %d %s", sched_getscheduler(atoi(entry->d_name)), name);
+      printf("THREAD %d %d %s", sched_getscheduler(atoi(entry->d_name)), getpriority(PRIO_PROCESS, (id_t)atoi(entry->d_name)),
+             name);
     if (file)
       fclose(file);
   }

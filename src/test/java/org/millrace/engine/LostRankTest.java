@@ -10,6 +10,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -98,6 +99,12 @@ class LostRankTest {
             }
             return null;
         });
+        if (operation == Operation.GATHER) {
+            // what a rank sends to the root may all be in the kernel's buffers when the other's connection is cut
+            assertNotNull(thrown.get(LOST), thrown.toString());
+            assertNotNull(thrown.get(cutting), thrown.toString());
+            thrown.removeIf(Objects::isNull);
+        }
         assertAllFailed(thrown);
     }
 
