@@ -22,7 +22,7 @@ import java.util.concurrent.locks.LockSupport;
  * one whose core was taken. It yields at once then, for a while, before it tries to spin again.
  *
  * <p>
- * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a thousandth of
+ * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a hundredth of
  * the pause, unless {@link #wake} brings the thread back before.
  */
 public final class TimedIdleStrategy implements IdleStrategy {
@@ -62,7 +62,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
     /** Short parks without work before longer ones: some 400 microseconds. */
     static final int SHORT_PARKS = 16;
     /** The part of its idle time that it parks. */
-    private static final int PARK_DIVISOR = 1000;
+    private static final int PARK_DIVISOR = 100;
     /** The same while others compute on its core. */
     private static final int SHARED_PARK_DIVISOR = 20;
 

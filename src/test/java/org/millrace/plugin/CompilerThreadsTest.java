@@ -12,66 +12,88 @@ import org.junit.jupiter.api.Test;
 @Tag("slow")
 class CompilerThreadsTest {
 
+    private static final String FIRST = "C1 Comp";
     private static final String OPTIMIZING = "C2 Comp";
 
     /** Policy SCHED_OTHER, as all threads of the test. */
-    private static final String AS_ALL = "THREAD 0 0";
+    private static final String AS_ALL = "0 0";
 
     /**
      * Policy SCHED_BATCH and the greatest niceness. It must not be SCHED_IDLE: such a thread gets no core beside others
      * that poll, not even to end when its process is killed.
      */
-    private static final String BEHIND_ALL = "THREAD 3 19";
+    private static final String BEHIND_ALL = "3 19";
 
-    /** Scheduling policy, niceness and name of each. */
-    private static List<String> threads(String cores, String options) throws Exception {
-        return threads(cores, HostProgram.compile("threads_host").with("MILLRACE_JAVA_OPTS", options));
-    }
+    /** What the host says of its threads: scheduling policy, niceness and name of each. */
+    private record Threads(String output) {
 
-    private static List<String> threads(String cores, HostProgram host) throws Exception {
-        var outcome = host.run(HostProgram.library(), cores);
-        assertEquals(0, outcome.exit(), outcome.output());
-        List<String> threads = outcome.output().lines().filter(line -> line.startsWith("THREAD ")).toList();
-        assertEquals(1, threads.stream().filter(thread -> thread.contains("millrace-proxy")).limit(1).count(),
-                outcome.output());
-        return threads.stream().filter(thread -> thread.contains(OPTIMIZING)).toList();
+        static Threads of(String cores, HostProgram host) throws Exception {
+            var outcome = host.run(HostProgram.library(), cores);
+            assertEquals(0, outcome.exit(), outcome.output());
+            Threads threads = new Threads(outcome.output());
+            assertNotEquals(List.of(), threads.priorities("CONNECTED", "millrace-proxy"), outcome.output());
+            return threads;
+        }
+
+        static Threads of(String cores, String options) throws Exception {
+            return of(cores, host().with("MILLRACE_JAVA_OPTS", options));
+        }
+
+        static HostProgram host() throws Exception {
+            return HostProgram.compile("threads_host", "-DNET_VERSION=11");
+        }
+
+        /** Of threads by the beginning of their names, when the plugin has STARTED or its ranks are CONNECTED. */
+        List<String> priorities(String when, String name) {
+            return output.lines()
+                    .filter(line -> line.startsWith(when + " ") && line.contains(" " + name))
+                    .map(line -> line.substring(when.length() + 1, line.indexOf(" " + name)))
+                    .distinct()
+                    .toList();
+        }
     }
 
     @Test
     void onOneCoreTheOptimizingCompilerDoesNotRun() throws Exception {
-        assertEquals(List.of(), threads("one", ""));
+        assertEquals(List.of(), Threads.of("one", "").priorities("CONNECTED", OPTIMIZING));
+    }
+
+    /** What is compiled after the warm-up is not what moves data. */
+    @Test
+    void onOneCoreTheOtherOneRunsBehindAllOthersOnceThereAreConnections() throws Exception {
+        Threads threads = Threads.of("one", "");
+        assertEquals(List.of(AS_ALL), threads.priorities("STARTED", FIRST));
+        assertEquals(List.of(BEHIND_ALL), threads.priorities("CONNECTED", FIRST));
+        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", "millrace-proxy"));
     }
 
     @Test
     void itRunsWhereTheUserWantsIt() throws Exception {
-        assertNotEquals(List.of(), threads("one", "-XX:TieredStopAtLevel=4"));
+        assertNotEquals(List.of(), Threads.of("one", "-XX:TieredStopAtLevel=4").priorities("CONNECTED", OPTIMIZING));
     }
 
     @Test
     void itRunsBehindAllOthers() throws Exception {
-        List<String> compilers = threads("one", "-XX:TieredStopAtLevel=4 -XX:-UseDynamicNumberOfCompilerThreads");
-        assertNotEquals(List.of(), compilers);
-        compilers.forEach(compiler -> assertEquals(BEHIND_ALL, compiler.split(" " + OPTIMIZING)[0]));
+        Threads threads = Threads.of("one", "-XX:TieredStopAtLevel=4 -XX:-UseDynamicNumberOfCompilerThreads");
+        assertEquals(List.of(BEHIND_ALL), threads.priorities("STARTED", OPTIMIZING));
     }
 
     /** Encryption waits for it. */
     @Test
     void underTlsItRunsBesideThreadsThatPoll() throws Exception {
-        List<String> compilers = threads("one",
-                HostProgram.compile("threads_host")
+        Threads threads = Threads.of("one",
+                Threads.host()
                         .with("MILLRACE_NET", "socket")
                         .with("MILLRACE_TLS", "1")
                         .with("MILLRACE_SECRET", "of the job")
                         .withEveryCompiler());
-        assertNotEquals(List.of(), compilers);
-        compilers.forEach(compiler -> assertEquals(AS_ALL, compiler.split(" " + OPTIMIZING)[0]));
+        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", OPTIMIZING));
+        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", FIRST));
     }
 
     @Test
     void onManyCoresItRunsThere() throws Exception {
         assumeTrue(Runtime.getRuntime().availableProcessors() >= 4, "4 cores");
-        List<String> compilers = threads("all", "");
-        assertNotEquals(List.of(), compilers);
-        compilers.forEach(compiler -> assertEquals(BEHIND_ALL, compiler.split(" " + OPTIMIZING)[0]));
+        assertEquals(List.of(BEHIND_ALL), Threads.of("all", "").priorities("STARTED", OPTIMIZING));
     }
 }

@@ -3,7 +3,6 @@ package org.millrace.plugin.takeover;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.IntFunction;
-import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
 import org.millrace.net.FrameReceiver;
@@ -14,6 +13,7 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
+import org.millrace.plugin.shim.CompilerThreads;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.ProcessTrace;
@@ -123,7 +123,10 @@ public final class TakeoverPath implements DataPath {
     private void settle() {
         WarmUp begun = warmUp;
         if (begun != null) {
-            begun.finish();
+            begun.finish(); // though an operation may have been enqueued: NCCL connects behind that
+            if (!serving.number.ownCore()) {
+                CompilerThreads.lower();
+            }
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
@@ -138,9 +141,6 @@ public final class TakeoverPath implements DataPath {
 
     @Override
     public void operationComing() {
-        if (warmUp != null) {
-            warmUp.cease();
-        }
         for (AgentRunner runner : serving.runners) {
             runner.wake();
         }

@@ -36,17 +36,20 @@ import org.millrace.trace.ProcessTrace;
 /**
  * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
  * is compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several
- * times their cost. Sizes, protocols and pace are random: a branch that the warm-up never takes is compiled into a way
- * back to the interpreter.
+ * times their cost. First from memory of the host, which serves LL wherever slots lie, then from slots that a GPU
+ * copies. Sizes, protocols and pace are random: a branch that the warm-up never takes is compiled into a way back to
+ * the interpreter.
  */
 final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     /** How long the first connection waits for it. */
-    private static final Duration PATIENCE = Duration.ofMillis(250);
+    private static final Duration PATIENCE = Duration.ofMillis(400);
     private static final int STEPS = 40_000;
     /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
     private static final int STEPS_ON_FEW_CORES = 10_000;
+    /** Of slots that a GPU copies, microseconds each. */
+    private static final int STEPS_ON_DEVICE = 2_000;
     private static final int TUNER_CALLS = 1_000;
     private static final long POLL_NANOS = 50_000;
     private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
@@ -125,15 +128,11 @@ final class WarmUp implements Runnable {
         List<Pair> pairs = new ArrayList<>();
         try {
             chooseProtocols();
-            for (ProxyAgent agent : path.agents()) {
-                pairs.add(connect(agent, deadline));
-            }
-            for (boolean busy = true; busy && goesOn(deadline);) {
-                busy = false;
-                for (Pair pair : pairs) {
-                    busy |= pair.turn();
-                }
-                Thread.yield(); // to the proxies, which may have no other core
+            send(pairs, deadline, false);
+            if (device != null) {
+                // Behind all else: a context for copies takes the driver as long as all of the above, and more while
+                // NCCL initializes.
+                send(pairs, deadline, true);
             }
         } catch (MillraceException e) {
             NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
@@ -162,7 +161,24 @@ final class WarmUp implements Runnable {
         }
     }
 
-    private Pair connect(ProxyAgent agent, long deadline) {
+    /** Sends through every thread, until all has arrived or there is better work to do. */
+    private void send(List<Pair> all, long deadline, boolean onDevice) {
+        List<Pair> pairs = new ArrayList<>();
+        for (ProxyAgent agent : path.agents()) {
+            Pair pair = connect(agent, deadline, onDevice);
+            pairs.add(pair);
+            all.add(pair);
+        }
+        for (boolean busy = true; busy && goesOn(deadline);) {
+            busy = false;
+            for (Pair pair : pairs) {
+                busy |= pair.turn();
+            }
+            Thread.yield(); // to the proxies, which may have no other core
+        }
+    }
+
+    private Pair connect(ProxyAgent agent, long deadline, boolean onDevice) {
         ConnectionKey key = new ConnectionKey(System.nanoTime(), agent.hashCode());
         try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
                 Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
@@ -176,7 +192,7 @@ final class WarmUp implements Runnable {
                 }
                 LockSupport.parkNanos(POLL_NANOS);
             }
-            return new Pair(endpoint, agent, sender, receiver);
+            return new Pair(endpoint, agent, sender, receiver, onDevice);
         }
     }
 
@@ -200,14 +216,14 @@ final class WarmUp implements Runnable {
          * The memory is never given back, some 150 KiB an agent, once in a process: nobody has to wait until a busy
          * agent has let go of it.
          */
-        Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver) {
+        Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
             this.agent = agent;
             MemorySegment from = KernelPair.memory(Arena.global());
             MemorySegment to = KernelPair.memory(Arena.global());
             MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
             ConnectionName name = ConnectionName.of("warm-up");
-            Staging out = device == null ? null : rehearsal(agent, false);
-            Staging in = device == null ? null : rehearsal(agent, true);
+            Staging out = onDevice ? rehearsal(agent, false) : null;
+            Staging in = onDevice ? rehearsal(agent, true) : null;
             SendProxy send = SendProxy.byMemory(name, buffers(endpoint.network().register(from), out), 0,
                     out == null ? sender : new StagedSender(sender, out), (connection, failure) -> {});
             ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
@@ -219,7 +235,8 @@ final class WarmUp implements Runnable {
                 receive.tracedBy(trace.rehearsal(false));
             }
             proxies = List.of(send, receive);
-            kernels = new KernelPair(from, to, fewCores ? STEPS_ON_FEW_CORES : STEPS, device == null);
+            kernels = new KernelPair(from, to, onDevice ? STEPS_ON_DEVICE : fewCores ? STEPS_ON_FEW_CORES : STEPS,
+                    device == null);
             agent.add(proxies);
         }
 
