@@ -12,9 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The least of what a core gives to threads that share it. With SCHED_IDLE they would get less still, and beside threads
- * that poll nothing at all: when the process is killed they could not end, and its sockets would stay open, so that its
- * peers would learn of it a minute late. */
+/* The least of what a core gives to threads that share it, short of SCHED_IDLE. */
 #define LEAST_NICE 19
 #define FEW_CORES 4
 /* With so many, compilers find cores of their own. */
@@ -89,7 +87,11 @@ void millraceAddCompilerOptions(struct millraceOptions *options) {
     millraceAddOption(options, "-XX:CICompilerCount=3", NULL);
 }
 
+/* To Linux a core that runs nothing but SCHED_IDLE is free for others. But beside threads that poll, such a thread gets no
+ * core at all for seconds: when its process is killed it cannot end, the sockets stay open, and peers do not learn of it.
+ * So not where cores are few, and may all be polled on. */
 void millraceLowerCompilers(void) {
+  int idle = cores() >= FEW_CORES;
   DIR *threads = encrypts() ? NULL : opendir("/proc/self/task");
   char path[64], name[64];
   for (struct dirent *entry = threads ? readdir(threads) : NULL; entry; entry = readdir(threads)) {
@@ -98,8 +100,13 @@ void millraceLowerCompilers(void) {
       continue;
     id_t thread = (id_t)strtol(entry->d_name, NULL, 10);
     const struct sched_param none = {0};
-    sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* that it takes no core from who has it when it wakes */
-    setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* of a thread, on Linux. Refused: it stays as it is */
+    /* Refused: it stays as it is. */
+    if (idle) {
+      sched_setscheduler((pid_t)thread, SCHED_IDLE, &none);
+    } else {
+      sched_setscheduler((pid_t)thread, SCHED_BATCH, &none); /* that it takes no core from who has it when it wakes */
+      setpriority(PRIO_PROCESS, thread, LEAST_NICE); /* of a thread, on Linux */
+    }
   }
   if (threads)
     closedir(threads);

@@ -13,6 +13,7 @@
 #define BYTES 70001
 #define DEADLINE_SECONDS 60
 #define SIGNAL_ADD 2
+#define OF_ANOTHER_TABLE ((void *)0x3300022000)
 
 static int ranks;
 static long rounds;
@@ -62,7 +63,8 @@ static void *run(void *argument) {
   pthread_barrier_wait(&barrier);
   for (int peer = 0; peer < ranks; peer++)
     all[peer] = handles[peer];
-  SUCCEEDS(rma->connect(ctx, all, ranks, rank, listenComm, &group));
+  /* As NCCL up to 2.30.7 does: a context of the network's. */
+  SUCCEEDS(rma->connect(OF_ANOTHER_TABLE, all, ranks, rank, listenComm, &group));
   ncclRmaConfig_v14_t config = {CONTEXTS, -1, 1};
   SUCCEEDS(rma->createContext(group, &config, &rmaCtx));
   SUCCEEDS(rma->closeListen(listenComm));

@@ -220,8 +220,6 @@ public final class TimedIdleStrategy implements IdleStrategy {
                 scheduler.sharpenTimers();
                 sharpTimers = true;
             }
-        } else if (avoidsYields) {
-            avoidanceNanos = 0;
         }
         avoidsYields = tookLong;
     }

@@ -26,7 +26,8 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net,
-                new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::operationComing, losses),
+                new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::choosesChannels, net::operationComing,
+                        losses),
                 new GinPlugin(NativeEnvironment::get, losses),
                 new ProfilerPlugin(NativeEnvironment::get, net::operationComing),
                 new CollNetPlugin(net::endpoint, NativeEnvironment::get));

@@ -69,7 +69,7 @@ public final class GinPlugin {
     }
 
     /** What listen gave to NCCL. */
-    private record Listening(NetEndpoint endpoint, ConnectionKey key) {
+    private record Listening(NetEndpoint endpoint, ConnectionKey key, Instance instance) {
     }
 
     /**
@@ -119,18 +119,23 @@ public final class GinPlugin {
     }
 
     public void ginListen(long context, int device, long handle, long listener) {
+        Instance instance = context == 0 ? withoutContext : handles.get(context, Instance.class);
         NetEndpoint endpoint = resources.openEndpoint();
         resources.warmUp(switch (tableVersion) {
             case 11 -> GinDescriptorFormat.V28;
             case 12 -> GinDescriptorFormat.V29;
             default -> GinDescriptorFormat.V30;
         });
-        Listening listening = new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()));
+        Listening listening =
+                new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()), instance);
         new PeerHandle(PATH, listening.key, endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));
     }
 
-    /** Returns when all ranks are connected: NCCL calls it on every rank. */
+    /**
+     * Returns when all ranks are connected: NCCL calls it on every rank. Whose they are the listener tells: RMA gives
+     * the context of the network, which is none of GIN's (rma_proxy.cc of 2.29 to 2.30.7).
+     */
     public void ginConnect(long context, long peers, int ranks, int rank, int queueDepth, long listener, long group) {
         Listening listening = handles.get(listener, Listening.class);
         byte[][] addresses = new byte[ranks][];
@@ -157,7 +162,7 @@ public final class GinPlugin {
             throw failure;
         }
         losses.use(LossPolicy.read(new EnvironmentSettings(environment)));
-        CommunicatorLosses lost = (context == 0 ? withoutContext : handles.get(context, Instance.class)).losses();
+        CommunicatorLosses lost = listening.instance.losses();
         lost.restart();
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(

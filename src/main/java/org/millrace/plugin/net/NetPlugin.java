@@ -44,7 +44,7 @@ public final class NetPlugin {
     private volatile @Nullable Session session;
     private int communicators;
 
-    private record Session(NetEndpoint endpoint, DataPath path) {
+    private record Session(NetEndpoint endpoint, DataPath path, boolean choosesChannels) {
     }
 
     /**
@@ -141,7 +141,7 @@ public final class NetPlugin {
             NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
-            session = new Session(endpoint, path);
+            session = new Session(endpoint, path, settings.choosesChannels());
             NcclLog.info(PluginTrace.java() + ", network table v" + version + ", " + endpoint + "; " + path);
         }
         communicators++;
@@ -171,6 +171,12 @@ public final class NetPlugin {
     public boolean takesDeviceMemory() {
         Session now = session;
         return now != null && now.path.takesDeviceMemory();
+    }
+
+    /** Whether the user leaves the number of channels to the plugin; false before the first init. */
+    public boolean choosesChannels() {
+        Session now = session;
+        return now != null && now.choosesChannels;
     }
 
     /** An operation is about to be launched: see {@link DataPath#operationComing}. */

@@ -31,19 +31,22 @@ import org.millrace.plugin.loss.LossPolicy;
  * when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is set up. GDRCOPY_ENABLE is read
  * before; but its default is what is needed.
  *
- * @param takeover    whether connections are taken over
- * @param threads     the threads that then serve them
- * @param unpack      which kernels gather what arrives from a bounce buffer themselves (NCCL's network device UNPACK)
- * @param bounceBytes length of the process's bounce buffer
- * @param toSet       variables that must be set for all this, and to what
- * @param refusal     why connections are not taken over although the user did not forbid it: a sentence; null if they
- *                    are, or the user did
- * @param loss        what happens when a connection that was taken over is lost
- * @param deviceSlots whether slots may be in the memory of GPUs
- * @param maxRecvs    the most buffers of one receive, where connections are not taken over
+ * @param takeover        whether connections are taken over
+ * @param threads         the threads that then serve them
+ * @param unpack          which kernels gather what arrives from a bounce buffer themselves (NCCL's network device
+ *                        UNPACK)
+ * @param bounceBytes     length of the process's bounce buffer
+ * @param toSet           variables that must be set for all this, and to what
+ * @param refusal         why connections are not taken over although the user did not forbid it: a sentence; null if
+ *                        they are, or the user did
+ * @param loss            what happens when a connection that was taken over is lost
+ * @param deviceSlots     whether slots may be in the memory of GPUs
+ * @param choosesChannels whether the user leaves the number of channels to the plugin
+ * @param maxRecvs        the most buffers of one receive, where connections are not taken over
  */
 public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots, int maxRecvs) {
+        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
+        boolean choosesChannels, int maxRecvs) {
 
     /**
      * A variable that the takeover depends on.
@@ -81,10 +84,11 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
 
     /**
      * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card,
-     * are what one core can copy; the data of more rings is moved by more threads. The same on every rank, whatever its
-     * machine: ranks that differ would wait for each other's rings.
+     * are what one core can copy; the data of more rings is moved by more threads, and the two connections of each of
+     * four keep as many threads busy as there are. Each connection takes some ten milliseconds at the first operation.
+     * The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
      */
-    private static final String CHANNELS = "8";
+    private static final String CHANNELS = "4";
     private static final List<String> CHANNEL_BOUNDS =
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 
@@ -132,7 +136,7 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
-                LossPolicy.read(settings), deviceSlots, maxRecvs(settings, unpack));
+                LossPolicy.read(settings), deviceSlots, choosesChannels(environment), maxRecvs(settings, unpack));
     }
 
     /**
@@ -217,11 +221,17 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         if (!conflicts.isEmpty()) {
             return "the takeover is not possible with " + String.join(" and ", conflicts);
         }
-        if (CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)) {
+        if (choosesChannels(environment)) {
             required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
         }
         toSet.putAll(required);
         return null;
+    }
+
+    /** An earlier communicator of this process may have left what was set for it. */
+    private static boolean choosesChannels(UnaryOperator<@Nullable String> environment) {
+        return CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)
+                || CHANNELS.equals(environment.apply(CHANNEL_BOUNDS.getFirst()));
     }
 
     /** Whether kernels unpack has two names: MILLRACE_UNPACK, and that of the documents about NCCL's device. */

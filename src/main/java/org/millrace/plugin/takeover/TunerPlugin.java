@@ -33,9 +33,19 @@ public final class TunerPlugin {
     /** From here on as many channels as NCCL has. */
     private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
     private static final long MOST_OF_SOME_CHANNELS = 4;
+    /**
+     * The same where threads copy: slices of fewer rings are longer, and each costs its calls of the kernel and its
+     * passes. With two cores a rank an all-reduce over TCP takes 161 us with 8 channels and 114 with 2 for 32 KiB, 409
+     * and 229 for 256 KiB, 1287 and 907 for 2 MiB; where each has 16, 164 and 105 for 256 KiB, 2208 and 695 for 2 MiB,
+     * and from 16 MiB on more threads are quicker.
+     */
+    private static final int CHANNELS_OF_THREADS = 2;
+    /** What LL sends in one line or few needs no second channel: NCCL takes as many as it has for 32 KiB. */
+    private static final long BYTES_FOR_SOME_CHANNELS = 8 << 10;
 
     private final BooleanSupplier takesOver;
     private final BooleanSupplier deviceSlots;
+    private final BooleanSupplier choosesChannels;
     private final Runnable operationComing;
     private final LossWatch losses;
     private final HandleTable handles = new HandleTable();
@@ -50,13 +60,15 @@ public final class TunerPlugin {
      * @param takesOver       whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own
      *                        to tune
      * @param deviceSlots     whether slots are in the memory of GPUs; the same on every rank
+     * @param choosesChannels whether the user leaves the number of channels to the plugin; the same on every rank
      * @param operationComing is told of every collective that is enqueued, before its kernel is launched
      * @param losses          which communicators have lost a peer
      */
-    public TunerPlugin(BooleanSupplier takesOver, BooleanSupplier deviceSlots, Runnable operationComing,
-            LossWatch losses) {
+    public TunerPlugin(BooleanSupplier takesOver, BooleanSupplier deviceSlots, BooleanSupplier choosesChannels,
+            Runnable operationComing, LossWatch losses) {
         this.takesOver = takesOver;
         this.deviceSlots = deviceSlots;
+        this.choosesChannels = choosesChannels;
         this.operationComing = operationComing;
         this.losses = losses;
     }
@@ -80,8 +92,9 @@ public final class TunerPlugin {
         }
         operationComing.run();
         boolean small = bytes <= tuned.ranks * LL_BYTES_PER_RANK;
-        if (!small && channels != 0 && deviceSlots.getAsBoolean()) {
-            NativeMemory.putInt(channels, channels(bytes));
+        if (channels != 0 && choosesChannels.getAsBoolean()) {
+            NativeMemory.putInt(channels,
+                    !small && deviceSlots.getAsBoolean() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
         }
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;
@@ -96,9 +109,14 @@ public final class TunerPlugin {
     }
 
     /** How many channels an operation with copies by GPUs has; 0 if that is NCCL's matter. */
-    private static int channels(long bytes) {
+    private static int channelsOfCopies(long bytes) {
         return bytes >= BYTES_FOR_ALL_CHANNELS ? 0
                 : (int) Long.highestOneBit(Math.clamp(bytes / BYTES_PER_CHANNEL, 1, MOST_OF_SOME_CHANNELS));
+    }
+
+    /** The same of one that threads copy. */
+    private static int channelsOfThreads(long bytes) {
+        return bytes >= BYTES_FOR_ALL_CHANNELS || bytes < BYTES_FOR_SOME_CHANNELS ? 0 : CHANNELS_OF_THREADS;
     }
 
     /** A negative cost says that the algorithm cannot have the protocol: it stays. */

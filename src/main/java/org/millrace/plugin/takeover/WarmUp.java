@@ -44,12 +44,12 @@ final class WarmUp implements Runnable {
 
     private static final Duration ENOUGH = Duration.ofMillis(1500);
     /** How long the first connection waits for it. */
-    private static final Duration PATIENCE = Duration.ofMillis(400);
+    private static final Duration PATIENCE = Duration.ofMillis(300);
     private static final int STEPS = 40_000;
     /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
     private static final int STEPS_ON_FEW_CORES = 10_000;
     /** Of slots that a GPU copies, microseconds each. */
-    private static final int STEPS_ON_DEVICE = 2_000;
+    private static final int STEPS_ON_DEVICE = 500;
     private static final int TUNER_CALLS = 1_000;
     private static final long POLL_NANOS = 50_000;
     private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
@@ -144,7 +144,7 @@ final class WarmUp implements Runnable {
 
     /** What NCCL asks the tuner with every collective. */
     private void chooseProtocols() {
-        TunerPlugin tuner = new TunerPlugin(() -> true, () -> device != null, () -> {}, new LossWatch());
+        TunerPlugin tuner = new TunerPlugin(() -> true, () -> device != null, () -> true, () -> {}, new LossWatch());
         try (Arena arena = Arena.ofConfined()) {
             long context = arena.allocate(Long.BYTES, Long.BYTES).address();
             tuner.tunerInit(context, 0, 2, 2, 0);

@@ -18,9 +18,14 @@ class TunerPluginTest {
     private static int lastChannels;
 
     private static float[] costs(long bytes, float... row) {
+        return costs(bytes, true, true, row);
+    }
+
+    private static float[] costs(long bytes, boolean deviceSlots, boolean choosesChannels, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner = new TunerPlugin(() -> true, () -> true, () -> {}, new LossWatch());
+            TunerPlugin tuner =
+                    new TunerPlugin(() -> true, () -> deviceSlots, () -> choosesChannels, () -> {}, new LossWatch());
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
             MemorySegment channels = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
@@ -45,11 +50,25 @@ class TunerPluginTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"131072, 0", "131073, 1", "1048576, 1", "2097152, 2", "3145728, 2", "4194304, 4", "16777215, 4",
-            "16777216, 0"})
+    @CsvSource({"8191, 0", "8192, 2", "131072, 2", "131073, 1", "1048576, 1", "2097152, 2", "3145728, 2", "4194304, 4",
+            "16777215, 4", "16777216, 0"})
     void aGpusCopiesAreFewWhereTheyAreShort(long bytes, int channels) {
         costs(bytes, 5, 6, 7);
         assertEquals(channels, lastChannels);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8, 0", "8191, 0", "8192, 2", "131072, 2", "131073, 2", "16777215, 2", "16777216, 0"})
+    void threadsCopyFewSlicesAndLongOnes(long bytes, int channels) {
+        costs(bytes, false, true, 5, 6, 7);
+        assertEquals(channels, lastChannels);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"8192, true", "1048576, true", "1048576, false", "4194304, true"})
+    void theUsersNumberOfChannelsStays(long bytes, boolean deviceSlots) {
+        costs(bytes, deviceSlots, false, 5, 6, 7);
+        assertEquals(0, lastChannels);
     }
 
     @Test
@@ -63,8 +82,8 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(() -> false, () -> false, () -> {}, new LossWatch()).tunerInit(context.address(), 1, 2, 2,
-                    0);
+            new TunerPlugin(() -> false, () -> false, () -> false, () -> {}, new LossWatch())
+                    .tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
         }
     }
