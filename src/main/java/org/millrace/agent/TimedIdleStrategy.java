@@ -220,6 +220,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
                 scheduler.sharpenTimers();
                 sharpTimers = true;
             }
+        } else if (avoidsYields) {
+            avoidanceNanos = 0;
         }
         avoidsYields = tookLong;
     }

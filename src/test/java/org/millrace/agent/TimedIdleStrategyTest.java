@@ -181,26 +181,6 @@ class TimedIdleStrategyTest {
         assertEquals(22, scheduler.yields, "a short one ends it");
     }
 
-    /** Somebody computes all the time, and is on another core just then. */
-    @Test
-    void aShortYieldInBetweenDoesNotMakeTheNextAvoidanceShort() {
-        TimedIdleStrategy strategy = strategy(0);
-        long avoidance = TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
-        for (int i = 0; i < 4; i++) {
-            scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
-            strategy.idle(0);
-            scheduler.yieldLasts = 1;
-            scheduler.now += avoidance - 1;
-            strategy.idle(1);
-            strategy.idle(0);
-            assertEquals(1 + 2 * i, scheduler.yields, "a short park");
-            scheduler.now++;
-            strategy.idle(0);
-            assertEquals(2 + 2 * i, scheduler.yields, "a short yield");
-            avoidance = Math.max(2 * avoidance, TimedIdleStrategy.LEAST_AVOIDANCE_NANOS);
-        }
-    }
-
     @Test
     void aLongYieldThatStandsAloneCountsLittle() {
         TimedIdleStrategy strategy = strategy(0);

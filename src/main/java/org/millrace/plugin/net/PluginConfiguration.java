@@ -84,11 +84,10 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
 
     /**
      * Rings that NCCL makes unless the user says how many. Two, which it would choose by the speed of a network card,
-     * are what one core can copy; the data of more rings is moved by more threads, and the two connections of each of
-     * four keep as many threads busy as there are. Each connection takes some ten milliseconds at the first operation.
-     * The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
+     * are what one core can copy; the data of more rings is moved by more threads, where there is much of it: see
+     * TunerPlugin. The same on every rank, whatever its machine: ranks that differ would wait for each other's rings.
      */
-    private static final String CHANNELS = "4";
+    private static final String CHANNELS = "8";
     private static final List<String> CHANNEL_BOUNDS =
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 

@@ -34,14 +34,13 @@ public final class TunerPlugin {
     private static final long BYTES_FOR_ALL_CHANNELS = 16 << 20;
     private static final long MOST_OF_SOME_CHANNELS = 4;
     /**
-     * The same where threads copy: slices of fewer rings are longer, and each costs its calls of the kernel and its
-     * passes. With two cores a rank an all-reduce over TCP takes 161 us with 8 channels and 114 with 2 for 32 KiB, 409
-     * and 229 for 256 KiB, 1287 and 907 for 2 MiB; where each has 16, 164 and 105 for 256 KiB, 2208 and 695 for 2 MiB,
-     * and from 16 MiB on more threads are quicker.
+     * Where threads copy: slices of fewer rings are longer, and each costs its calls of the kernel and its passes. An
+     * all-reduce of two ranks over TCP takes with 8 channels and with 2, two cores each, 161 and 114 us for 32 KiB, 409
+     * and 229 for 256 KiB; with 8, 4 and 2 channels 1485, 929 and 793 for 2 MiB; with 16 cores each 164 and 105 for 256
+     * KiB, and 18.7 and, with 4, 24.9 ms for 128 MiB.
      */
-    private static final int CHANNELS_OF_THREADS = 2;
-    /** What LL sends in one line or few needs no second channel: NCCL takes as many as it has for 32 KiB. */
-    private static final long BYTES_FOR_SOME_CHANNELS = 8 << 10;
+    private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;
+    private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
 
     private final BooleanSupplier takesOver;
     private final BooleanSupplier deviceSlots;
@@ -116,7 +115,10 @@ public final class TunerPlugin {
 
     /** The same of one that threads copy. */
     private static int channelsOfThreads(long bytes) {
-        return bytes >= BYTES_FOR_ALL_CHANNELS || bytes < BYTES_FOR_SOME_CHANNELS ? 0 : CHANNELS_OF_THREADS;
+        if (bytes < BYTES_FOR_TWO_CHANNELS || bytes >= BYTES_FOR_ALL_CHANNELS) {
+            return 0;
+        }
+        return bytes < BYTES_FOR_FOUR_CHANNELS ? 2 : 4;
     }
 
     /** A negative cost says that the algorithm cannot have the protocol: it stays. */

@@ -24,7 +24,7 @@ class PluginConfigurationTest {
         PluginConfiguration settings = read(Map.of());
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
-        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "4",
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
                 "NCCL_BUFFSIZE", "2097152"), settings.toSet());
     }
 
@@ -53,7 +53,7 @@ class PluginConfigurationTest {
     void slotsInTheGpusMemory() {
         PluginConfiguration settings = read(Map.of("MILLRACE_DEVICE_SLOTS", "1", "NCCL_NET_GDR_LEVEL", "PHB"));
         assertTrue(settings.deviceSlots());
-        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "4",
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
                 "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1", "NCCL_LOCAL_REGISTER", "0", "NCCL_GRAPH_REGISTER", "0",
                 "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288"), settings.toSet());
     }

@@ -58,7 +58,7 @@ class TunerPluginTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"8, 0", "8191, 0", "8192, 2", "131072, 2", "131073, 2", "16777215, 2", "16777216, 0"})
+    @CsvSource({"8, 0", "8191, 0", "8192, 2", "131072, 2", "1048575, 2", "1048576, 4", "16777215, 4", "16777216, 0"})
     void threadsCopyFewSlicesAndLongOnes(long bytes, int channels) {
         costs(bytes, false, true, 5, 6, 7);
         assertEquals(channels, lastChannels);
