@@ -105,10 +105,11 @@ def kill(job, result):
         time.sleep(0.01)
     for rank in survivors:
         told = rank.said("lost the peer", begin) or rank.said("told: ", begin)
+        ends = rank.said("ends with status", begin)  # many contexts of one GPU can take the driver seconds to give up
         named = [found.group(1) for _, line in list(rank.lines) for found in [OF_PEER.search(line)] if found]
         named += [found.group(1) for _, line in list(rank.lines) if "told: " in line for found in [IN_ERROR.search(line)] if found]
         result["survivors"].append(dict(
-            job=job.label, rank=job.ranks.index(rank), victim=victim, told=told and told[0] - begin, ended=rank.ended and rank.ended - begin,
+            job=job.label, rank=job.ranks.index(rank), victim=victim, told=told and told[0] - begin, ends=ends and ends[0] - begin, ended=rank.ended and rank.ended - begin,
             status=rank.process.poll(), right=bool(named) and named[0] == str(pid), named=named))
 
 
@@ -180,14 +181,14 @@ print(f"seed {seed}; {killed} kills, {len(result['stops'])} stops of {options.st
 bad = len(result["not started"])
 if result["not started"]:
     print("did not start:", *result["not started"])
-print(f"{'client':8}{'net':8}{'ranks':>6}{'survivors':>11}{'told':>6}{'ended':>7}{'neither':>9}{'right peer':>12}  told after                     ended after")
+print(f"{'client':8}{'net':8}{'ranks':>6}{'survivors':>11}{'told':>6}{'ends':>6}{'ended':>7}{'neither':>9}{'right peer':>12}  told after                     ended after")
 for client, net, ranks in variants:
     some = [each for each in result["survivors"] if each["job"].endswith(f"-{client}-{net}-{ranks}")]
     if not some:
         continue
     neither = [each for each in some if each["told"] is None and each["ended"] is None]
-    late = [each for each in some if each["ended"] is None or each["ended"] > LIMIT]
-    print(f"{client:8}{net:8}{ranks:6}{len(some):11}{sum(each['told'] is not None for each in some):6}{sum(each['ended'] is not None for each in some):7}"
+    late = [each for each in some if (each["ends"] or each["ended"] or LIMIT + 1) > LIMIT]
+    print(f"{client:8}{net:8}{ranks:6}{len(some):11}{sum(each['told'] is not None for each in some):6}{sum(each['ends'] is not None for each in some):6}{sum(each['ended'] is not None for each in some):7}"
           f"{len(neither):9}{sum(each['right'] for each in some):12}  {times(each['told'] for each in some):30} {times(each['ended'] for each in some)}")
     for each in late + [each for each in some if options.plugin and not each["right"] and each not in late]:
         print("   ", each)

@@ -6,7 +6,7 @@
 #
 # KILLS (200, SIGKILL of a random rank), STOPS (50, SIGSTOP for STOP seconds, 5), CLIENTS ("c torch", what there is), NETS ("shm socket"), RANKS ("2", also
 # "2 4"), PARALLEL (4 jobs at a time), GRACE (5 seconds, MILLRACE_LOSS_GRACE), SEED. MILLRACE_ON_LOSS is the environment's. A kill takes some 5 to 15 s, most
-# of it the start of the job. Exit status 1 if a survivor neither ended within 2 s and the grace, a stopped peer was taken for lost, or a file was left in
+# of it the start of the job. Exit status 1 if a survivor neither ended nor said that it ends within 2 s and the grace, a stopped peer was taken for lost, or a file was left in
 # /dev/shm. Needs what compare.sh needs, and PyTorch for its part.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

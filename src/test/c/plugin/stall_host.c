@@ -194,9 +194,11 @@ static long completed_by_all(void) {
 
 static void await_stillness(void) {
   long last = -1, since = now_milliseconds();
+  int gone = 0; /* the victim: perhaps before anybody has completed anything */
   for (;;) {
     long now = completed_by_all();
-    if (shared->ready < ranks || now != last || now == 0) {
+    gone |= waitpid(pids[victim], NULL, WNOHANG) == pids[victim];
+    if (shared->ready < ranks || now != last || (now == 0 && !gone)) {
       last = now;
       since = now_milliseconds();
     }
