@@ -12,7 +12,6 @@ import org.junit.jupiter.api.Test;
 @Tag("slow")
 class CompilerThreadsTest {
 
-    private static final String FIRST = "C1 Comp";
     private static final String OPTIMIZING = "C2 Comp";
 
     /** Policy SCHED_OTHER, as all threads of the test. */
@@ -33,7 +32,7 @@ class CompilerThreadsTest {
             var outcome = host.run(HostProgram.library(), cores);
             assertEquals(0, outcome.exit(), outcome.output());
             Threads threads = new Threads(outcome.output());
-            assertNotEquals(List.of(), threads.priorities("CONNECTED", "millrace-proxy"), outcome.output());
+            assertNotEquals(List.of(), threads.priorities("millrace-proxy"), outcome.output());
             return threads;
         }
 
@@ -42,14 +41,14 @@ class CompilerThreadsTest {
         }
 
         static HostProgram host() throws Exception {
-            return HostProgram.compile("threads_host", "-DNET_VERSION=11");
+            return HostProgram.compile("threads_host");
         }
 
-        /** Of threads by the beginning of their names, when the plugin has STARTED or its ranks are CONNECTED. */
-        List<String> priorities(String when, String name) {
+        /** Of threads by the beginning of their names. */
+        List<String> priorities(String name) {
             return output.lines()
-                    .filter(line -> line.startsWith(when + " ") && line.contains(" " + name))
-                    .map(line -> line.substring(when.length() + 1, line.indexOf(" " + name)))
+                    .filter(line -> line.startsWith("THREAD ") && line.contains(" " + name))
+                    .map(line -> line.substring("THREAD ".length(), line.indexOf(" " + name)))
                     .distinct()
                     .toList();
         }
@@ -57,27 +56,18 @@ class CompilerThreadsTest {
 
     @Test
     void onOneCoreTheOptimizingCompilerDoesNotRun() throws Exception {
-        assertEquals(List.of(), Threads.of("one", "").priorities("CONNECTED", OPTIMIZING));
-    }
-
-    /** What is compiled after the warm-up is not what moves data. */
-    @Test
-    void onOneCoreTheOtherOneRunsBehindAllOthersOnceThereAreConnections() throws Exception {
-        Threads threads = Threads.of("one", "");
-        assertEquals(List.of(AS_ALL), threads.priorities("STARTED", FIRST));
-        assertEquals(List.of(BEHIND_ALL), threads.priorities("CONNECTED", FIRST));
-        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", "millrace-proxy"));
+        assertEquals(List.of(), Threads.of("one", "").priorities(OPTIMIZING));
     }
 
     @Test
     void itRunsWhereTheUserWantsIt() throws Exception {
-        assertNotEquals(List.of(), Threads.of("one", "-XX:TieredStopAtLevel=4").priorities("CONNECTED", OPTIMIZING));
+        assertNotEquals(List.of(), Threads.of("one", "-XX:TieredStopAtLevel=4").priorities(OPTIMIZING));
     }
 
     @Test
     void itRunsBehindAllOthers() throws Exception {
         Threads threads = Threads.of("one", "-XX:TieredStopAtLevel=4 -XX:-UseDynamicNumberOfCompilerThreads");
-        assertEquals(List.of(BEHIND_ALL), threads.priorities("STARTED", OPTIMIZING));
+        assertEquals(List.of(BEHIND_ALL), threads.priorities(OPTIMIZING));
     }
 
     /** Encryption waits for it. */
@@ -89,13 +79,12 @@ class CompilerThreadsTest {
                         .with("MILLRACE_TLS", "1")
                         .with("MILLRACE_SECRET", "of the job")
                         .withEveryCompiler());
-        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", OPTIMIZING));
-        assertEquals(List.of(AS_ALL), threads.priorities("CONNECTED", FIRST));
+        assertEquals(List.of(AS_ALL), threads.priorities(OPTIMIZING));
     }
 
     @Test
     void onManyCoresItRunsThere() throws Exception {
         assumeTrue(Runtime.getRuntime().availableProcessors() >= 4, "4 cores");
-        assertEquals(List.of(ON_IDLE_CORES), Threads.of("all", "").priorities("STARTED", OPTIMIZING));
+        assertEquals(List.of(ON_IDLE_CORES), Threads.of("all", "").priorities(OPTIMIZING));
     }
 }

@@ -13,7 +13,6 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
-import org.millrace.plugin.shim.CompilerThreads;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.ProcessTrace;
@@ -124,9 +123,6 @@ public final class TakeoverPath implements DataPath {
         WarmUp begun = warmUp;
         if (begun != null) {
             begun.finish(); // though an operation may have been enqueued: NCCL connects behind that
-            if (!serving.number.ownCore()) {
-                CompilerThreads.lower();
-            }
         }
         ProxyThreads threads = threadsAmong.apply(ProcessTrace.livingProcesses());
         if (!threads.isLike(serving.number)) {
