@@ -29,6 +29,7 @@ static pid_t pids[MOST_RANKS];
 /* What all processes see. */
 static struct {
   int running;
+  int without_kernels;
   volatile int stopped;
   volatile int over;
 } *shared;
@@ -59,12 +60,17 @@ static void start_all(void) {
   }
 }
 
-static void destroy(void) {
+static void end_kernels(void) {
   stop = 1;
   for (int link = 0; link < 2; link++)
     for (int i = 0; i < 2; i++)
       if (kernels[link][i].thread)
         pthread_join(kernels[link][i].thread, NULL);
+}
+
+static void destroy(void) {
+  if (!stop)
+    end_kernels();
   for (int link = 0; link < 2; link++)
     for (int i = 0; i < 2; i++)
       free_connection(&links[link], &links[link].connections[i]);
@@ -157,6 +163,13 @@ static void be(const char *path, int number, int next, int previous) {
     outlast(0); /* rank 1 begins with the one before */
   while (is("wait") || (is("stop") && !shared->over))
     sched_yield();
+  if (is("stop")) {
+    /* Nobody leaves while a neighbour's kernel may post: that one would miss it, and rightly. */
+    end_kernels();
+    __atomic_add_fetch(&shared->without_kernels, 1, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&shared->without_kernels, __ATOMIC_ACQUIRE) < ranks)
+      sched_yield();
+  }
   destroy();
   printf("rank %d destroyed its communicator\n", number);
 }
