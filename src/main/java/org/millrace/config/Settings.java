@@ -265,7 +265,7 @@ public final class Settings {
     public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US",
             integers(1, 1_000_000), 100,
             "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover a"
-                    + " hundredth of the time that it was idle, 5000 at most");
+                    + " thousandth of the time that it was idle, 2000 at most");
 
     // Failures
 

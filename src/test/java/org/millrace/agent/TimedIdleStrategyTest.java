@@ -277,14 +277,15 @@ class TimedIdleStrategyTest {
     }
 
     @Test
-    void parksAreAHundredthOfTheTimeThatWasIdle() {
+    void parksAreAThousandthOfTheTimeThatWasIdle() {
         TimedIdleStrategy strategy = parking();
         strategy.idle(0);
-        scheduler.now += 100_000_000;
+        scheduler.now += 1_000_000_000;
         strategy.idle(0);
         scheduler.now += 10_000_000_000L;
         strategy.idle(0);
-        assertEquals(List.of((SPIN + YIELD) / 100, (SPIN + YIELD + 100_000_000) / 100, LONGEST_PARK), scheduler.parks);
+        assertEquals(List.of((SPIN + YIELD) / 1000, (SPIN + YIELD + 1_000_000_000) / 1000, LONGEST_PARK),
+                scheduler.parks);
     }
 
     @Test

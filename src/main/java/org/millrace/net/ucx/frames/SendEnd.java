@@ -346,7 +346,9 @@ final class SendEnd extends UcxEnd implements UcxWorker.Lingering {
             discard(meeting.answersTag() | UcxFormat.TAG_CREDIT);
             meeting.close();
             arena.close();
-        } else if (!safe && !ended) {
+        } else if (!safe && !ended && !areOver(requests)) {
+            // Headers and counts that UCX still has lie in this side's own memory, which stays. Payloads are the
+            // owner's.
             worker().stop(this + " was closed while UCX sent from memory that is freed next, and the peer did not let "
                     + "go of it in time: all that this thread has over UCX is ended");
         }
