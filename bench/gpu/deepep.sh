@@ -8,9 +8,10 @@
 # Builds DeepEP's elastic part, prints for each test passed or failed, DeepEP's own figures, and what the plugin says of windows and descriptors. A test that
 # does not end is named with what its threads and kernels do. Status 1 if a test failed.
 #
-# TESTS      which, in order: barrier ep hybrid agrs pp engram ep_again hybrid_again ep_all ep_full (default: the first six). ep: test_ep.py's first case of a small shape, first
-#            with the time to compile kernels, then without, with figures; hybrid: the same kernels by two levels; ..._again: the second part alone; ep_all: every case; ep_full: DeepEP's default shape,
-#            and EP_ARGUMENTS (DeepEP takes all multiprocessors where it is told nothing: --num-sms 24)
+# TESTS      which, in order (default: barrier ep hybrid agrs pp engram). ep: test_ep.py's first case of a small shape, first with the time to compile kernels,
+#            then without, with figures; hybrid: the same kernels by two levels; ep_again, hybrid_again: the second part alone; ep_all, hybrid_all: all 144
+#            cases, and with _no_sync without the host's knowledge of how much came; ep_full: DeepEP's default shape, and EP_ARGUMENTS (DeepEP takes all
+#            multiprocessors where it is told nothing: --num-sms 24); lost: a rank is killed between dispatches, what the others say and when they end
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
 # together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
@@ -21,7 +22,7 @@
 # nvidia.nccl package and /usr/local/cuda.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,24s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,25s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1") || exit 2
 source=$(realpath "$2")
@@ -138,16 +139,11 @@ counters() { # LABEL: what the plugin says of it
   for log in "$output/$1".?.nccl; do grep -hoE "rank [0-9]+, copies by the GPU's engines: .*" "$log" 2>/dev/null | tail -1; done
 }
 
-# LABEL SECONDS TEST ARGUMENTS...: one of DeepEP's tests
-run() {
-  local label=$1 limit=$2 test=$3 rank status=0 pids=() pid began=$SECONDS port=$((20000 + RANDOM % 20000)) watch
+# LABEL SECONDS TEST ARGUMENTS...: starts one of DeepEP's tests by all ranks, and sets pids
+start() {
+  local label=$1 limit=$2 test=$3 rank port=$((20000 + RANDOM % 20000))
   shift 3
-  if [ $((SECONDS + limit)) -gt "$deadline" ]; then limit=$((deadline - SECONDS)); fi
-  if [ "$limit" -lt 25 ]; then
-    echo "== $label not run: no time is left"
-    failures=$((failures + 1))
-    return
-  fi
+  pids=()
   for ((rank = 0; rank < ranks; rank++)); do
     rm -f "$output/$label.$rank.nccl"
     env PATH="$work/bin:$PATH" PYTHONPATH="$work/deepep:$work/bin:${PYTHONPATH:-}" PYTHONUNBUFFERED=1 EP_STACKS="$work/stacks/$label" \
@@ -159,6 +155,18 @@ run() {
       timeout -k 5 "$limit" python3 "$work/deepep/tests/elastic/$test" --num-processes 1 "$@" >"$output/$label.$rank.log" 2>&1 &
     pids+=($!)
   done
+}
+
+# LABEL SECONDS TEST ARGUMENTS...: one of DeepEP's tests
+run() {
+  local label=$1 limit=$2 status=0 pids pid began=$SECONDS watch
+  if [ $((SECONDS + limit)) -gt "$deadline" ]; then limit=$((deadline - SECONDS)); fi
+  if [ "$limit" -lt 25 ]; then
+    echo "== $label not run: no time is left"
+    failures=$((failures + 1))
+    return
+  fi
+  start "$label" "$limit" "${@:3}"
   (sleep $((limit > 60 ? limit - 20 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
   watch=$!
   for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
@@ -171,13 +179,35 @@ run() {
     tail -qn 12 "$output/$label".?.log | cut -c1-300
   fi
   grep -hE '\* EP|barrier time|GB/s' "$output/$label".0.log | cut -c1-230 | head "${LINES_OF_FIGURES:--16}"
+  [[ $label != *_all* ]] || echo "   cases begun: $(grep -c 'Testing with' "$output/$label.0.log")"
   counters "$label"
   return $status
+}
+
+# LABEL SECONDS TEST ARGUMENTS...: the last rank is killed in the midst of its rounds; when rank 0 says so, and when it ends
+lose() {
+  local label=$1 limit=$2 pids began=$SECONDS killed told=
+  start "$@"
+  until grep -q 'seed=5' "$output/$label.0.log"; do
+    kill -0 "${pids[0]}" 2>/dev/null || break
+    sleep 0.05
+  done
+  killed=$(date +%s%3N)
+  kill -KILL $(descendants "${pids[-1]}")
+  while kill -0 "${pids[0]}" 2>/dev/null; do
+    if [ -z "$told" ] && grep -q '^millrace: .*lost' "$output/$label.0.log"; then told=$(($(date +%s%3N) - killed)); fi
+    sleep 0.05
+  done
+  echo "== $label: rank 0 said so ${told:-never, not after any} ms after the kill and ended after $(($(date +%s%3N) - killed)) ms ($((SECONDS - began)) s)"
+  wait "${pids[@]}" 2>/dev/null
+  [ -n "$told" ] || failures=$((failures + 1))
+  grep -h '^millrace: ' "$output/$label.0.log" | cut -c1-500
 }
 
 small=(--num-tokens 512 --hidden 2048 --num-experts 16 --num-topk 4 --num-sms 8 --num-qps 4 --num-allocated-qps 8)
 compiled=${LIMIT:-90}
 uncompiled=${COMPILE_LIMIT:-300}
+all=${ALL_LIMIT:-560}
 
 [ -e "$work/deepep/deep_ep/_C.so" ] && [ -z "${REBUILD:-}" ] || { began=$SECONDS; build || exit 1; echo "== DeepEP built ($((SECONDS - began)) s)"; }
 for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
@@ -196,7 +226,14 @@ for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
     agrs) per_host=$ranks run agrs "$uncompiled" test_agrs.py ;;
     pp) run pp "$uncompiled" test_pp.py --num-tokens 1024 --hidden 2048 --num-stress-iterations 1 --num-sends 32 ;;
     engram) run engram "$uncompiled" test_engram.py --num-entries 65536 --num-qps 16 ;;
-    ep_all) run ep_all "${ALL_LIMIT:-560}" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test ;;
+    ep_all) run ep_all "$all" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test ;;
+    ep_all_no_sync) run ep_all_no_sync "$all" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --skip-perf-test --do-cpu-sync 0 ;;
+    hybrid_all) run hybrid_all "$all" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --skip-perf-test ;;
+    hybrid_all_no_sync) run hybrid_all_no_sync "$all" test_ep.py "${small[@]}" --allow-hybrid-mode 1 --skip-perf-test --do-cpu-sync 0 ;;
+    lost)
+      lose lost "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only --skip-perf-test \
+        --do-pressure-test --reuse-elastic-buffer
+      ;;
     ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ${EP_ARGUMENTS:-} ;;
     *) echo "there is no test $test" >&2; failures=$((failures + 1)) ;;
   esac
