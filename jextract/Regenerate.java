@@ -31,7 +31,7 @@ final class Regenerate {
             run(jextract, argumentFile);
         }
         SortedMap<String, String> fresh = read(FRESH);
-        fresh.replaceAll((file, text) -> forRelease22(text));
+        fresh.replaceAll((file, text) -> withHandlesMadeLate(forRelease22(text)));
         if (Boolean.getBoolean("jextract.update")) {
             replace(fresh);
         } else {
@@ -86,6 +86,17 @@ final class Regenerate {
                 "SYMBOL_LOOKUP\\.findOrThrow\\((\"[^\"]*\")\\)",
                 "SYMBOL_LOOKUP.find($1)\n"
                         + "            .orElseThrow(() -> new UnsatisfiedLinkError(\"no loaded library has \" + $1))");
+    }
+
+    /**
+     * Has the handle of an array's elements made when one is used, and not with the class that has the layout: the JVM
+     * writes code for each, for milliseconds, and a plugin's user waits for that.
+     */
+    private static String withHandlesMadeLate(String text) {
+        return text.replaceAll(
+                        "    private static final (VarHandle|MethodHandle) (\\w+\\$ELEM)_HANDLE = ([^;]*);",
+                        "    private static final class $2 {\n        static final $1 HANDLE = $3;\n    }")
+                .replaceAll("(\\w+\\$ELEM)_HANDLE\\b", "$1.HANDLE");
     }
 
     private static void compare(SortedMap<String, String> fresh, SortedMap<String, String> checkedIn) {

@@ -19,20 +19,14 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 [[ $# -ge 1 && $1 != -* ]] || { sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2; }
-plugin=$(realpath "$1")/libnccl-net-millrace.so
-[ -e "$plugin" ] || { echo "there is no $plugin: run 'millrace plugin install $1' first" >&2; exit 2; }
+. "$here/ranks.sh"
+plugin=$(plugin_of "$1")
 output=${2:-$(mktemp -d)}
 mkdir -p "$output"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 CUDA_HOME=${CUDA_HOME:-/usr/local/cuda}
 NCCL_HOME=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
-
-build() { # PROGRAM
-  # DOCA's headers, which NCCL's own backend for NICs includes, are seldom there
-  "$CUDA_HOME/bin/nvcc" -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$NCCL_HOME/include" "$here/$1.cu" -o "$work/$1" \
-    -L"$NCCL_HOME/lib" -l:libnccl.so.2 -Xlinker -rpath="$NCCL_HOME/lib"
-}
 
 # LABEL RANKS RESULTS PROGRAM ARGUMENTS...: a process for each rank; NCCL logs what the plugin says, and names its threads. RESULTS: which of rank 0's lines to
 # print.
@@ -95,8 +89,8 @@ compare_with_c() { # beside nccl_gin's run of $network
   beside "gin_$network" "${labels[@]}"
 }
 
-build nccl_gin
-build nccl_expert
+build_device nccl_gin
+build_device nccl_expert
 if [ "${GIN_C:-0}" = 1 ]; then
   build_gin_c
 fi

@@ -8,6 +8,13 @@ build_nccl() { # NAME: of one of the programs beside this, into $work
     -Wl,-rpath,"$nccl/lib" -Wl,-rpath,"$cuda/lib64"
 }
 
+build_device() { # NAME: of one of the programs with kernels; DOCA's headers, which NCCL's own backend for NICs includes, are seldom there
+  local cuda=${CUDA_HOME:-/usr/local/cuda} nccl
+  nccl=${NCCL_HOME:-$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
+  "$cuda/bin/nvcc" -O2 -std=c++17 -arch=native -DNCCL_GIN_GDAKI_ENABLE=0 -I"$nccl/include" "$here/$1.cu" -o "$work/$1" \
+    -L"$nccl/lib" -l:libnccl.so.2 -Xlinker -rpath="$nccl/lib"
+}
+
 build_nccl_perf() { build_nccl nccl_perf; }
 
 plugin_of() { # DIR: the plugin that was installed there

@@ -65,6 +65,7 @@ class ArchitectureTest {
             0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
+            -1 foreign:         .
             """;
     // @formatter:on
 

@@ -1,6 +1,6 @@
 package org.millrace.agent;
 
-import java.lang.invoke.MethodHandle;
+import org.millrace.foreign.CFunction;
 
 /**
  * How late Linux may wake a thread that sleeps for a time: 50 us unless it is told otherwise, so that it can wake
@@ -18,12 +18,6 @@ final class TimerSlack {
         if (!System.getProperty("os.name").equals("Linux")) {
             return;
         }
-        MethodHandle prctl = CLibrary.function("prctl");
-        try {
-            long ignored = (long) prctl.invokeExact(PR_SET_TIMERSLACK, LEAST_NANOS, 0L); // a refusal leaves it as it
-                                                                                         // was
-        } catch (Throwable e) {
-            throw new IllegalStateException("cannot call prctl", e);
-        }
+        CFunction.named("prctl").call(PR_SET_TIMERSLACK, LEAST_NANOS); // a refusal leaves it as it was
     }
 }

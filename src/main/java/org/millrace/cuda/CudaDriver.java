@@ -3,9 +3,9 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import org.millrace.MillraceException;
 import org.millrace.cuda.DriverLibrary.Function;
+import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
@@ -27,28 +27,28 @@ public final class CudaDriver {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
-    private final MethodHandle memcpyAsync;
-    private final MethodHandle eventCreate;
-    private final MethodHandle eventRecord;
-    private final MethodHandle eventQuery;
-    private final MethodHandle eventDestroy;
-    private final MethodHandle writeValue64;
-    private final MethodHandle writeValue32;
-    private final MethodHandle getContext;
-    private final MethodHandle setContext;
+    private final CFunction memcpyAsync;
+    private final CFunction eventCreate;
+    private final CFunction eventRecord;
+    private final CFunction eventQuery;
+    private final CFunction eventDestroy;
+    private final CFunction writeValue64;
+    private final CFunction writeValue32;
+    private final CFunction getContext;
+    private final CFunction setContext;
     private final DriverLibrary library;
 
     private CudaDriver(DriverLibrary library) {
         this.library = library;
-        memcpyAsync = library.bind("cuMemcpyAsync", LONG, LONG, LONG, LONG);
-        eventCreate = library.bind("cuEventCreate", LONG, INT);
-        eventRecord = library.bind("cuEventRecord", LONG, LONG);
-        eventQuery = library.bind("cuEventQuery", LONG);
-        eventDestroy = library.bind("cuEventDestroy_v2", LONG);
-        writeValue64 = library.bind("cuStreamWriteValue64_v2", LONG, LONG, LONG, INT);
-        writeValue32 = library.bind("cuStreamWriteValue32_v2", LONG, LONG, INT, INT);
-        getContext = library.bind("cuCtxGetCurrent", LONG);
-        setContext = library.bind("cuCtxSetCurrent", LONG);
+        memcpyAsync = library.bind("cuMemcpyAsync");
+        eventCreate = library.bind("cuEventCreate");
+        eventRecord = library.bind("cuEventRecord");
+        eventQuery = library.bind("cuEventQuery");
+        eventDestroy = library.bind("cuEventDestroy_v2");
+        writeValue64 = library.bind("cuStreamWriteValue64_v2");
+        writeValue32 = library.bind("cuStreamWriteValue32_v2");
+        getContext = library.bind("cuCtxGetCurrent");
+        setContext = library.bind("cuCtxSetCurrent");
     }
 
     /**
@@ -66,6 +66,20 @@ public final class CudaDriver {
         return DynamicLoader.open(DriverLibrary.NAME).handle() != null;
     }
 
+    /**
+     * {@return how many devices this process may use}
+     *
+     * @throws MillraceException if the driver cannot be used at all
+     */
+    public int deviceCount() {
+        library.checkedCall(Function.INITIALIZE, 0);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(INT);
+            library.checkedCall(Function.DEVICE_COUNT, out.address());
+            return out.get(INT, 0);
+        }
+    }
+
     /** {@return the functions of the driver that no hot path calls} */
     DriverLibrary library() {
         return library;
@@ -80,13 +94,7 @@ public final class CudaDriver {
      * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
      */
     public void copy(long to, long from, long bytes, long stream) {
-        int code;
-        try {
-            code = (int) memcpyAsync.invokeExact(to, from, bytes, stream);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuMemcpyAsync", code);
+        library.check("cuMemcpyAsync", (int) memcpyAsync.call(to, from, bytes, stream));
     }
 
     /**
@@ -97,13 +105,7 @@ public final class CudaDriver {
      * @param value   what
      */
     public void storeLong(long stream, long address, long value) {
-        int code;
-        try {
-            code = (int) writeValue64.invokeExact(stream, address, value, 0);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuStreamWriteValue64", code);
+        library.check("cuStreamWriteValue64", (int) writeValue64.call(stream, address, value, 0));
     }
 
     /**
@@ -114,26 +116,14 @@ public final class CudaDriver {
      * @param value   what
      */
     public void storeInt(long stream, long address, int value) {
-        int code;
-        try {
-            code = (int) writeValue32.invokeExact(stream, address, value, 0);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuStreamWriteValue32", code);
+        library.check("cuStreamWriteValue32", (int) writeValue32.call(stream, address, value, 0));
     }
 
     /** {@return a new event without a time: a {@code CUevent}} */
     public long newEvent() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            int code;
-            try {
-                code = (int) eventCreate.invokeExact(out.address(), DISABLE_TIMING);
-            } catch (Throwable impossible) {
-                throw new AssertionError(impossible);
-            }
-            library.check("cuEventCreate", code);
+            library.check("cuEventCreate", (int) eventCreate.call(out.address(), DISABLE_TIMING));
             return out.get(LONG, 0);
         }
     }
@@ -145,13 +135,7 @@ public final class CudaDriver {
      * @param stream where
      */
     public void record(long event, long stream) {
-        int code;
-        try {
-            code = (int) eventRecord.invokeExact(event, stream);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuEventRecord", code);
+        library.check("cuEventRecord", (int) eventRecord.call(event, stream));
     }
 
     /**
@@ -170,12 +154,7 @@ public final class CudaDriver {
      * @param event as it was last recorded
      */
     public boolean isDone(long event) {
-        int code;
-        try {
-            code = (int) eventQuery.invokeExact(event);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+        int code = (int) eventQuery.call(event);
         if (code == NOT_READY) {
             return false;
         }
@@ -189,11 +168,7 @@ public final class CudaDriver {
      * @param event that {@link #newEvent} made
      */
     public void destroyEvent(long event) {
-        try {
-            int ignored = (int) eventDestroy.invokeExact(event);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+        eventDestroy.call(event);
     }
 
     /**
@@ -202,13 +177,7 @@ public final class CudaDriver {
      * @param out eight bytes of the caller's
      */
     public long currentContext(MemorySegment out) {
-        int code;
-        try {
-            code = (int) getContext.invokeExact(out.address());
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuCtxGetCurrent", code);
+        library.check("cuCtxGetCurrent", (int) getContext.call(out.address()));
         return out.get(LONG, 0);
     }
 
@@ -218,13 +187,7 @@ public final class CudaDriver {
      * @param context a {@code CUcontext}
      */
     public void useContext(long context) {
-        int code;
-        try {
-            code = (int) setContext.invokeExact(context);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        library.check("cuCtxSetCurrent", code);
+        library.check("cuCtxSetCurrent", (int) setContext.call(context));
     }
 
     /** From now on this thread's calls are none of the business of a capture that another thread makes. */

@@ -1,15 +1,13 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.Map;
 import org.millrace.MillraceException;
+import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 import org.millrace.library.NativeLibrary;
 
@@ -19,77 +17,79 @@ import org.millrace.library.NativeLibrary;
 final class DriverLibrary {
 
     static final String NAME = "libcuda.so.1";
-    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+    private static final int MOST_ARGUMENTS = 5;
 
     /** Functions that no hot path calls: of contexts, streams, pinned memory, and for memory of other processes. */
     enum Function {
+        /** Flags. */
+        INITIALIZE("cuInit"),
+        /** How many. */
+        DEVICE_COUNT("cuDeviceGetCount"),
         /** Context, flags, device. */
-        NEW_CONTEXT("cuCtxCreate_v2", LONG, INT, INT),
+        NEW_CONTEXT("cuCtxCreate_v2"),
         /** Context. */
-        POP_CONTEXT("cuCtxPopCurrent_v2", LONG),
+        POP_CONTEXT("cuCtxPopCurrent_v2"),
         /** Context. */
-        DESTROY_CONTEXT("cuCtxDestroy_v2", LONG),
+        DESTROY_CONTEXT("cuCtxDestroy_v2"),
         /** Mode, which is exchanged for the thread's. */
-        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", LONG),
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"),
         /** Device. */
-        CURRENT_DEVICE("cuCtxGetDevice", LONG),
+        CURRENT_DEVICE("cuCtxGetDevice"),
         /** Lowest, highest. */
-        PRIORITIES("cuCtxGetStreamPriorityRange", LONG, LONG),
+        PRIORITIES("cuCtxGetStreamPriorityRange"),
         /** Stream, flags, priority. */
-        NEW_STREAM("cuStreamCreateWithPriority", LONG, INT, INT),
+        NEW_STREAM("cuStreamCreateWithPriority"),
         /** Stream. */
-        QUERY_STREAM("cuStreamQuery", LONG),
+        QUERY_STREAM("cuStreamQuery"),
         /** Stream. */
-        DESTROY_STREAM("cuStreamDestroy_v2", LONG),
+        DESTROY_STREAM("cuStreamDestroy_v2"),
         /** Address, size, flags. */
-        ALLOCATE_PINNED("cuMemHostAlloc", LONG, LONG, INT),
+        ALLOCATE_PINNED("cuMemHostAlloc"),
         /** Address. */
-        FREE_PINNED("cuMemFreeHost", LONG),
+        FREE_PINNED("cuMemFreeHost"),
         /** Base, size, address. */
-        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2", LONG, LONG, LONG),
+        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2"),
         /** Descriptor, address, size, type, flags. Since 11.7. */
-        RANGE_HANDLE("cuMemGetHandleForAddressRange", LONG, LONG, LONG, INT, LONG),
+        RANGE_HANDLE("cuMemGetHandleForAddressRange"),
         /** Handle, address. */
-        RETAIN("cuMemRetainAllocationHandle", LONG, LONG),
+        RETAIN("cuMemRetainAllocationHandle"),
         /** Descriptor, handle, type, flags. */
-        EXPORT("cuMemExportToShareableHandle", LONG, LONG, INT, LONG),
+        EXPORT("cuMemExportToShareableHandle"),
         /** Handle, descriptor, type. */
-        IMPORT("cuMemImportFromShareableHandle", LONG, LONG, INT),
+        IMPORT("cuMemImportFromShareableHandle"),
         /** Address, size, alignment, address wanted, flags. */
-        RESERVE("cuMemAddressReserve", LONG, LONG, LONG, LONG, LONG),
+        RESERVE("cuMemAddressReserve"),
         /** Address, size, offset, handle, flags. */
-        MAP("cuMemMap", LONG, LONG, LONG, LONG, LONG),
+        MAP("cuMemMap"),
         /** Address, size, access, how many. */
-        SET_ACCESS("cuMemSetAccess", LONG, LONG, LONG, LONG),
+        SET_ACCESS("cuMemSetAccess"),
         /** Address, size. */
-        UNMAP("cuMemUnmap", LONG, LONG),
+        UNMAP("cuMemUnmap"),
         /** Address, size. */
-        FREE("cuMemAddressFree", LONG, LONG),
+        FREE("cuMemAddressFree"),
         /** Handle. */
-        RELEASE("cuMemRelease", LONG);
+        RELEASE("cuMemRelease");
 
         private final String symbol;
-        private final MemoryLayout[] arguments;
 
-        Function(String symbol, MemoryLayout... arguments) {
+        Function(String symbol) {
             this.symbol = symbol;
-            this.arguments = arguments;
         }
     }
 
     private final MemorySegment handle;
-    private final Map<Function, MethodHandle> functions = new EnumMap<>(Function.class);
-    private final MethodHandle errorName;
-    private final MethodHandle streamWaitEvent;
+    private final Map<Function, CFunction> functions = new EnumMap<>(Function.class);
+    private final CFunction errorName;
+    private final CFunction streamWaitEvent;
 
     private DriverLibrary(MemorySegment handle) {
         this.handle = handle;
         for (Function function : Function.values()) {
-            functions.put(function, bind(function.symbol, function.arguments));
+            functions.put(function, bind(function.symbol));
         }
-        errorName = bind("cuGetErrorName", INT, LONG);
-        streamWaitEvent = bind("cuStreamWaitEvent", LONG, LONG, INT);
+        errorName = bind("cuGetErrorName");
+        streamWaitEvent = bind("cuStreamWaitEvent");
     }
 
     /**
@@ -107,17 +107,16 @@ final class DriverLibrary {
         return new DriverLibrary(opened.handle());
     }
 
-    @SuppressWarnings("restricted") // signatures are cuda.h's
-    MethodHandle bind(String name, MemoryLayout... arguments) {
+    CFunction bind(String name) {
         MemorySegment address = DynamicLoader.find(handle, name);
         if (address == null) {
             throw new MillraceException("the CUDA driver has no " + name + ": it is too old, 515 or newer is needed");
         }
-        return Linker.nativeLinker().downcallHandle(address, FunctionDescriptor.of(INT, arguments));
+        return CFunction.at(address);
     }
 
     /** As {@link #call}; what is no success is an exception with CUDA's name for it. */
-    void checkedCall(Function function, Object... arguments) {
+    void checkedCall(Function function, long... arguments) {
         check(function.symbol, call(function, arguments));
     }
 
@@ -131,23 +130,14 @@ final class DriverLibrary {
     }
 
     /** {@return a {@code CUresult}} */
-    int call(Function function, Object... arguments) {
-        try {
-            return (int) functions.get(function).invokeWithArguments(arguments);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+    int call(Function function, long... arguments) {
+        long[] all = Arrays.copyOf(arguments, MOST_ARGUMENTS);
+        return (int) functions.get(function).call(all[0], all[1], all[2], all[3], all[4]);
     }
 
     /** Has a stream wait for an event; allocates nothing. */
     void await(long event, long stream) {
-        int code;
-        try {
-            code = (int) streamWaitEvent.invokeExact(stream, event, 0);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-        check("cuStreamWaitEvent", code);
+        check("cuStreamWaitEvent", (int) streamWaitEvent.call(stream, event, 0));
     }
 
     void check(String symbol, int code) {
@@ -160,10 +150,8 @@ final class DriverLibrary {
     private String name(int code) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
-            int known = (int) errorName.invokeExact(code, out.address());
+            int known = (int) errorName.call(code, out.address());
             return known == 0 ? NativeLibrary.text(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
         }
     }
 }

@@ -1,19 +1,17 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.millrace.MillraceException;
 import org.millrace.cuda.DriverLibrary.Function;
+import org.millrace.foreign.CFunction;
 
 /**
  * Device memory that another process of this host made, mapped here, so that one copy moves bytes from GPU to GPU. Only
@@ -35,8 +33,8 @@ public final class ForeignMemory implements AutoCloseable {
     /** {@code CUmemAccessDesc}. */
     private static final StructLayout ACCESS =
             MemoryLayout.structLayout(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_INT);
-    private static final MethodHandle SYSCALL = bind("syscall", 4);
-    private static final MethodHandle CLOSE = bind("close", 1);
+    private static final CFunction SYSCALL = CFunction.named("syscall");
+    private static final CFunction CLOSE = CFunction.named("close");
 
     /** The most physical segments of one range: for each a file descriptor is open while peers map it. */
     public static final int MOST_SEGMENTS = 256;
@@ -270,30 +268,11 @@ public final class ForeignMemory implements AutoCloseable {
     }
 
     private static long syscall(long number, long first, long second, long third) {
-        try {
-            return (long) SYSCALL.invokeExact(number, first, second, third);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+        return SYSCALL.call(number, first, second, third);
     }
 
     private static void closeDescriptor(int descriptor) {
-        try {
-            long ignored = (long) CLOSE.invokeExact((long) descriptor);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
-    }
-
-    @SuppressWarnings("restricted") // the C library's
-    private static MethodHandle bind(String name, int arguments) {
-        MemoryLayout[] longs = new MemoryLayout[arguments];
-        Arrays.fill(longs, ValueLayout.JAVA_LONG);
-        Linker linker = Linker.nativeLinker();
-        MemorySegment address = linker.defaultLookup()
-                .find(name)
-                .orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
-        return linker.downcallHandle(address, FunctionDescriptor.of(ValueLayout.JAVA_LONG, longs));
+        CLOSE.call(descriptor);
     }
 
     /** {@return the device address at which the memory is mapped here} */

@@ -36,6 +36,12 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     private static final String PENDING = "SigPnd:";
     private static final long KILL = 1L << 9 - 1;
 
+    /** Written out, as a record's own is made when it is first called, for milliseconds while a program starts. */
+    @Override
+    public int hashCode() {
+        return Long.hashCode(pid ^ startTicks << Integer.SIZE);
+    }
+
     private static ProcessIdentity current() {
         long pid = ProcessHandle.current().pid();
         try {

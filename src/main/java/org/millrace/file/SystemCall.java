@@ -2,14 +2,9 @@ package org.millrace.file;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
 
 /** Calls of Linux's kernel by their numbers: one link for all of them. */
 public final class SystemCall {
@@ -30,26 +25,11 @@ public final class SystemCall {
     private static final long FROM_HERE = -100;
     private static final long READ_WRITE_CLOEXEC = 2 | 0x80000;
 
-    private static final StructLayout ERROR = Linker.Option.captureStateLayout();
-    private static final long ERRNO = ERROR.byteOffset(StructLayout.PathElement.groupElement("errno"));
-    private static final @Nullable MethodHandle SYSCALL = link();
+    private static final @Nullable CFunction SYSCALL =
+            NUMBERS == null || !System.getProperty("os.name").equals("Linux") ? null
+                    : CFunction.find("syscall").orElse(null);
 
     private SystemCall() {}
-
-    @SuppressWarnings("restricted") // the C library
-    private static @Nullable MethodHandle link() {
-        if (NUMBERS == null || !System.getProperty("os.name").equals("Linux")) {
-            return null;
-        }
-        FunctionDescriptor descriptor = FunctionDescriptor.of(ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
-                ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG);
-        Linker linker = Linker.nativeLinker();
-        return linker.defaultLookup()
-                .find("syscall")
-                .map(address -> linker.downcallHandle(address, descriptor, Linker.Option.firstVariadicArg(1),
-                        Linker.Option.captureCallState("errno")))
-                .orElse(null);
-    }
 
     /** Whether calls can be made here: nothing else may be used otherwise. */
     public static boolean isKnown() {
@@ -64,11 +44,7 @@ public final class SystemCall {
     /** The same with four arguments. */
     public static long of(int call, long first, long second, long third, long fourth) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment error = arena.allocate(ERROR);
-            long result = (long) SYSCALL.invokeExact(error, NUMBERS[call], first, second, third, fourth);
-            return result < 0 ? -error.get(ValueLayout.JAVA_INT, ERRNO) : result;
-        } catch (Throwable e) {
-            throw new IllegalStateException("cannot make a system call", e);
+            return SYSCALL.callForErrno(CFunction.newErrno(arena), NUMBERS[call], first, second, third, fourth, 0);
         }
     }
 

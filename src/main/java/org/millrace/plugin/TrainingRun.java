@@ -13,6 +13,8 @@ import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.CudaRuntime;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
@@ -57,6 +59,8 @@ public final class TrainingRun {
 
     @SuppressWarnings("restricted") // our own library
     private void run(Path library) {
+        RuntimeModules.problemHere();
+        loadCuda();
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
@@ -73,6 +77,16 @@ public final class TrainingRun {
         for (String shared : List.of("1", "0")) {
             NativeEnvironment.set(PluginSettings.GIN_SHARED.name(), shared);
             new GinTraining(PluginEntry.tables()).run();
+        }
+    }
+
+    /** As far as there is any: only its classes matter, and a GPU is left alone. */
+    private static void loadCuda() {
+        try {
+            CudaRuntime.load();
+            CudaDriver.load();
+        } catch (MillraceException none) {
+            // the machine that the cache is made on need have none
         }
     }
 

@@ -91,7 +91,9 @@ public class cudaIpcMemHandle_t {
     public static long[] reserved$dimensions() {
         return reserved$DIMS;
     }
-    private static final VarHandle reserved$ELEM_HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    private static final class reserved$ELEM {
+        static final VarHandle HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -100,7 +102,7 @@ public class cudaIpcMemHandle_t {
      * }
      */
     public static byte reserved(MemorySegment struct, long index0) {
-        return (byte)reserved$ELEM_HANDLE.get(struct, reserved$OFFSET, index0);
+        return (byte)reserved$ELEM.HANDLE.get(struct, reserved$OFFSET, index0);
     }
 
     /**
@@ -110,7 +112,7 @@ public class cudaIpcMemHandle_t {
      * }
      */
     public static void reserved(MemorySegment struct, long index0, byte fieldValue) {
-        reserved$ELEM_HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
+        reserved$ELEM.HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -275,7 +275,9 @@ public class cudaPointerAttributes {
     public static long[] reserved$dimensions() {
         return reserved$DIMS;
     }
-    private static final VarHandle reserved$ELEM_HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    private static final class reserved$ELEM {
+        static final VarHandle HANDLE = reserved$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -284,7 +286,7 @@ public class cudaPointerAttributes {
      * }
      */
     public static long reserved(MemorySegment struct, long index0) {
-        return (long)reserved$ELEM_HANDLE.get(struct, reserved$OFFSET, index0);
+        return (long)reserved$ELEM.HANDLE.get(struct, reserved$OFFSET, index0);
     }
 
     /**
@@ -294,7 +296,7 @@ public class cudaPointerAttributes {
      * }
      */
     public static void reserved(MemorySegment struct, long index0, long fieldValue) {
-        reserved$ELEM_HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
+        reserved$ELEM.HANDLE.set(struct, reserved$OFFSET, index0, fieldValue);
     }
 
     /**

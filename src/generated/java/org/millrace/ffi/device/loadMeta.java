@@ -93,7 +93,9 @@ public class loadMeta {
     public static long[] r64$dimensions() {
         return r64$DIMS;
     }
-    private static final VarHandle r64$ELEM_HANDLE = r64$LAYOUT.varHandle(sequenceElement());
+    private static final class r64$ELEM {
+        static final VarHandle HANDLE = r64$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -102,7 +104,7 @@ public class loadMeta {
      * }
      */
     public static long r64(MemorySegment union, long index0) {
-        return (long)r64$ELEM_HANDLE.get(union, r64$OFFSET, index0);
+        return (long)r64$ELEM.HANDLE.get(union, r64$OFFSET, index0);
     }
 
     /**
@@ -112,7 +114,7 @@ public class loadMeta {
      * }
      */
     public static void r64(MemorySegment union, long index0, long fieldValue) {
-        r64$ELEM_HANDLE.set(union, r64$OFFSET, index0, fieldValue);
+        r64$ELEM.HANDLE.set(union, r64$OFFSET, index0, fieldValue);
     }
 
     private static final GroupLayout piece$LAYOUT = (GroupLayout)$LAYOUT.select(groupElement("piece"));

@@ -91,7 +91,9 @@ public class ncclDevProfiler {
     public static long[] data$dimensions() {
         return data$DIMS;
     }
-    private static final MethodHandle data$ELEM_HANDLE = data$LAYOUT.sliceHandle(sequenceElement());
+    private static final class data$ELEM {
+        static final MethodHandle HANDLE = data$LAYOUT.sliceHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -101,7 +103,7 @@ public class ncclDevProfiler {
      */
     public static MemorySegment data(MemorySegment struct, long index0) {
         try {
-            return (MemorySegment)data$ELEM_HANDLE.invokeExact(struct, data$OFFSET, index0);
+            return (MemorySegment)data$ELEM.HANDLE.invokeExact(struct, data$OFFSET, index0);
         } catch (Error | RuntimeException ex) {
             throw ex;
         } catch (Throwable ex$) {

@@ -141,7 +141,9 @@ public class ncclDevWorkCollReg {
     public static long[] dnInputs$dimensions() {
         return dnInputs$DIMS;
     }
-    private static final VarHandle dnInputs$ELEM_HANDLE = dnInputs$LAYOUT.varHandle(sequenceElement());
+    private static final class dnInputs$ELEM {
+        static final VarHandle HANDLE = dnInputs$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -150,7 +152,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static MemorySegment dnInputs(MemorySegment struct, long index0) {
-        return (MemorySegment)dnInputs$ELEM_HANDLE.get(struct, dnInputs$OFFSET, index0);
+        return (MemorySegment)dnInputs$ELEM.HANDLE.get(struct, dnInputs$OFFSET, index0);
     }
 
     /**
@@ -160,7 +162,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static void dnInputs(MemorySegment struct, long index0, MemorySegment fieldValue) {
-        dnInputs$ELEM_HANDLE.set(struct, dnInputs$OFFSET, index0, fieldValue);
+        dnInputs$ELEM.HANDLE.set(struct, dnInputs$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout dnOutputs$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("dnOutputs"));
@@ -218,7 +220,9 @@ public class ncclDevWorkCollReg {
     public static long[] dnOutputs$dimensions() {
         return dnOutputs$DIMS;
     }
-    private static final VarHandle dnOutputs$ELEM_HANDLE = dnOutputs$LAYOUT.varHandle(sequenceElement());
+    private static final class dnOutputs$ELEM {
+        static final VarHandle HANDLE = dnOutputs$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -227,7 +231,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static MemorySegment dnOutputs(MemorySegment struct, long index0) {
-        return (MemorySegment)dnOutputs$ELEM_HANDLE.get(struct, dnOutputs$OFFSET, index0);
+        return (MemorySegment)dnOutputs$ELEM.HANDLE.get(struct, dnOutputs$OFFSET, index0);
     }
 
     /**
@@ -237,7 +241,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static void dnOutputs(MemorySegment struct, long index0, MemorySegment fieldValue) {
-        dnOutputs$ELEM_HANDLE.set(struct, dnOutputs$OFFSET, index0, fieldValue);
+        dnOutputs$ELEM.HANDLE.set(struct, dnOutputs$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout upOutputs$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("upOutputs"));
@@ -295,7 +299,9 @@ public class ncclDevWorkCollReg {
     public static long[] upOutputs$dimensions() {
         return upOutputs$DIMS;
     }
-    private static final VarHandle upOutputs$ELEM_HANDLE = upOutputs$LAYOUT.varHandle(sequenceElement());
+    private static final class upOutputs$ELEM {
+        static final VarHandle HANDLE = upOutputs$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -304,7 +310,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static MemorySegment upOutputs(MemorySegment struct, long index0) {
-        return (MemorySegment)upOutputs$ELEM_HANDLE.get(struct, upOutputs$OFFSET, index0);
+        return (MemorySegment)upOutputs$ELEM.HANDLE.get(struct, upOutputs$OFFSET, index0);
     }
 
     /**
@@ -314,7 +320,7 @@ public class ncclDevWorkCollReg {
      * }
      */
     public static void upOutputs(MemorySegment struct, long index0, MemorySegment fieldValue) {
-        upOutputs$ELEM_HANDLE.set(struct, upOutputs$OFFSET, index0, fieldValue);
+        upOutputs$ELEM.HANDLE.set(struct, upOutputs$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -325,7 +325,9 @@ public class ncclDirect {
     public static long[] heads$dimensions() {
         return heads$DIMS;
     }
-    private static final VarHandle heads$ELEM_HANDLE = heads$LAYOUT.varHandle(sequenceElement());
+    private static final class heads$ELEM {
+        static final VarHandle HANDLE = heads$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -334,7 +336,7 @@ public class ncclDirect {
      * }
      */
     public static int heads(MemorySegment struct, long index0) {
-        return (int)heads$ELEM_HANDLE.get(struct, heads$OFFSET, index0);
+        return (int)heads$ELEM.HANDLE.get(struct, heads$OFFSET, index0);
     }
 
     /**
@@ -344,7 +346,7 @@ public class ncclDirect {
      * }
      */
     public static void heads(MemorySegment struct, long index0, int fieldValue) {
-        heads$ELEM_HANDLE.set(struct, heads$OFFSET, index0, fieldValue);
+        heads$ELEM.HANDLE.set(struct, heads$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout up$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("up"));
@@ -402,7 +404,9 @@ public class ncclDirect {
     public static long[] up$dimensions() {
         return up$DIMS;
     }
-    private static final VarHandle up$ELEM_HANDLE = up$LAYOUT.varHandle(sequenceElement());
+    private static final class up$ELEM {
+        static final VarHandle HANDLE = up$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -411,7 +415,7 @@ public class ncclDirect {
      * }
      */
     public static int up(MemorySegment struct, long index0) {
-        return (int)up$ELEM_HANDLE.get(struct, up$OFFSET, index0);
+        return (int)up$ELEM.HANDLE.get(struct, up$OFFSET, index0);
     }
 
     /**
@@ -421,7 +425,7 @@ public class ncclDirect {
      * }
      */
     public static void up(MemorySegment struct, long index0, int fieldValue) {
-        up$ELEM_HANDLE.set(struct, up$OFFSET, index0, fieldValue);
+        up$ELEM.HANDLE.set(struct, up$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout down$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("down"));
@@ -479,7 +483,9 @@ public class ncclDirect {
     public static long[] down$dimensions() {
         return down$DIMS;
     }
-    private static final VarHandle down$ELEM_HANDLE = down$LAYOUT.varHandle(sequenceElement());
+    private static final class down$ELEM {
+        static final VarHandle HANDLE = down$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -488,7 +494,7 @@ public class ncclDirect {
      * }
      */
     public static int down(MemorySegment struct, long index0) {
-        return (int)down$ELEM_HANDLE.get(struct, down$OFFSET, index0);
+        return (int)down$ELEM.HANDLE.get(struct, down$OFFSET, index0);
     }
 
     /**
@@ -498,7 +504,7 @@ public class ncclDirect {
      * }
      */
     public static void down(MemorySegment struct, long index0, int fieldValue) {
-        down$ELEM_HANDLE.set(struct, down$OFFSET, index0, fieldValue);
+        down$ELEM.HANDLE.set(struct, down$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -91,7 +91,9 @@ public class ncclGinProxyGfd_v1_t {
     public static long[] qword$dimensions() {
         return qword$DIMS;
     }
-    private static final VarHandle qword$ELEM_HANDLE = qword$LAYOUT.varHandle(sequenceElement());
+    private static final class qword$ELEM {
+        static final VarHandle HANDLE = qword$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -100,7 +102,7 @@ public class ncclGinProxyGfd_v1_t {
      * }
      */
     public static long qword(MemorySegment struct, long index0) {
-        return (long)qword$ELEM_HANDLE.get(struct, qword$OFFSET, index0);
+        return (long)qword$ELEM.HANDLE.get(struct, qword$OFFSET, index0);
     }
 
     /**
@@ -110,7 +112,7 @@ public class ncclGinProxyGfd_v1_t {
      * }
      */
     public static void qword(MemorySegment struct, long index0, long fieldValue) {
-        qword$ELEM_HANDLE.set(struct, qword$OFFSET, index0, fieldValue);
+        qword$ELEM.HANDLE.set(struct, qword$OFFSET, index0, fieldValue);
     }
 
     /**

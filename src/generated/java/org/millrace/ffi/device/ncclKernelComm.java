@@ -292,7 +292,9 @@ public class ncclKernelComm {
     public static long[] buffSizes$dimensions() {
         return buffSizes$DIMS;
     }
-    private static final VarHandle buffSizes$ELEM_HANDLE = buffSizes$LAYOUT.varHandle(sequenceElement());
+    private static final class buffSizes$ELEM {
+        static final VarHandle HANDLE = buffSizes$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -301,7 +303,7 @@ public class ncclKernelComm {
      * }
      */
     public static int buffSizes(MemorySegment struct, long index0) {
-        return (int)buffSizes$ELEM_HANDLE.get(struct, buffSizes$OFFSET, index0);
+        return (int)buffSizes$ELEM.HANDLE.get(struct, buffSizes$OFFSET, index0);
     }
 
     /**
@@ -311,7 +313,7 @@ public class ncclKernelComm {
      * }
      */
     public static void buffSizes(MemorySegment struct, long index0, int fieldValue) {
-        buffSizes$ELEM_HANDLE.set(struct, buffSizes$OFFSET, index0, fieldValue);
+        buffSizes$ELEM.HANDLE.set(struct, buffSizes$OFFSET, index0, fieldValue);
     }
 
     private static final OfInt p2pChunkSize$LAYOUT = (OfInt)$LAYOUT.select(groupElement("p2pChunkSize"));

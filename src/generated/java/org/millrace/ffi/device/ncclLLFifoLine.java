@@ -137,7 +137,9 @@ public class ncclLLFifoLine {
     public static long[] v$dimensions() {
         return v$DIMS;
     }
-    private static final VarHandle v$ELEM_HANDLE = v$LAYOUT.varHandle(sequenceElement());
+    private static final class v$ELEM {
+        static final VarHandle HANDLE = v$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -146,7 +148,7 @@ public class ncclLLFifoLine {
      * }
      */
     public static long v(MemorySegment union, long index0) {
-        return (long)v$ELEM_HANDLE.get(union, v$OFFSET, index0);
+        return (long)v$ELEM.HANDLE.get(union, v$OFFSET, index0);
     }
 
     /**
@@ -156,7 +158,7 @@ public class ncclLLFifoLine {
      * }
      */
     public static void v(MemorySegment union, long index0, long fieldValue) {
-        v$ELEM_HANDLE.set(union, v$OFFSET, index0, fieldValue);
+        v$ELEM.HANDLE.set(union, v$OFFSET, index0, fieldValue);
     }
 
     /**

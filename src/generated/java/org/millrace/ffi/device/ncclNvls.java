@@ -235,7 +235,9 @@ public class ncclNvls {
     public static long[] up$dimensions() {
         return up$DIMS;
     }
-    private static final VarHandle up$ELEM_HANDLE = up$LAYOUT.varHandle(sequenceElement());
+    private static final class up$ELEM {
+        static final VarHandle HANDLE = up$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -244,7 +246,7 @@ public class ncclNvls {
      * }
      */
     public static int up(MemorySegment struct, long index0) {
-        return (int)up$ELEM_HANDLE.get(struct, up$OFFSET, index0);
+        return (int)up$ELEM.HANDLE.get(struct, up$OFFSET, index0);
     }
 
     /**
@@ -254,7 +256,7 @@ public class ncclNvls {
      * }
      */
     public static void up(MemorySegment struct, long index0, int fieldValue) {
-        up$ELEM_HANDLE.set(struct, up$OFFSET, index0, fieldValue);
+        up$ELEM.HANDLE.set(struct, up$OFFSET, index0, fieldValue);
     }
 
     private static final OfInt down$LAYOUT = (OfInt)$LAYOUT.select(groupElement("down"));
@@ -400,7 +402,9 @@ public class ncclNvls {
     public static long[] treeDown$dimensions() {
         return treeDown$DIMS;
     }
-    private static final VarHandle treeDown$ELEM_HANDLE = treeDown$LAYOUT.varHandle(sequenceElement());
+    private static final class treeDown$ELEM {
+        static final VarHandle HANDLE = treeDown$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -409,7 +413,7 @@ public class ncclNvls {
      * }
      */
     public static int treeDown(MemorySegment struct, long index0) {
-        return (int)treeDown$ELEM_HANDLE.get(struct, treeDown$OFFSET, index0);
+        return (int)treeDown$ELEM.HANDLE.get(struct, treeDown$OFFSET, index0);
     }
 
     /**
@@ -419,7 +423,7 @@ public class ncclNvls {
      * }
      */
     public static void treeDown(MemorySegment struct, long index0, int fieldValue) {
-        treeDown$ELEM_HANDLE.set(struct, treeDown$OFFSET, index0, fieldValue);
+        treeDown$ELEM.HANDLE.set(struct, treeDown$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -143,7 +143,9 @@ public class ncclRecvMem {
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
-    private static final VarHandle pad1$ELEM_HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    private static final class pad1$ELEM {
+        static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -152,7 +154,7 @@ public class ncclRecvMem {
      * }
      */
     public static byte pad1(MemorySegment struct, long index0) {
-        return (byte)pad1$ELEM_HANDLE.get(struct, pad1$OFFSET, index0);
+        return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
     /**
@@ -162,7 +164,7 @@ public class ncclRecvMem {
      * }
      */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
-        pad1$ELEM_HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
+        pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout connFifo$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("connFifo"));
@@ -220,7 +222,9 @@ public class ncclRecvMem {
     public static long[] connFifo$dimensions() {
         return connFifo$DIMS;
     }
-    private static final MethodHandle connFifo$ELEM_HANDLE = connFifo$LAYOUT.sliceHandle(sequenceElement());
+    private static final class connFifo$ELEM {
+        static final MethodHandle HANDLE = connFifo$LAYOUT.sliceHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -230,7 +234,7 @@ public class ncclRecvMem {
      */
     public static MemorySegment connFifo(MemorySegment struct, long index0) {
         try {
-            return (MemorySegment)connFifo$ELEM_HANDLE.invokeExact(struct, connFifo$OFFSET, index0);
+            return (MemorySegment)connFifo$ELEM.HANDLE.invokeExact(struct, connFifo$OFFSET, index0);
         } catch (Error | RuntimeException ex) {
             throw ex;
         } catch (Throwable ex$) {
@@ -347,7 +351,9 @@ public class ncclRecvMem {
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
-    private static final VarHandle pad2$ELEM_HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    private static final class pad2$ELEM {
+        static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -356,7 +362,7 @@ public class ncclRecvMem {
      * }
      */
     public static byte pad2(MemorySegment struct, long index0) {
-        return (byte)pad2$ELEM_HANDLE.get(struct, pad2$OFFSET, index0);
+        return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
     /**
@@ -366,7 +372,7 @@ public class ncclRecvMem {
      * }
      */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
-        pad2$ELEM_HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
+        pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
     /**

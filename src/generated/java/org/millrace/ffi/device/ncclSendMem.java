@@ -147,7 +147,9 @@ public class ncclSendMem {
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
-    private static final VarHandle pad1$ELEM_HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    private static final class pad1$ELEM {
+        static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -156,7 +158,7 @@ public class ncclSendMem {
      * }
      */
     public static byte pad1(MemorySegment struct, long index0) {
-        return (byte)pad1$ELEM_HANDLE.get(struct, pad1$OFFSET, index0);
+        return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
     /**
@@ -166,7 +168,7 @@ public class ncclSendMem {
      * }
      */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
-        pad1$ELEM_HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
+        pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final AddressLayout ptrExchange$LAYOUT = (AddressLayout)$LAYOUT.select(groupElement("ptrExchange"));
@@ -268,7 +270,9 @@ public class ncclSendMem {
     public static long[] redOpArgExchange$dimensions() {
         return redOpArgExchange$DIMS;
     }
-    private static final VarHandle redOpArgExchange$ELEM_HANDLE = redOpArgExchange$LAYOUT.varHandle(sequenceElement());
+    private static final class redOpArgExchange$ELEM {
+        static final VarHandle HANDLE = redOpArgExchange$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -277,7 +281,7 @@ public class ncclSendMem {
      * }
      */
     public static long redOpArgExchange(MemorySegment struct, long index0) {
-        return (long)redOpArgExchange$ELEM_HANDLE.get(struct, redOpArgExchange$OFFSET, index0);
+        return (long)redOpArgExchange$ELEM.HANDLE.get(struct, redOpArgExchange$OFFSET, index0);
     }
 
     /**
@@ -287,7 +291,7 @@ public class ncclSendMem {
      * }
      */
     public static void redOpArgExchange(MemorySegment struct, long index0, long fieldValue) {
-        redOpArgExchange$ELEM_HANDLE.set(struct, redOpArgExchange$OFFSET, index0, fieldValue);
+        redOpArgExchange$ELEM.HANDLE.set(struct, redOpArgExchange$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad2$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad2"));
@@ -345,7 +349,9 @@ public class ncclSendMem {
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
-    private static final VarHandle pad2$ELEM_HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    private static final class pad2$ELEM {
+        static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -354,7 +360,7 @@ public class ncclSendMem {
      * }
      */
     public static byte pad2(MemorySegment struct, long index0) {
-        return (byte)pad2$ELEM_HANDLE.get(struct, pad2$OFFSET, index0);
+        return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
     /**
@@ -364,7 +370,7 @@ public class ncclSendMem {
      * }
      */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
-        pad2$ELEM_HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
+        pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout offsFifo$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("offsFifo"));
@@ -422,7 +428,9 @@ public class ncclSendMem {
     public static long[] offsFifo$dimensions() {
         return offsFifo$DIMS;
     }
-    private static final VarHandle offsFifo$ELEM_HANDLE = offsFifo$LAYOUT.varHandle(sequenceElement());
+    private static final class offsFifo$ELEM {
+        static final VarHandle HANDLE = offsFifo$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -431,7 +439,7 @@ public class ncclSendMem {
      * }
      */
     public static int offsFifo(MemorySegment struct, long index0) {
-        return (int)offsFifo$ELEM_HANDLE.get(struct, offsFifo$OFFSET, index0);
+        return (int)offsFifo$ELEM.HANDLE.get(struct, offsFifo$OFFSET, index0);
     }
 
     /**
@@ -441,7 +449,7 @@ public class ncclSendMem {
      * }
      */
     public static void offsFifo(MemorySegment struct, long index0, int fieldValue) {
-        offsFifo$ELEM_HANDLE.set(struct, offsFifo$OFFSET, index0, fieldValue);
+        offsFifo$ELEM.HANDLE.set(struct, offsFifo$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad3$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad3"));
@@ -499,7 +507,9 @@ public class ncclSendMem {
     public static long[] pad3$dimensions() {
         return pad3$DIMS;
     }
-    private static final VarHandle pad3$ELEM_HANDLE = pad3$LAYOUT.varHandle(sequenceElement());
+    private static final class pad3$ELEM {
+        static final VarHandle HANDLE = pad3$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -508,7 +518,7 @@ public class ncclSendMem {
      * }
      */
     public static byte pad3(MemorySegment struct, long index0) {
-        return (byte)pad3$ELEM_HANDLE.get(struct, pad3$OFFSET, index0);
+        return (byte)pad3$ELEM.HANDLE.get(struct, pad3$OFFSET, index0);
     }
 
     /**
@@ -518,7 +528,7 @@ public class ncclSendMem {
      * }
      */
     public static void pad3(MemorySegment struct, long index0, byte fieldValue) {
-        pad3$ELEM_HANDLE.set(struct, pad3$OFFSET, index0, fieldValue);
+        pad3$ELEM.HANDLE.set(struct, pad3$OFFSET, index0, fieldValue);
     }
 
     /**

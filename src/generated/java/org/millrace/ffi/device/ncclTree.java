@@ -183,7 +183,9 @@ public class ncclTree {
     public static long[] down$dimensions() {
         return down$DIMS;
     }
-    private static final VarHandle down$ELEM_HANDLE = down$LAYOUT.varHandle(sequenceElement());
+    private static final class down$ELEM {
+        static final VarHandle HANDLE = down$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -192,7 +194,7 @@ public class ncclTree {
      * }
      */
     public static int down(MemorySegment struct, long index0) {
-        return (int)down$ELEM_HANDLE.get(struct, down$OFFSET, index0);
+        return (int)down$ELEM.HANDLE.get(struct, down$OFFSET, index0);
     }
 
     /**
@@ -202,7 +204,7 @@ public class ncclTree {
      * }
      */
     public static void down(MemorySegment struct, long index0, int fieldValue) {
-        down$ELEM_HANDLE.set(struct, down$OFFSET, index0, fieldValue);
+        down$ELEM.HANDLE.set(struct, down$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -93,7 +93,9 @@ public class netUnpackMeta {
     public static long[] mem$dimensions() {
         return mem$DIMS;
     }
-    private static final MethodHandle mem$ELEM_HANDLE = mem$LAYOUT.sliceHandle(sequenceElement(), sequenceElement());
+    private static final class mem$ELEM {
+        static final MethodHandle HANDLE = mem$LAYOUT.sliceHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -103,7 +105,7 @@ public class netUnpackMeta {
      */
     public static MemorySegment mem(MemorySegment struct, long index0, long index1) {
         try {
-            return (MemorySegment)mem$ELEM_HANDLE.invokeExact(struct, mem$OFFSET, index0, index1);
+            return (MemorySegment)mem$ELEM.HANDLE.invokeExact(struct, mem$OFFSET, index0, index1);
         } catch (Error | RuntimeException ex) {
             throw ex;
         } catch (Throwable ex$) {
@@ -176,7 +178,9 @@ public class netUnpackMeta {
     public static long[] cnt$dimensions() {
         return cnt$DIMS;
     }
-    private static final VarHandle cnt$ELEM_HANDLE = cnt$LAYOUT.varHandle(sequenceElement());
+    private static final class cnt$ELEM {
+        static final VarHandle HANDLE = cnt$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -185,7 +189,7 @@ public class netUnpackMeta {
      * }
      */
     public static long cnt(MemorySegment struct, long index0) {
-        return (long)cnt$ELEM_HANDLE.get(struct, cnt$OFFSET, index0);
+        return (long)cnt$ELEM.HANDLE.get(struct, cnt$OFFSET, index0);
     }
 
     /**
@@ -195,7 +199,7 @@ public class netUnpackMeta {
      * }
      */
     public static void cnt(MemorySegment struct, long index0, long fieldValue) {
-        cnt$ELEM_HANDLE.set(struct, cnt$OFFSET, index0, fieldValue);
+        cnt$ELEM.HANDLE.set(struct, cnt$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -101,7 +101,9 @@ public class millraceCopyMailbox {
     public static long[] commands$dimensions() {
         return commands$DIMS;
     }
-    private static final MethodHandle commands$ELEM_HANDLE = commands$LAYOUT.sliceHandle(sequenceElement());
+    private static final class commands$ELEM {
+        static final MethodHandle HANDLE = commands$LAYOUT.sliceHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -111,7 +113,7 @@ public class millraceCopyMailbox {
      */
     public static MemorySegment commands(MemorySegment struct, long index0) {
         try {
-            return (MemorySegment)commands$ELEM_HANDLE.invokeExact(struct, commands$OFFSET, index0);
+            return (MemorySegment)commands$ELEM.HANDLE.invokeExact(struct, commands$OFFSET, index0);
         } catch (Error | RuntimeException ex) {
             throw ex;
         } catch (Throwable ex$) {
@@ -228,7 +230,9 @@ public class millraceCopyMailbox {
     public static long[] copied$dimensions() {
         return copied$DIMS;
     }
-    private static final VarHandle copied$ELEM_HANDLE = copied$LAYOUT.varHandle(sequenceElement());
+    private static final class copied$ELEM {
+        static final VarHandle HANDLE = copied$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -237,7 +241,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static int copied(MemorySegment struct, long index0) {
-        return (int)copied$ELEM_HANDLE.get(struct, copied$OFFSET, index0);
+        return (int)copied$ELEM.HANDLE.get(struct, copied$OFFSET, index0);
     }
 
     /**
@@ -247,7 +251,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static void copied(MemorySegment struct, long index0, int fieldValue) {
-        copied$ELEM_HANDLE.set(struct, copied$OFFSET, index0, fieldValue);
+        copied$ELEM.HANDLE.set(struct, copied$OFFSET, index0, fieldValue);
     }
 
     private static final SequenceLayout pad1$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("pad1"));
@@ -305,7 +309,9 @@ public class millraceCopyMailbox {
     public static long[] pad1$dimensions() {
         return pad1$DIMS;
     }
-    private static final VarHandle pad1$ELEM_HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    private static final class pad1$ELEM {
+        static final VarHandle HANDLE = pad1$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -314,7 +320,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static byte pad1(MemorySegment struct, long index0) {
-        return (byte)pad1$ELEM_HANDLE.get(struct, pad1$OFFSET, index0);
+        return (byte)pad1$ELEM.HANDLE.get(struct, pad1$OFFSET, index0);
     }
 
     /**
@@ -324,7 +330,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {
-        pad1$ELEM_HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
+        pad1$ELEM.HANDLE.set(struct, pad1$OFFSET, index0, fieldValue);
     }
 
     private static final OfInt state$LAYOUT = (OfInt)$LAYOUT.select(groupElement("state"));
@@ -426,7 +432,9 @@ public class millraceCopyMailbox {
     public static long[] pad2$dimensions() {
         return pad2$DIMS;
     }
-    private static final VarHandle pad2$ELEM_HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    private static final class pad2$ELEM {
+        static final VarHandle HANDLE = pad2$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -435,7 +443,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static byte pad2(MemorySegment struct, long index0) {
-        return (byte)pad2$ELEM_HANDLE.get(struct, pad2$OFFSET, index0);
+        return (byte)pad2$ELEM.HANDLE.get(struct, pad2$OFFSET, index0);
     }
 
     /**
@@ -445,7 +453,7 @@ public class millraceCopyMailbox {
      * }
      */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {
-        pad2$ELEM_HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
+        pad2$ELEM.HANDLE.set(struct, pad2$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -91,7 +91,9 @@ public class ncclUniqueId {
     public static long[] internal$dimensions() {
         return internal$DIMS;
     }
-    private static final VarHandle internal$ELEM_HANDLE = internal$LAYOUT.varHandle(sequenceElement());
+    private static final class internal$ELEM {
+        static final VarHandle HANDLE = internal$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -100,7 +102,7 @@ public class ncclUniqueId {
      * }
      */
     public static byte internal(MemorySegment struct, long index0) {
-        return (byte)internal$ELEM_HANDLE.get(struct, internal$OFFSET, index0);
+        return (byte)internal$ELEM.HANDLE.get(struct, internal$OFFSET, index0);
     }
 
     /**
@@ -110,7 +112,7 @@ public class ncclUniqueId {
      * }
      */
     public static void internal(MemorySegment struct, long index0, byte fieldValue) {
-        internal$ELEM_HANDLE.set(struct, internal$OFFSET, index0, fieldValue);
+        internal$ELEM.HANDLE.set(struct, internal$OFFSET, index0, fieldValue);
     }
 
     /**

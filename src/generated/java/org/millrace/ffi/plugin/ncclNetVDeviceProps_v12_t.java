@@ -137,7 +137,9 @@ public class ncclNetVDeviceProps_v12_t {
     public static long[] devs$dimensions() {
         return devs$DIMS;
     }
-    private static final VarHandle devs$ELEM_HANDLE = devs$LAYOUT.varHandle(sequenceElement());
+    private static final class devs$ELEM {
+        static final VarHandle HANDLE = devs$LAYOUT.varHandle(sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -146,7 +148,7 @@ public class ncclNetVDeviceProps_v12_t {
      * }
      */
     public static int devs(MemorySegment struct, long index0) {
-        return (int)devs$ELEM_HANDLE.get(struct, devs$OFFSET, index0);
+        return (int)devs$ELEM.HANDLE.get(struct, devs$OFFSET, index0);
     }
 
     /**
@@ -156,7 +158,7 @@ public class ncclNetVDeviceProps_v12_t {
      * }
      */
     public static void devs(MemorySegment struct, long index0, int fieldValue) {
-        devs$ELEM_HANDLE.set(struct, devs$OFFSET, index0, fieldValue);
+        devs$ELEM.HANDLE.set(struct, devs$OFFSET, index0, fieldValue);
     }
 
     /**

@@ -103,7 +103,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] baseLatencies$dimensions() {
         return baseLatencies$DIMS;
     }
-    private static final VarHandle baseLatencies$ELEM_HANDLE = baseLatencies$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class baseLatencies$ELEM {
+        static final VarHandle HANDLE = baseLatencies$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -112,7 +114,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double baseLatencies(MemorySegment struct, long index0, long index1) {
-        return (double)baseLatencies$ELEM_HANDLE.get(struct, baseLatencies$OFFSET, index0, index1);
+        return (double)baseLatencies$ELEM.HANDLE.get(struct, baseLatencies$OFFSET, index0, index1);
     }
 
     /**
@@ -122,7 +124,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void baseLatencies(MemorySegment struct, long index0, long index1, double fieldValue) {
-        baseLatencies$ELEM_HANDLE.set(struct, baseLatencies$OFFSET, index0, index1, fieldValue);
+        baseLatencies$ELEM.HANDLE.set(struct, baseLatencies$OFFSET, index0, index1, fieldValue);
     }
 
     private static final SequenceLayout hwLatencies$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("hwLatencies"));
@@ -180,7 +182,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] hwLatencies$dimensions() {
         return hwLatencies$DIMS;
     }
-    private static final VarHandle hwLatencies$ELEM_HANDLE = hwLatencies$LAYOUT.varHandle(sequenceElement(), sequenceElement(), sequenceElement());
+    private static final class hwLatencies$ELEM {
+        static final VarHandle HANDLE = hwLatencies$LAYOUT.varHandle(sequenceElement(), sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -189,7 +193,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double hwLatencies(MemorySegment struct, long index0, long index1, long index2) {
-        return (double)hwLatencies$ELEM_HANDLE.get(struct, hwLatencies$OFFSET, index0, index1, index2);
+        return (double)hwLatencies$ELEM.HANDLE.get(struct, hwLatencies$OFFSET, index0, index1, index2);
     }
 
     /**
@@ -199,7 +203,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void hwLatencies(MemorySegment struct, long index0, long index1, long index2, double fieldValue) {
-        hwLatencies$ELEM_HANDLE.set(struct, hwLatencies$OFFSET, index0, index1, index2, fieldValue);
+        hwLatencies$ELEM.HANDLE.set(struct, hwLatencies$OFFSET, index0, index1, index2, fieldValue);
     }
 
     private static final SequenceLayout llMaxBws$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("llMaxBws"));
@@ -257,7 +261,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] llMaxBws$dimensions() {
         return llMaxBws$DIMS;
     }
-    private static final VarHandle llMaxBws$ELEM_HANDLE = llMaxBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class llMaxBws$ELEM {
+        static final VarHandle HANDLE = llMaxBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -266,7 +272,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double llMaxBws(MemorySegment struct, long index0, long index1) {
-        return (double)llMaxBws$ELEM_HANDLE.get(struct, llMaxBws$OFFSET, index0, index1);
+        return (double)llMaxBws$ELEM.HANDLE.get(struct, llMaxBws$OFFSET, index0, index1);
     }
 
     /**
@@ -276,7 +282,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void llMaxBws(MemorySegment struct, long index0, long index1, double fieldValue) {
-        llMaxBws$ELEM_HANDLE.set(struct, llMaxBws$OFFSET, index0, index1, fieldValue);
+        llMaxBws$ELEM.HANDLE.set(struct, llMaxBws$OFFSET, index0, index1, fieldValue);
     }
 
     private static final SequenceLayout perChMaxRingLL128Bws$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("perChMaxRingLL128Bws"));
@@ -334,7 +340,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] perChMaxRingLL128Bws$dimensions() {
         return perChMaxRingLL128Bws$DIMS;
     }
-    private static final VarHandle perChMaxRingLL128Bws$ELEM_HANDLE = perChMaxRingLL128Bws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class perChMaxRingLL128Bws$ELEM {
+        static final VarHandle HANDLE = perChMaxRingLL128Bws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -343,7 +351,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double perChMaxRingLL128Bws(MemorySegment struct, long index0, long index1) {
-        return (double)perChMaxRingLL128Bws$ELEM_HANDLE.get(struct, perChMaxRingLL128Bws$OFFSET, index0, index1);
+        return (double)perChMaxRingLL128Bws$ELEM.HANDLE.get(struct, perChMaxRingLL128Bws$OFFSET, index0, index1);
     }
 
     /**
@@ -353,7 +361,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void perChMaxRingLL128Bws(MemorySegment struct, long index0, long index1, double fieldValue) {
-        perChMaxRingLL128Bws$ELEM_HANDLE.set(struct, perChMaxRingLL128Bws$OFFSET, index0, index1, fieldValue);
+        perChMaxRingLL128Bws$ELEM.HANDLE.set(struct, perChMaxRingLL128Bws$OFFSET, index0, index1, fieldValue);
     }
 
     private static final SequenceLayout perChMaxTreeLL128Bws$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("perChMaxTreeLL128Bws"));
@@ -411,7 +419,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] perChMaxTreeLL128Bws$dimensions() {
         return perChMaxTreeLL128Bws$DIMS;
     }
-    private static final VarHandle perChMaxTreeLL128Bws$ELEM_HANDLE = perChMaxTreeLL128Bws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class perChMaxTreeLL128Bws$ELEM {
+        static final VarHandle HANDLE = perChMaxTreeLL128Bws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -420,7 +430,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double perChMaxTreeLL128Bws(MemorySegment struct, long index0, long index1) {
-        return (double)perChMaxTreeLL128Bws$ELEM_HANDLE.get(struct, perChMaxTreeLL128Bws$OFFSET, index0, index1);
+        return (double)perChMaxTreeLL128Bws$ELEM.HANDLE.get(struct, perChMaxTreeLL128Bws$OFFSET, index0, index1);
     }
 
     /**
@@ -430,7 +440,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void perChMaxTreeLL128Bws(MemorySegment struct, long index0, long index1, double fieldValue) {
-        perChMaxTreeLL128Bws$ELEM_HANDLE.set(struct, perChMaxTreeLL128Bws$OFFSET, index0, index1, fieldValue);
+        perChMaxTreeLL128Bws$ELEM.HANDLE.set(struct, perChMaxTreeLL128Bws$OFFSET, index0, index1, fieldValue);
     }
 
     private static final SequenceLayout perChMaxTreeBws$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("perChMaxTreeBws"));
@@ -488,7 +498,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] perChMaxTreeBws$dimensions() {
         return perChMaxTreeBws$DIMS;
     }
-    private static final VarHandle perChMaxTreeBws$ELEM_HANDLE = perChMaxTreeBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class perChMaxTreeBws$ELEM {
+        static final VarHandle HANDLE = perChMaxTreeBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -497,7 +509,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double perChMaxTreeBws(MemorySegment struct, long index0, long index1) {
-        return (double)perChMaxTreeBws$ELEM_HANDLE.get(struct, perChMaxTreeBws$OFFSET, index0, index1);
+        return (double)perChMaxTreeBws$ELEM.HANDLE.get(struct, perChMaxTreeBws$OFFSET, index0, index1);
     }
 
     /**
@@ -507,7 +519,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void perChMaxTreeBws(MemorySegment struct, long index0, long index1, double fieldValue) {
-        perChMaxTreeBws$ELEM_HANDLE.set(struct, perChMaxTreeBws$OFFSET, index0, index1, fieldValue);
+        perChMaxTreeBws$ELEM.HANDLE.set(struct, perChMaxTreeBws$OFFSET, index0, index1, fieldValue);
     }
 
     private static final SequenceLayout perChMaxNVLSTreeBws$LAYOUT = (SequenceLayout)$LAYOUT.select(groupElement("perChMaxNVLSTreeBws"));
@@ -565,7 +577,9 @@ public class ncclTunerConstants_v5_t {
     public static long[] perChMaxNVLSTreeBws$dimensions() {
         return perChMaxNVLSTreeBws$DIMS;
     }
-    private static final VarHandle perChMaxNVLSTreeBws$ELEM_HANDLE = perChMaxNVLSTreeBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    private static final class perChMaxNVLSTreeBws$ELEM {
+        static final VarHandle HANDLE = perChMaxNVLSTreeBws$LAYOUT.varHandle(sequenceElement(), sequenceElement());
+    }
 
     /**
      * Indexed getter for field:
@@ -574,7 +588,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static double perChMaxNVLSTreeBws(MemorySegment struct, long index0, long index1) {
-        return (double)perChMaxNVLSTreeBws$ELEM_HANDLE.get(struct, perChMaxNVLSTreeBws$OFFSET, index0, index1);
+        return (double)perChMaxNVLSTreeBws$ELEM.HANDLE.get(struct, perChMaxNVLSTreeBws$OFFSET, index0, index1);
     }
 
     /**
@@ -584,7 +598,7 @@ public class ncclTunerConstants_v5_t {
      * }
      */
     public static void perChMaxNVLSTreeBws(MemorySegment struct, long index0, long index1, double fieldValue) {
-        perChMaxNVLSTreeBws$ELEM_HANDLE.set(struct, perChMaxNVLSTreeBws$OFFSET, index0, index1, fieldValue);
+        perChMaxNVLSTreeBws$ELEM.HANDLE.set(struct, perChMaxNVLSTreeBws$OFFSET, index0, index1, fieldValue);
     }
 
     /**

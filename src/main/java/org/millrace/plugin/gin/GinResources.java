@@ -103,9 +103,8 @@ final class GinResources {
             return null;
         }
         try {
-            CudaDriver.load();
-            CudaRuntime.load().deviceCount();
-            return null;
+            CudaRuntime.load();
+            return CudaDriver.load().deviceCount() > 0 ? null : "there is no CUDA device";
         } catch (MillraceException e) {
             return e.getMessage();
         }

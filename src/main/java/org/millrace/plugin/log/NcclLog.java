@@ -1,13 +1,10 @@
 package org.millrace.plugin.log;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
-import org.millrace.ffi.plugin.ncclDebugLoggerFixed_t;
+import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.foreign.CFunction;
 
 /**
  * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the
@@ -17,27 +14,18 @@ import org.millrace.ffi.plugin.plugin_h;
 public final class NcclLog {
 
     private static final String PREFIX = "NET/Millrace: ";
-    private static final MethodHandle LOG = downcall();
     private static final Arena NAMES = Arena.global();
     private static final MemorySegment FILE = NAMES.allocateFrom("millrace");
     private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
 
     /** Written by every init, as the process may have loaded another libnccl since; read by any thread. */
-    private static volatile MemorySegment logger = MemorySegment.NULL;
+    private static volatile @Nullable CFunction logger;
 
     private NcclLog() {}
 
-    @SuppressWarnings("restricted") // the function that NCCL gives to init
-    private static MethodHandle downcall() {
-        var descriptor = ncclDebugLoggerFixed_t.descriptor();
-        return Linker.nativeLinker()
-                .downcallHandle(descriptor.appendArgumentLayouts(ADDRESS),
-                        Linker.Option.firstVariadicArg(descriptor.argumentLayouts().size()));
-    }
-
     /** Logs to this function from now on. */
     public static void use(long function) {
-        logger = MemorySegment.ofAddress(function);
+        logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
     }
 
     /** Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN. */
@@ -56,16 +44,14 @@ public final class NcclLog {
     }
 
     private static void log(int level, String message) {
-        MemorySegment function = logger;
-        if (function.address() == 0) {
+        CFunction function = logger;
+        if (function == null) {
             return;
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
-            LOG.invokeExact(function, level, (long) (plugin_h.NCCL_INIT() | plugin_h.NCCL_NET()), FILE, 0, FORMAT,
-                    line);
-        } catch (Throwable e) {
-            throw new IllegalStateException("NCCL's logger cannot be called", e);
+            function.call(level, plugin_h.NCCL_INIT() | plugin_h.NCCL_NET(), FILE.address(), 0, FORMAT.address(),
+                    line.address());
         }
     }
 

@@ -1,14 +1,12 @@
 package org.millrace.plugin.loss;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
@@ -26,16 +24,16 @@ final class DeviceWork implements CommunicatorLosses.Device {
     private static final class Driver {
         static final @Nullable Driver LOADED = load();
 
-        private final MethodHandle current;
-        private final MethodHandle makeCurrent;
-        private final MethodHandle synchronize;
-        private final MethodHandle captureMode;
+        private final CFunction current;
+        private final CFunction makeCurrent;
+        private final CFunction synchronize;
+        private final CFunction captureMode;
 
         private Driver(MemorySegment library) {
-            current = bind(library, "cuCtxGetCurrent", ValueLayout.ADDRESS);
-            makeCurrent = bind(library, "cuCtxSetCurrent", ValueLayout.JAVA_LONG);
+            current = bind(library, "cuCtxGetCurrent");
+            makeCurrent = bind(library, "cuCtxSetCurrent");
             synchronize = bind(library, "cuCtxSynchronize");
-            captureMode = bind(library, "cuThreadExchangeStreamCaptureMode", ValueLayout.ADDRESS);
+            captureMode = bind(library, "cuThreadExchangeStreamCaptureMode");
         }
 
         private static @Nullable Driver load() {
@@ -47,11 +45,8 @@ final class DeviceWork implements CommunicatorLosses.Device {
             }
         }
 
-        @SuppressWarnings("restricted") // signatures are cuda.h's
-        private static MethodHandle bind(MemorySegment library, String name, ValueLayout... arguments) {
-            return Linker.nativeLinker()
-                    .downcallHandle(DynamicLoader.find(library, name),
-                            FunctionDescriptor.of(ValueLayout.JAVA_INT, arguments));
+        private static CFunction bind(MemorySegment library, String name) {
+            return CFunction.at(DynamicLoader.find(library, name));
         }
     }
 
@@ -74,7 +69,7 @@ final class DeviceWork implements CommunicatorLosses.Device {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            int result = (int) driver.current.invokeExact(context);
+            int result = (int) driver.current.call(context.address());
             long address = context.get(ValueLayout.JAVA_LONG, 0);
             return result == SUCCESS && address != 0 ? new DeviceWork(driver, address) : null;
         } catch (Throwable e) {
@@ -105,11 +100,11 @@ final class DeviceWork implements CommunicatorLosses.Device {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment mode = arena.allocate(ValueLayout.JAVA_INT);
             mode.set(ValueLayout.JAVA_INT, 0, RELAXED);
-            int result = (int) driver.makeCurrent.invokeExact(context);
-            result |= (int) driver.captureMode.invokeExact(mode);
+            int result = (int) driver.makeCurrent.call(context);
+            result |= (int) driver.captureMode.call(mode.address());
             while (result == SUCCESS && !stopped) {
                 busySince = System.nanoTime() | 1;
-                result = (int) driver.synchronize.invokeExact();
+                result = (int) driver.synchronize.call();
                 busySince = 0;
                 LockSupport.parkNanos(PAUSE_NANOS);
             }

@@ -2,17 +2,13 @@ package org.millrace.plugin.loss;
 
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.millrace.config.DurationType;
 import org.millrace.config.PluginSettings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
+import org.millrace.foreign.CFunction;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /** Tells on standard error, and ends the process. */
@@ -42,14 +38,8 @@ final class ProcessReaction implements LossWatch.Reaction {
         line(self() + ": ends with status " + STATUS + ", as the communicator that lost a peer was not aborted");
         bounded(leave::run);
         bounded(StaleFiles::leave);
-        bounded(() -> {
-            int ignored = (int) Calls.FLUSH.invokeExact(MemorySegment.NULL);
-        });
-        try {
-            Calls.EXIT.invokeExact(STATUS);
-        } catch (Throwable e) {
-            Runtime.getRuntime().halt(STATUS);
-        }
+        bounded(() -> CFunction.named("fflush").call());
+        CFunction.named("_exit").call(STATUS);
     }
 
     private static String self() {
@@ -83,21 +73,5 @@ final class ProcessReaction implements LossWatch.Reaction {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-    }
-
-    /** The C library's, which nobody waits for unless there is a loss: they take milliseconds to make. */
-    private static final class Calls {
-
-        static final MethodHandle EXIT = libc("_exit", FunctionDescriptor.ofVoid(ValueLayout.JAVA_INT));
-        static final MethodHandle FLUSH =
-                libc("fflush", FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS));
-
-        @SuppressWarnings("restricted") // the C library
-        private static MethodHandle libc(String name, FunctionDescriptor descriptor) {
-            Linker linker = Linker.nativeLinker();
-            return linker.downcallHandle(linker.defaultLookup().find(name).orElseThrow(), descriptor);
-        }
-
-        private Calls() {}
     }
 }

@@ -3,6 +3,7 @@ package org.millrace.plugin.net;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.net.SocketException;
@@ -121,6 +122,10 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      * in the middle, v11 appends multi-requests, v12 makes virtual devices larger and appends rails; the fields of v8
      * and v9 stand at the same places in all.
      *
+     * <p>
+     * Pointers are written as numbers, and arrays without a handle of their own: the JVM makes code for a handle when
+     * it is first used, for milliseconds, and ncclCommInitRank waits.
+     *
      * @param abilities what a table's user can ask of it
      */
     public void writeProperties(int version, int index, Abilities abilities, long address) {
@@ -134,8 +139,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     }
 
     private void writeV8(int index, Abilities abilities, MemorySegment to) {
-        ncclNetProperties_v8_t.name(to, name);
-        ncclNetProperties_v8_t.pciPath(to, pciPath);
+        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v8_t.name$offset(), name.address());
+        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v8_t.pciPath$offset(), pciPath.address());
         ncclNetProperties_v8_t.guid(to, index);
         ncclNetProperties_v8_t.ptrSupport(to, abilities.memory());
         ncclNetProperties_v8_t.regIsGlobal(to, 0);
@@ -152,7 +157,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         writeHead(index, abilities, to);
         MemorySegment virtual = ncclNetProperties_v9_t.vProps(to);
         ncclNetVDeviceProps_v9_t.ndevs(virtual, 1);
-        ncclNetVDeviceProps_v9_t.devs(virtual, 0, index);
+        ncclNetVDeviceProps_v9_t.devs(virtual).set(ValueLayout.JAVA_INT, 0, index);
         ncclNetProperties_v9_t.maxP2pBytes(to, plugin_h.MAX_NET_SIZE());
         ncclNetProperties_v9_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
     }
@@ -166,7 +171,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         writeHead(index, abilities, to);
         MemorySegment virtual = ncclNetProperties_v12_t.vProps(to);
         ncclNetVDeviceProps_v12_t.ndevs(virtual, 1);
-        ncclNetVDeviceProps_v12_t.devs(virtual, 0, index);
+        ncclNetVDeviceProps_v12_t.devs(virtual).set(ValueLayout.JAVA_INT, 0, index);
         ncclNetProperties_v12_t.maxP2pBytes(to, plugin_h.MAX_NET_SIZE());
         ncclNetProperties_v12_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
         ncclNetProperties_v12_t.maxMultiRequestSize(to, 1);
@@ -181,8 +186,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
 
     /** Everything before the virtual devices, which v9 to v12 have alike. */
     private void writeHead(int index, Abilities abilities, MemorySegment to) {
-        ncclNetProperties_v9_t.name(to, name);
-        ncclNetProperties_v9_t.pciPath(to, pciPath);
+        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.name$offset(), name.address());
+        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v9_t.pciPath$offset(), pciPath.address());
         ncclNetProperties_v9_t.guid(to, index);
         ncclNetProperties_v9_t.ptrSupport(to, abilities.memory());
         ncclNetProperties_v9_t.regIsGlobal(to, 0);

@@ -1,25 +1,22 @@
 package org.millrace.plugin.shim;
 
 import java.lang.foreign.Arena;
-import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
-import org.millrace.agent.CLibrary;
+import org.millrace.foreign.CFunction;
 
 /** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
 public final class NativeEnvironment {
 
-    private static final MethodHandle GETENV = CLibrary.function("getenv");
-    private static final MethodHandle SETENV = CLibrary.function("setenv");
+    private static final CFunction GETENV = CFunction.named("getenv");
+    private static final CFunction SETENV = CFunction.named("setenv");
 
     private NativeEnvironment() {}
 
     /** A variable's value; null if it is not set. */
     public static @Nullable String get(String name) {
         try (Arena arena = Arena.ofConfined()) {
-            long value = (long) GETENV.invokeExact(arena.allocateFrom(name).address(), 0L, 0L);
+            long value = GETENV.call(arena.allocateFrom(name).address());
             return value == 0 ? null : NativeMemory.string(value);
-        } catch (Throwable e) {
-            throw new IllegalStateException("cannot read the environment variable " + name, e);
         }
     }
 
@@ -30,10 +27,7 @@ public final class NativeEnvironment {
     public static void set(String name, String value) {
         int result;
         try (Arena arena = Arena.ofConfined()) {
-            result = (int) (long) SETENV.invokeExact(arena.allocateFrom(name).address(),
-                    arena.allocateFrom(value).address(), 1L);
-        } catch (Throwable e) {
-            throw new IllegalStateException("cannot set the environment variable " + name, e);
+            result = (int) SETENV.call(arena.allocateFrom(name).address(), arena.allocateFrom(value).address(), 1);
         }
         if (result != 0) {
             throw new IllegalStateException("cannot set the environment variable " + name + ": out of memory");

@@ -10,8 +10,8 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.util.Locale;
 import java.util.regex.Pattern;
-import org.millrace.agent.CLibrary;
 import org.millrace.config.ConfigurationException;
+import org.millrace.foreign.CFunction;
 import org.millrace.nccl.NcclResult;
 import org.millrace.net.ConnectionException;
 import org.millrace.plugin.log.NcclLog;
@@ -159,7 +159,7 @@ public final class Upcalls {
                     .upcallStub(call.bindTo(this),
                             FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG),
                             Arena.global());
-            return (int) (long) CLibrary.function(install).invokeExact((long) VERSION, stub.address(), 0L);
+            return (int) CFunction.at(install).call(VERSION, stub.address());
         } catch (Throwable e) {
             throw new IllegalStateException("cannot give the plugin's functions to the shim", e);
         }

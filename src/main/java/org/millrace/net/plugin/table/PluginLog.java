@@ -1,14 +1,8 @@
 package org.millrace.net.plugin.table;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -17,6 +11,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.foreign.CFunction;
 import org.millrace.library.BundledLibrary;
 
 /**
@@ -52,18 +47,11 @@ final class PluginLog {
         static final SymbolLookup LIBRARY = BundledLibrary.load(Functions::open);
         static final MemorySegment LOGGER = LIBRARY.find("millraceForeignLog").orElseThrow();
         static final MemorySegment PROFILER = LIBRARY.find("millraceForeignProfile").orElseThrow();
-        static final MethodHandle LINE = line();
+        static final CFunction LINE = CFunction.at(LIBRARY.find("millraceForeignLine").orElseThrow());
 
         @SuppressWarnings("restricted") // our own library
         private static SymbolLookup open(Path file) {
             return SymbolLookup.libraryLookup(file, Arena.global());
-        }
-
-        @SuppressWarnings("restricted") // our own library
-        private static MethodHandle line() {
-            return Linker.nativeLinker()
-                    .downcallHandle(LIBRARY.find("millraceForeignLine").orElseThrow(),
-                            FunctionDescriptor.of(JAVA_INT, ADDRESS));
         }
     }
 
@@ -86,11 +74,9 @@ final class PluginLog {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment text = arena.allocate(LINE_BYTES);
             int level;
-            while ((level = (int) Functions.LINE.invokeExact(text)) != 0) {
+            while ((level = (int) Functions.LINE.call(text.address())) != 0) {
                 LINES.add(new Line(level == plugin_h.NCCL_LOG_WARN(), text.getString(0).strip(), now));
             }
-        } catch (Throwable e) {
-            throw new IllegalStateException("what network plugins log cannot be read", e);
         }
     }
 

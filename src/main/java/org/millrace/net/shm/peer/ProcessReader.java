@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.foreign.CFunction;
 
 /**
  * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first: a number
@@ -22,7 +23,7 @@ public final class ProcessReader implements PeerMemory {
     private final int pid;
     private final Cookie cookie;
     private final MemorySegment vectors;
-    private final MemorySegment error;
+    private final MemorySegment errno;
     private int parts;
 
     ProcessReader(ProcessIdentity process, Cookie cookie) {
@@ -30,7 +31,7 @@ public final class ProcessReader implements PeerMemory {
         this.cookie = cookie;
         Arena arena = Arena.ofAuto();
         vectors = arena.allocate(TOTAL_BYTES, Long.BYTES);
-        error = arena.allocate(MemoryCalls.ERROR);
+        errno = CFunction.newErrno(arena);
         vector(LOCAL_OFFSET, vectors.address() + COOKIE_OFFSET, Cookie.BYTES);
         vector(REMOTE_OFFSET, cookie.address(), Cookie.BYTES);
     }
@@ -56,7 +57,7 @@ public final class ProcessReader implements PeerMemory {
         parts = 0;
         vectors.set(ValueLayout.JAVA_LONG, COOKIE_OFFSET, ~cookie.first());
         long local = vectors.address() + LOCAL_OFFSET;
-        long read = MemoryCalls.read(error, pid, local, many, vectors.address() + REMOTE_OFFSET, bytes == 0 ? 1 : 2);
+        long read = MemoryCalls.read(errno, pid, local, many, vectors.address() + REMOTE_OFFSET, bytes == 0 ? 1 : 2);
         if (read < 0) {
             return read;
         }

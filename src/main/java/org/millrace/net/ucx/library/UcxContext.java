@@ -15,6 +15,7 @@ import java.util.regex.Pattern;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.ffi.ucx.ucp_mem_map_params;
 import org.millrace.ffi.ucx.ucp_params;
+import org.millrace.foreign.CFunction;
 
 /**
  * What UCX has found on this machine, and the memory that it knows: one for the process and for its whole life, as a
@@ -107,13 +108,13 @@ public final class UcxContext {
         Path file = null;
         try (Arena arena = Arena.ofConfined()) {
             file = Files.createTempFile("millrace-ucx", ".txt");
-            long stream = UcxLibrary.call("fopen", arena.allocateFrom(file.toString()).address(),
-                    arena.allocateFrom("w").address(), 0);
+            long stream = CFunction.named("fopen")
+                    .call(arena.allocateFrom(file.toString()).address(), arena.allocateFrom("w").address());
             if (stream == 0) {
                 return List.of();
             }
             ucp_h.ucp_context_print_info(handle, stream);
-            UcxLibrary.call("fclose", stream, 0, 0);
+            CFunction.named("fclose").call(stream);
             return Files.readAllLines(file)
                     .stream()
                     .map(RESOURCE::matcher)

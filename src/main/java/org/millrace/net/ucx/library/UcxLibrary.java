@@ -4,13 +4,12 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
-import org.millrace.agent.CLibrary;
+import org.millrace.foreign.CFunction;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.library.DynamicLoader;
 
@@ -85,7 +84,8 @@ public final class UcxLibrary {
             WHEN_LOADED.keySet()
                     .stream()
                     .filter(variable -> System.getenv(variable) == null)
-                    .forEach(variable -> call("unsetenv", arena.allocateFrom(variable).address(), 0, 0));
+                    .forEach(
+                            variable -> CFunction.named("unsetenv").call(arena.allocateFrom(variable).address(), 0, 0));
             if (problem != null) {
                 throw new UcxUnavailableException("UCX cannot be loaded (" + problem + ")",
                         "install it (Debian and Ubuntu: libucx0, Fedora and RHEL: ucx), put its folder into "
@@ -106,7 +106,8 @@ public final class UcxLibrary {
     /** Sets a variable that the user has not set, for C. */
     private static void set(Arena arena, String variable, String value) {
         if (System.getenv(variable) == null) {
-            call("setenv", arena.allocateFrom(variable).address(), arena.allocateFrom(value).address(), 1);
+            CFunction.named("setenv")
+                    .call(arena.allocateFrom(variable).address(), arena.allocateFrom(value).address(), 1);
         }
     }
 
@@ -139,15 +140,6 @@ public final class UcxLibrary {
     /** {@return the file that it was loaded from} */
     public String file() {
         return file;
-    }
-
-    static long call(String function, long a, long b, long c) {
-        MethodHandle handle = CLibrary.function(function);
-        try {
-            return (long) handle.invokeExact(a, b, c);
-        } catch (Throwable e) {
-            throw new IllegalStateException("cannot call " + function, e);
-        }
     }
 
     /** A text of C's. */

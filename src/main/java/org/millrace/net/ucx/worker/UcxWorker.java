@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
-import org.millrace.agent.CLibrary;
+import org.millrace.foreign.CFunction;
 import org.millrace.ffi.ucx.ucp_ep_params;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.ffi.ucx.ucp_request_param;
@@ -226,7 +226,7 @@ public final class UcxWorker {
                     failures ? ucp_h.UCP_ERR_HANDLING_MODE_PEER() : ucp_h.UCP_ERR_HANDLING_MODE_NONE());
             // UCX wants a function that it calls when the endpoint fails, with an address of ours. The C library's
             // time() stores the time there, and no function of Java's has to be called from C.
-            ucp_ep_params.err_handler_cb(params, CLibrary.address("time"));
+            ucp_ep_params.err_handler_cb(params, CFunction.named("time").address());
             ucp_ep_params.err_handler_arg(params, noticed.address());
             MemorySegment result = confined.allocate(ValueLayout.JAVA_LONG);
             UcxStatus.check(ucp_h.ucp_ep_create(handle, params.address(), result.address()),

@@ -1,0 +1,130 @@
+package org.millrace.foreign;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.StructLayout;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandle;
+import java.util.Arrays;
+import java.util.Optional;
+
+/**
+ * A function in C with up to six arguments, which are integers or pointers. The JVM makes code for each shape of call
+ * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all of these
+ * have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a function
+ * reads those that it declares, and of an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
+ *
+ * A function of a varying number of arguments is called like any other: the linker says in each call that no vector
+ * register holds one.
+ *
+ * <p>
+ * What a function returns is in as many low bits as its type has: an {@code int} is {@code (int) call(...)}. A call
+ * allocates nothing.
+ */
+@SuppressWarnings("restricted") // signatures are the caller's to know
+public final class CFunction {
+
+    private static final int ARGUMENTS = 6;
+    private static final MethodHandle CALL = link();
+
+    /** For functions that leave an error number: linked when the first of them is called. */
+    private static final class WithErrno {
+        static final StructLayout STATE = Linker.Option.captureStateLayout();
+        static final long OFFSET = STATE.byteOffset(PathElement.groupElement("errno"));
+        static final MethodHandle CALL = link(Linker.Option.captureCallState("errno"));
+
+        private WithErrno() {}
+    }
+
+    private final MemorySegment address;
+
+    private CFunction(MemorySegment address) {
+        this.address = address;
+    }
+
+    /** The function at an address. */
+    public static CFunction at(MemorySegment address) {
+        return new CFunction(MemorySegment.ofAddress(address.address()));
+    }
+
+    /**
+     * A function of the C library.
+     *
+     * @throws UnsatisfiedLinkError if it has none of that name
+     */
+    public static CFunction named(String name) {
+        return find(name).orElseThrow(() -> new UnsatisfiedLinkError("the C library has no " + name));
+    }
+
+    /** A function of the C library, if it has one of that name. */
+    public static Optional<CFunction> find(String name) {
+        return Linker.nativeLinker().defaultLookup().find(name).map(CFunction::at);
+    }
+
+    private static MethodHandle link(Linker.Option... options) {
+        ValueLayout[] arguments = new ValueLayout[ARGUMENTS];
+        Arrays.fill(arguments, ValueLayout.JAVA_LONG);
+        return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
+    }
+
+    /** Where it is. */
+    public long address() {
+        return address.address();
+    }
+
+    public long call() {
+        return call(0, 0, 0, 0, 0, 0);
+    }
+
+    public long call(long first) {
+        return call(first, 0, 0, 0, 0, 0);
+    }
+
+    public long call(long first, long second) {
+        return call(first, second, 0, 0, 0, 0);
+    }
+
+    public long call(long first, long second, long third) {
+        return call(first, second, third, 0, 0, 0);
+    }
+
+    public long call(long first, long second, long third, long fourth) {
+        return call(first, second, third, fourth, 0, 0);
+    }
+
+    public long call(long first, long second, long third, long fourth, long fifth) {
+        return call(first, second, third, fourth, fifth, 0);
+    }
+
+    public long call(long first, long second, long third, long fourth, long fifth, long sixth) {
+        try {
+            return (long) CALL.invokeExact(address, first, second, third, fourth, fifth, sixth);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    /** Room for the error number of {@link #callForErrno}. */
+    public static MemorySegment newErrno(Arena arena) {
+        return arena.allocate(WithErrno.STATE);
+    }
+
+    /**
+     * Calls a function that returns a negative number and leaves {@code errno} when it fails.
+     *
+     * @param errno what {@link #newErrno} made, which no other thread uses meanwhile
+     * @return its result, or the error number, negated
+     */
+    public long callForErrno(MemorySegment errno, long first, long second, long third, long fourth, long fifth,
+            long sixth) {
+        try {
+            long result = (long) WithErrno.CALL.invokeExact(address, errno, first, second, third, fourth, fifth, sixth);
+            return result < 0 ? -errno.get(ValueLayout.JAVA_INT, WithErrno.OFFSET) : result;
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+}
