@@ -10,7 +10,7 @@ import java.util.function.Supplier;
  *
  * <pre>
  *   profile         spins             yields            parks
- *   takeoverProxy   4 ms, or none     6 or 10 ms        50 µs to 2 ms
+ *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 5 ms
  *   GIN_PROXY       50,000 times      20,000 times      20 to 100 µs
  *   GIN_HOST_PROXY  100 times         1,000 times       20 to 100 µs
  *   rank(...)       by the settings   by the settings   10 µs, up to the settings'
@@ -46,8 +46,9 @@ public enum IdleProfile {
     }
 
     /**
-     * A strategy for a proxy thread that serves libnccl's connections. A training step's operations are some
-     * milliseconds apart, and a pass may serve one connection or hundreds: timed, not counted, unless the user counts.
+     * A strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or hundreds:
+     * timed, not counted, unless the user counts. It need not spin until the next operation of a training step, since
+     * whoever enqueues that wakes it, as whoever waits for the thread does.
      *
      * @param ownCore      whether nobody else needs the core meanwhile; on a shared one the thread yields at once, as
      *                     the program's own threads do that wait for a GPU
@@ -61,10 +62,10 @@ public enum IdleProfile {
             long longest = maxParkNanos.orElse(100_000L);
             return new Backoff(ownCore ? passes : 0, ownCore ? 0 : passes, Math.min(20_000, longest), longest);
         }
-        long longest = maxParkNanos.orElse(2_000_000L);
+        long longest = maxParkNanos.orElse(5_000_000L);
         long shortest = Math.min(50_000, longest);
-        return ownCore ? new TimedIdleStrategy(4_000_000, 6_000_000, shortest, longest)
-                : new TimedIdleStrategy(0, 10_000_000, shortest, longest);
+        return ownCore ? new TimedIdleStrategy(2_000_000, 2_000_000, shortest, longest)
+                : new TimedIdleStrategy(0, 4_000_000, shortest, longest);
     }
 
     /**

@@ -22,8 +22,8 @@ import java.util.concurrent.locks.LockSupport;
  * one whose core was taken. It yields at once then, for a while, before it tries to spin again.
  *
  * <p>
- * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a thousandth of
- * the pause, unless {@link #wake} brings the thread back before.
+ * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a twentieth of
+ * the pause unless {@link #wake} brings the thread back before.
  */
 public final class TimedIdleStrategy implements IdleStrategy {
 
@@ -62,13 +62,10 @@ public final class TimedIdleStrategy implements IdleStrategy {
     /** Short parks without work before longer ones: some 400 microseconds. */
     static final int SHORT_PARKS = 16;
     /**
-     * The part of its idle time that it parks. (A hundredth, with parks of up to 5 ms and 4 ms of spins and yields,
-     * takes half of the core in an idle second: 0.012 to 0.02 in place of 0.035. But whoever waits for such a thread on
-     * cores that have other work waits twice as long, as the end of a connection over UCX does, which has two seconds.)
+     * The part of its idle time that it parks: each park takes 20 us of a core on a virtual machine, its timer and the
+     * pass with cold caches.
      */
-    private static final int PARK_DIVISOR = 1000;
-    /** The same while others compute on its core. */
-    private static final int SHARED_PARK_DIVISOR = 20;
+    private static final int PARK_DIVISOR = 20;
 
     /** What is done after a pass without work. */
     enum Stage {
@@ -123,8 +120,11 @@ public final class TimedIdleStrategy implements IdleStrategy {
     private long avoidsSince;
     private long avoidanceNanos;
 
-    /** Written by the thread that idles; read by those that wake it. */
-    private volatile boolean parked;
+    /**
+     * Whether it parks after each pass without work: also between two parks, as a wake that came then would be missed
+     * until the next has ended. Written by the thread that idles; read by those that wake it.
+     */
+    private volatile boolean parks;
     /** Written by those that wake it, reset by the thread that idles. */
     private volatile boolean woken;
     /** Likewise. */
@@ -180,6 +180,10 @@ public final class TimedIdleStrategy implements IdleStrategy {
     }
 
     private void begin() {
+        if (parks) {
+            parks = false;
+            woken = false;
+        }
         passes = 0;
         hints = 1;
         shortParks = 0;
@@ -262,24 +266,23 @@ public final class TimedIdleStrategy implements IdleStrategy {
             forgetNow();
             return;
         }
+        if (!parks) {
+            parks = true;
+        }
         long idle = scheduler.nanoTime() - idleSince;
-        parked = true;
-        scheduler.park(Math.clamp(idle / (shortParks > SHORT_PARKS ? SHARED_PARK_DIVISOR : PARK_DIVISOR), minParkNanos,
-                maxParkNanos));
-        parked = false;
+        scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
         if (woken) {
-            woken = false;
             begin();
         }
     }
 
     /**
-     * Ends a park and lets the thread begin anew, as work is to come. A thread that is about to park may miss it: it
-     * parks for a short time then. Called by any thread.
+     * Ends a park, or the next one, and lets the thread begin anew, as work is to come. A thread that is about to begin
+     * to park may miss it: its first parks are short. Called by any thread.
      */
     @Override
     public void wake(Thread thread) {
-        if (parked) {
+        if (parks) {
             woken = true;
             LockSupport.unpark(thread);
         }

@@ -260,12 +260,12 @@ public final class Settings {
     public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
             integers(0, Integer.MAX_VALUE), 20_000,
             "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps;"
-                    + " unset: in a takeover after 10 ms");
+                    + " unset: in a takeover after 4 ms");
     /** How long an idle polling thread sleeps. */
     public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US",
             integers(1, 1_000_000), 100,
             "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover a"
-                    + " thousandth of the time that it was idle, 2000 at most");
+                    + " twentieth of the time that it was idle, 5000 at most");
 
     // Failures
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.millrace.agent.TimedIdleStrategy.Stage;
 
@@ -277,15 +278,14 @@ class TimedIdleStrategyTest {
     }
 
     @Test
-    void parksAreAThousandthOfTheTimeThatWasIdle() {
+    void parksAreATwentiethOfTheTimeThatWasIdle() {
         TimedIdleStrategy strategy = parking();
         strategy.idle(0);
-        scheduler.now += 1_000_000_000;
+        scheduler.now += 10_000_000;
         strategy.idle(0);
-        scheduler.now += 10_000_000_000L;
+        scheduler.now += 1_000_000_000L;
         strategy.idle(0);
-        assertEquals(List.of((SPIN + YIELD) / 1000, (SPIN + YIELD + 1_000_000_000) / 1000, LONGEST_PARK),
-                scheduler.parks);
+        assertEquals(List.of((SPIN + YIELD) / 20, (SPIN + YIELD + 10_000_000) / 20, LONGEST_PARK), scheduler.parks);
     }
 
     @Test
@@ -293,10 +293,33 @@ class TimedIdleStrategyTest {
         TimedIdleStrategy strategy = parking();
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
-        assertEquals(Stage.PARK, strategy.stage(), "it was not parked when it was woken");
+        assertEquals(Stage.PARK, strategy.stage(), "it had not parked when it was woken");
         scheduler.meanwhile = () -> strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
+    }
+
+    @Test
+    void wakingBetweenTwoParksIsNotMissed() {
+        TimedIdleStrategy strategy = parking();
+        strategy.idle(0);
+        strategy.wake(Thread.currentThread());
+        strategy.idle(0);
+        assertEquals(Stage.SPIN, strategy.stage());
+        LockSupport.park(); // takes the permit, which the next test of this thread must not find
+    }
+
+    @Test
+    void workBetweenAWakeAndTheNextParkIsWhatTheWakeWasFor() {
+        TimedIdleStrategy strategy = parking();
+        strategy.idle(0);
+        strategy.wake(Thread.currentThread());
+        strategy.idle(1);
+        idleUntilTheNextLook(strategy);
+        assertEquals(Stage.PARK, idleFor(strategy, SPIN + YIELD));
+        strategy.idle(0);
+        assertEquals(Stage.PARK, strategy.stage(), "it begins anew once");
+        LockSupport.park();
     }
 
     @Test

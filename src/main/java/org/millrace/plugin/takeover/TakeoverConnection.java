@@ -47,6 +47,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
      */
     private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
     private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
+    private static final Duration STAY_AWAKE = Duration.ofMillis(1);
     /** How long the end of the process waits for a connection's. */
     private static final Duration LEAVE = Duration.ofMillis(100);
 
@@ -245,9 +246,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
         ProxyAgent.Acknowledgement removal =
                 agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
-        if (!removal.await(DRAIN_LIMIT)) {
+        if (!await(removal, DRAIN_LIMIT)) {
             removal = agent.remove(List.of(proxy), Duration.ZERO);
-            if (!removal.await(ACKNOWLEDGE)) {
+            if (!await(removal, ACKNOWLEDGE)) {
                 throw new MillraceException(
                         proxy.name() + ": the proxy's thread does not let go of the connection's memory:"
                                 + " a pass of it does not return");
@@ -259,6 +260,18 @@ abstract class TakeoverConnection implements DataPath.Connection {
         path.release(agent, receives());
         agent = null;
         letGo();
+    }
+
+    /** Waits for the proxy's thread, and keeps it awake meanwhile: it would park between the peer's answers. */
+    private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
+        long deadline = System.nanoTime() + time.toNanos();
+        do {
+            path.operationComing();
+            if (removal.await(STAY_AWAKE)) {
+                return true;
+            }
+        } while (System.nanoTime() - deadline < 0);
+        return false;
     }
 
     private void letGo() {

@@ -135,6 +135,7 @@ public final class TakeoverPath implements DataPath {
         }
     }
 
+    /** {@inheritDoc} Who waits for a thread wakes it too: it may be parked for milliseconds. */
     @Override
     public void operationComing() {
         for (AgentRunner runner : serving.runners) {
