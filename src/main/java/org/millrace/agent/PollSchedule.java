@@ -8,7 +8,9 @@ import java.util.List;
  * Which of an agent's connections a pass polls. Every pass polls the busy ones. A connection that has had nothing to do
  * for many polls is idle, and idle ones are polled in turn, {@value #IDLE_CYCLE} passes for all of them: a poll can be
  * a system call, and a step of a busy connection is not to wait for those of hundreds of others. While no connection
- * has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. One thread.
+ * has work every pass polls all: nobody is kept waiting then, and the pass may be followed by a sleep. When work comes
+ * again that goes on for {@value #WAKING_POLLS} polls of idle ones: an operation seldom has one connection alone, and a
+ * pass may be followed by a yield. One thread.
  *
  * <pre>
  *   connections    [0, busy)        [busy, size)
@@ -25,6 +27,8 @@ public final class PollSchedule<T> {
     public static final int IDLE_CYCLE = 32;
     /** Passes without any work after which all connections are polled in each. */
     public static final int QUIET_PASSES = 1024;
+    /** Polls of idle connections that are made in every pass still when work has come after that. */
+    public static final int WAKING_POLLS = 1024;
 
     /** What is done at a poll. */
     @FunctionalInterface
@@ -45,6 +49,8 @@ public final class PollSchedule<T> {
     /** What the passes so far owe to idle connections, in parts of {@value #IDLE_CYCLE} of a poll. */
     private int owed;
     private int quietPasses;
+    /** How many polls of idle connections are left that every pass makes. */
+    private int wakingPolls;
 
     /**
      * A schedule with nothing to poll.
@@ -107,7 +113,8 @@ public final class PollSchedule<T> {
     /** Polls what is due, and returns how much was done. */
     public int pass() {
         int work = 0;
-        boolean all = quietPasses == QUIET_PASSES;
+        boolean quiet = quietPasses == QUIET_PASSES;
+        boolean all = quiet || wakingPolls > 0;
         // Backwards: a connection that changes places does so with one that has been polled, or misses one poll.
         for (int i = (all ? size : busy) - 1; i >= 0; i--) {
             work += poll(i);
@@ -115,6 +122,7 @@ public final class PollSchedule<T> {
         if (!all && busy < size) {
             work += pollSomeIdle();
         }
+        wakingPolls = quiet && work > 0 ? WAKING_POLLS : Math.max(0, wakingPolls - (size - busy));
         quietPasses = work > 0 ? 0 : Math.min(quietPasses + 1, QUIET_PASSES);
         return work;
     }

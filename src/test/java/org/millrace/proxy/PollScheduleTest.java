@@ -153,6 +153,10 @@ class PollScheduleTest {
         connections.get(5).hasWork = true;
         passes(1);
         forgetPolls();
+        int waking = (PollSchedule.WAKING_POLLS + 39) / 40; // all but that one are idle
+        passes(waking);
+        connections.forEach(connection -> assertEquals(waking, connection.polls, "an operation has others too"));
+        forgetPolls();
         passes(PollSchedule.IDLE_CYCLE);
         connections.forEach(connection -> assertEquals(connection == connections.get(5) ? PollSchedule.IDLE_CYCLE : 1,
                 connection.polls));
