@@ -1,14 +1,12 @@
 package org.millrace;
 
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
 
 /**
  * A tensor of another library, which hands it over as DLPack's struct ({@code dlpack.h} 1.0 and 0.8): its elements are
@@ -207,17 +205,10 @@ public final class DlpackTensor implements AutoCloseable {
      * allowed.
      */
     @Override
-    @SuppressWarnings("restricted") // the function is the tensor's own
     public void close() {
         if (!closed.compareAndSet(false, true) || owned == null || deleter == 0) {
             return;
         }
-        try {
-            MethodHandle delete = Linker.nativeLinker()
-                    .downcallHandle(MemorySegment.ofAddress(deleter), FunctionDescriptor.ofVoid(ValueLayout.ADDRESS));
-            delete.invokeExact(owned);
-        } catch (Throwable thrown) {
-            throw thrown instanceof Error error ? error : new AssertionError("a downcall threw", thrown);
-        }
+        CFunction.at(MemorySegment.ofAddress(deleter)).call(owned.address());
     }
 }

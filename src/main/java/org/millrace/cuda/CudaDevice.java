@@ -1,11 +1,10 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.cudart.cudart_h;
+import org.millrace.foreign.CFunction;
 
 /**
  * A GPU that this process sees.
@@ -196,8 +195,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
 
         private static final long BUFFER_BYTES = 16 * 1024;
         private static final long MEMORY_OFFSET = 288;
-        private static final FunctionDescriptor TYPE =
-                FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_INT);
 
         static Properties of(CudaRuntime runtime, int device) {
             CudaFunction function = CudaFunction.GET_DEVICE_PROPERTIES;
@@ -208,17 +205,8 @@ public record CudaDevice(CudaRuntime runtime, int index) {
                     .orElseThrow();
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment buffer = arena.allocate(BUFFER_BYTES, Long.BYTES);
-                runtime.check(function, call(address, buffer, device));
+                runtime.check(function, (int) CFunction.at(address).call(buffer.address(), device));
                 return new Properties(buffer.getString(0), buffer.get(ValueLayout.JAVA_LONG, MEMORY_OFFSET));
-            }
-        }
-
-        @SuppressWarnings("restricted")
-        private static int call(MemorySegment address, MemorySegment buffer, int device) {
-            try {
-                return (int) Linker.nativeLinker().downcallHandle(address, TYPE).invokeExact(buffer, device);
-            } catch (Throwable impossible) {
-                throw new AssertionError(impossible);
             }
         }
     }

@@ -1,17 +1,10 @@
 package org.millrace.plugin;
 
-import static java.lang.foreign.ValueLayout.ADDRESS;
-import static java.lang.foreign.ValueLayout.JAVA_INT;
-import static java.lang.foreign.ValueLayout.JAVA_LONG;
-
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -23,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.foreign.CFunction;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -163,20 +157,17 @@ public final class StartupCache {
             this.library = SymbolLookup.libraryLookup(library, Arena.global());
         }
 
-        private MethodHandle function(String name, FunctionDescriptor descriptor) {
-            return Linker.nativeLinker().downcallHandle(library.find(name).orElseThrow(), descriptor);
+        private CFunction function(String name) {
+            return CFunction.at(library.find(name).orElseThrow());
         }
 
         /** The options that a cache must be made with, as it is good for the same alone. */
         List<String> options() {
             List<String> options = new ArrayList<>();
-            try {
-                long list = (long) function("millraceJavaOptions", FunctionDescriptor.of(JAVA_LONG)).invokeExact();
-                for (; NativeMemory.getLong(list) != 0; list += Long.BYTES) {
-                    options.add(NativeMemory.string(NativeMemory.getLong(list)));
-                }
-            } catch (Throwable e) {
-                throw new IllegalStateException("cannot ask the plugin's library for the options of its JVM", e);
+            long list = function("millraceJavaOptions").call();
+            while (NativeMemory.getLong(list) != 0) {
+                options.add(NativeMemory.string(NativeMemory.getLong(list)));
+                list += Long.BYTES;
             }
             return options;
         }
@@ -185,17 +176,12 @@ public final class StartupCache {
         Path cache(Path jar) {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment name = arena.allocate(NAME_BYTES);
-                int result = (int) function("millraceCacheName",
-                        FunctionDescriptor.of(JAVA_INT, ADDRESS, ADDRESS, JAVA_LONG))
-                        .invokeExact(arena.allocateFrom(jar.toString()), name, (long) NAME_BYTES);
+                int result = (int) function("millraceCacheName").call(arena.allocateFrom(jar.toString()).address(),
+                        name.address(), NAME_BYTES);
                 if (result != 0) {
                     throw new MillraceException("cannot read " + jar);
                 }
                 return jar.resolveSibling(name.getString(0));
-            } catch (MillraceException e) {
-                throw e;
-            } catch (Throwable e) {
-                throw new IllegalStateException("cannot ask the plugin's library for the name of a cache", e);
             }
         }
     }

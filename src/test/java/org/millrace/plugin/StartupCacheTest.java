@@ -9,10 +9,12 @@ import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.foreign.CFunction;
 
 /** The cache is made once for all of these: it takes seconds. */
 @Tag("slow")
@@ -33,8 +35,11 @@ class StartupCacheTest {
         made = StartupCache.make(library, JAVA);
     }
 
-    /** Starts the plugin; returns where its first class came from, as the JVM says it. */
-    private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
+    private record Start(List<String> classes, String output) {
+    }
+
+    /** Starts the plugin, and has the JVM say which classes it loads. */
+    private static Start start(Path library, Path java, String options) throws Exception {
         Path log = Files.createTempFile(temporary, "classes", ".log");
         var outcome = HostProgram.compile("start_host")
                 .with("MILLRACE_JAR", null)
@@ -43,14 +48,20 @@ class StartupCacheTest {
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
         assertFalse(outcome.output().contains("[warning]") || outcome.output().contains("[error]"), outcome.output());
-        String source = Files.readAllLines(log)
+        return new Start(Files.readAllLines(log), outcome.output());
+    }
+
+    /** Starts the plugin; returns where its first class came from, as the JVM says it. */
+    private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
+        Start start = start(library, java, options);
+        String source = start.classes()
                 .stream()
                 .filter(line -> line.contains(PluginEntry.class.getName() + " source: "))
                 .map(line -> line.substring(line.indexOf("source: ") + "source: ".length()))
                 .findFirst()
                 .orElseThrow();
-        assertEquals(source.equals("shared objects file"), outcome.output().contains("started with its cache"),
-                outcome.output());
+        assertEquals(source.equals("shared objects file"), start.output().contains("started with its cache"),
+                start.output());
         return source;
     }
 
@@ -67,6 +78,17 @@ class StartupCacheTest {
     void theClassesComeOutOfTheCache() throws Exception {
         assumeMade();
         assertEquals("shared objects file", sourceOfClasses(library, JAVA, ""));
+    }
+
+    /** Each further one takes ten milliseconds and more, and is in no cache: see {@link CFunction}. */
+    @Test
+    void functionsInCAreLinkedOnce() throws Exception {
+        assumeMade();
+        List<String> shapes = start(library, JAVA, "").classes()
+                .stream()
+                .filter(line -> line.contains("jdk.internal.foreign.abi.DowncallStub/"))
+                .toList();
+        assertTrue(!shapes.isEmpty() && shapes.size() <= 2, "with errno and without: " + shapes);
     }
 
     @Test
