@@ -118,7 +118,7 @@ public final class CommunicatorTrace implements AutoCloseable {
             name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
         }
         TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
-        if (FlightEvents.PRESENT) {
+        if (FlightEvents.wanted()) {
             FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),
                     TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
         }

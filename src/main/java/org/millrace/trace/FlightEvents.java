@@ -5,6 +5,7 @@ import jdk.jfr.DataAmount;
 import jdk.jfr.Description;
 import jdk.jfr.Event;
 import jdk.jfr.EventType;
+import jdk.jfr.FlightRecorder;
 import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
@@ -12,15 +13,21 @@ import jdk.jfr.Timespan;
 
 /**
  * What happens as events of JDK Flight Recorder, without stack traces. While nobody records them nothing is allocated.
- * A Java that has no Flight Recorder, as a small one for the plugin, does without: {@link #PRESENT} is asked first, and
- * no class in here is loaded then.
+ * {@link #wanted} is asked first: a Java that has no Flight Recorder, as a small one for the plugin, does without, and
+ * before a recording was started the classes of events are not loaded, as the JDK reads their annotations then, for a
+ * tenth of a second while the first connection is made.
  */
 final class FlightEvents {
 
     /** Whether this Java has the module. */
-    static final boolean PRESENT = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
+    private static final boolean PRESENT = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
 
     private FlightEvents() {}
+
+    /** Whether there has been a recording in this process. */
+    static boolean wanted() {
+        return PRESENT && FlightRecorder.isInitialized();
+    }
 
     /** An operation was enqueued. */
     static void operation(long communicator, int rank, TraceName name, long sequence, long bytes) {

@@ -30,7 +30,7 @@ public final class GinTrace implements AutoCloseable {
         long before = TraceMemory.get(at);
         if (count != before) {
             TraceMemory.set(at, count);
-            if (kind == GinFields.Kind.FLUSH && FlightEvents.PRESENT) {
+            if (kind == GinFields.Kind.FLUSH && FlightEvents.wanted()) {
                 FlightEvents.flush(context, count - before);
             }
         }

@@ -195,7 +195,7 @@ public final class ProcessTrace {
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
         show(index);
-        if (FlightEvents.PRESENT) {
+        if (FlightEvents.wanted()) {
             FlightEvents.connection(identity);
         }
         return new ConnectionTrace(this, index, at, steps ? at + TraceLayout.RECORD_BYTES : 0,
@@ -269,7 +269,7 @@ public final class ProcessTrace {
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);
         message(why);
-        if (FlightEvents.PRESENT) {
+        if (FlightEvents.wanted()) {
             FlightEvents.loss(why);
         }
     }

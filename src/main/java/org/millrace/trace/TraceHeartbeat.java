@@ -54,7 +54,7 @@ final class TraceHeartbeat {
             trace.beat();
             if (beats % BEATS_PER_MEASUREMENT == 0) {
                 trace.measure();
-                if (FlightEvents.PRESENT && FlightEvents.wantsStalls()) {
+                if (FlightEvents.wanted() && FlightEvents.wantsStalls()) {
                     stalls.look(trace.blocks());
                 }
             }
