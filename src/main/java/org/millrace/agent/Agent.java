@@ -6,6 +6,11 @@ public interface Agent {
     /** Does what can be done now; returns how much it was, in any unit, 0 if there was nothing to do. */
     int doWork();
 
+    /** Tells the agent that its thread has slept since the last pass. Called on the agent's thread. */
+    default void afterSleep() {
+        // most agents do the same in every pass
+    }
+
     /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */
     String name();
 

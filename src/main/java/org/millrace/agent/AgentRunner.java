@@ -37,6 +37,9 @@ public final class AgentRunner implements AutoCloseable {
                 work = 0;
             }
             idleStrategy.idle(work);
+            if (idleStrategy.slept()) {
+                agent.afterSleep();
+            }
         }
         try {
             agent.onClose();

@@ -10,6 +10,11 @@ public interface IdleStrategy {
      */
     void idle(int workCount);
 
+    /** Whether the thread has slept in the last call of {@link #idle}. Called by the thread. */
+    default boolean slept() {
+        return false;
+    }
+
     /**
      * Says that work is to come, so that a thread that sleeps need not wait for its time to be over. Called by any
      * thread.

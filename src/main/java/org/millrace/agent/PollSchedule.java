@@ -110,6 +110,13 @@ public final class PollSchedule<T> {
         return List.of(Arrays.copyOf(connections, size));
     }
 
+    /**
+     * The thread has slept since the last pass: there is time for all, and a few of them would wait for many sleeps.
+     */
+    public void afterSleep() {
+        quietPasses = QUIET_PASSES;
+    }
+
     /** Polls what is due, and returns how much was done. */
     public int pass() {
         int work = 0;

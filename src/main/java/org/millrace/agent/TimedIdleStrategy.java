@@ -108,6 +108,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
 
     private long lastLook;
 
+    private boolean slept;
     private boolean avoidsSpins;
     private long lostCoreAt;
     private long spinAvoidanceNanos;
@@ -161,7 +162,13 @@ public final class TimedIdleStrategy implements IdleStrategy {
     }
 
     @Override
+    public boolean slept() {
+        return slept;
+    }
+
+    @Override
     public void idle(int workCount) {
+        slept = false;
         if (workCount > 0) {
             begin();
             return;
@@ -213,6 +220,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
                 stage = Stage.PARK;
             }
             scheduler.park(SHORT_PARK_NANOS);
+            slept = true;
             return;
         }
         scheduler.yieldCore();
@@ -270,6 +278,7 @@ public final class TimedIdleStrategy implements IdleStrategy {
             parks = true;
         }
         long idle = scheduler.nanoTime() - idleSince;
+        slept = true;
         scheduler.park(Math.clamp(idle / PARK_DIVISOR, minParkNanos, maxParkNanos));
         if (woken) {
             begin();

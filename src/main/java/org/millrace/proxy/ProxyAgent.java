@@ -58,6 +58,11 @@ public final class ProxyAgent implements Agent {
         return work;
     }
 
+    @Override
+    public void afterSleep() {
+        schedule.afterSleep();
+    }
+
     /** One poll; a connection that fails is served no more. */
     private int progress(ProxyConnection connection) {
         try {

@@ -1,7 +1,9 @@
 package org.millrace.agent;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -297,6 +299,16 @@ class TimedIdleStrategyTest {
         scheduler.meanwhile = () -> strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.SPIN, strategy.stage());
+    }
+
+    @Test
+    void aParkIsASleepAndASpinIsNone() {
+        TimedIdleStrategy strategy = parking();
+        assertFalse(strategy.slept());
+        strategy.idle(0);
+        assertTrue(strategy.slept());
+        strategy.idle(1);
+        assertFalse(strategy.slept());
     }
 
     @Test

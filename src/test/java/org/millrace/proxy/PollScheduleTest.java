@@ -162,6 +162,21 @@ class PollScheduleTest {
                 connection.polls));
     }
 
+    /** Without that a message waits for 32 sleeps, if there was work a thousand passes ago, each a sleep of its own. */
+    @Test
+    void afterASleepAllArePolled() {
+        serve(40);
+        passesUntilIdle();
+        connections.getFirst().hasWork = false;
+        passes(1);
+        forgetPolls();
+        for (int sleep = 0; sleep < 3; sleep++) {
+            agent.afterSleep();
+            passes(1);
+        }
+        connections.forEach(connection -> assertEquals(3, connection.polls));
+    }
+
     @Test
     void failuresAndRemovalsInAnyOrderLoseNobody() {
         long seed = 20;
