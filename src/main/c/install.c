@@ -1,4 +1,5 @@
 /* Keeps the function that Java fills in. */
+#include "descriptors.h"
 #include "shim.h"
 
 /* Null until it is there: the release store in install pairs with the acquire load below. */
@@ -16,6 +17,7 @@ ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call) {
   millraceCall_t none = NULL;
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
+  millraceKeepDescriptors(0);
   __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;
 }

@@ -4,18 +4,24 @@
  * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
  * leave: it ends without a word and without kernels; the others stay until their device, of which there is a stub, was
  *        looked at and found idle.
+ * fork: it is killed, and leaves two children, one of which has executed another program; the others do nothing about it,
+ *       and have ended when the children end.
  * exit: all exit in the middle, and close nothing.
  * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
 #define _GNU_SOURCE
 #include "communicator.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #define MOST_RANKS 8
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
 #define STILL_MILLISECONDS 400
 #define LOOKS 3
+#define CHILDREN 2
+#define MOST_DESCRIPTORS 256
 #define COMMUNICATOR 0x1234 /* what net_init says */
 
 static const char *way;
@@ -25,6 +31,8 @@ static struct rank links[2];
 static struct kernel kernels[2][2];
 static volatile int stop;
 static pid_t pids[MOST_RANKS];
+/* The flags of each descriptor that the host itself has; negative for none. */
+static int descriptors_before[MOST_DESCRIPTORS];
 
 /* What all processes see. */
 static struct {
@@ -32,6 +40,7 @@ static struct {
   int without_kernels;
   volatile int stopped;
   volatile int over;
+  pid_t children[CHILDREN];
 } *shared;
 
 static int is(const char *name) {
@@ -118,12 +127,78 @@ static ncclResult_t enqueue_until_refused(void *library) {
   return result;
 }
 
+static void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
+  for (int i = 0; i < MOST_DESCRIPTORS; i++)
+    flags[i] = fcntl(i, F_GETFD);
+}
+
+/* Memory is mapped in a forked child, whether its file is open or not. */
+static int is_memory(const char *target) {
+  return !strncmp(target, "/memfd:", 7) || !strncmp(target, "/dev/shm/ucx_shm", 16);
+}
+
+/* How many the plugin has opened, but for memory. A program that is executed gets none of them. */
+static int descriptors_of_plugin(void) {
+  int now[MOST_DESCRIPTORS], count = 0;
+  look_at_descriptors(now);
+  for (int i = 0; i < MOST_DESCRIPTORS; i++)
+    if (now[i] >= 0 && descriptors_before[i] < 0) {
+      char link[32], target[256];
+      snprintf(link, sizeof link, "/proc/self/fd/%d", i);
+      ssize_t length = readlink(link, target, sizeof target - 1);
+      target[length > 0 ? length : 0] = 0;
+      REQUIRE(now[i] & FD_CLOEXEC, "descriptor %d (%s) is not closed on exec", i, target);
+      count += !is_memory(target);
+    }
+  return count;
+}
+
+/* As a data loader is. */
+static void leave_children(void) {
+  int ready[2], descriptors = descriptors_of_plugin();
+  REQUIRE(descriptors > 0, "the plugin has opened nothing");
+  printf("rank 0 has %d descriptors of the plugin's\n", descriptors);
+  fflush(NULL);
+  REQUIRE(pipe2(ready, O_CLOEXEC) == 0, "no pipe");
+  descriptors_before[ready[0]] = descriptors_before[ready[1]] = FD_CLOEXEC;
+  for (int i = 0; i < CHILDREN; i++) {
+    pid_t child = fork();
+    REQUIRE(child >= 0, "no child");
+    if (child == 0) {
+      printf("child %d has %d descriptors of the plugin's\n", i, descriptors_of_plugin());
+      fflush(NULL);
+      if (i == 0)
+        execlp("sleep", "sleep", "60", NULL);
+      close(ready[1]);
+      alarm(60);
+      pause();
+      _exit(1);
+    }
+    shared->children[i] = child;
+  }
+  close(ready[1]);
+  char byte;
+  REQUIRE(read(ready[0], &byte, 1) == 0, "more than an end");
+}
+
+/* All ranks have ended: their children have not, which are this process's now. */
+static void end_children(void) {
+  for (int i = 0; i < CHILDREN; i++) {
+    int status;
+    REQUIRE(waitpid(shared->children[i], &status, WNOHANG) == 0, "child %d has ended", i);
+    kill(shared->children[i], SIGKILL);
+    REQUIRE(waitpid(shared->children[i], &status, 0) == shared->children[i], "wait");
+    printf("child %d has outlived all ranks\n", i);
+  }
+}
+
 static void be(const char *path, int number, int next, int previous) {
   void *library = open_plugin(path), *ctx;
   const net_t *net = symbol(library, TABLE_NAME);
   /* Of two neighbours the one that is "0" of their link is the one before. */
   links[0] = (struct rank){.number = 0, .net = net, .bootstrap = next, .channels = 1};
   links[1] = (struct rank){.number = 1, .net = net, .bootstrap = previous, .channels = 1};
+  look_at_descriptors(descriptors_before);
   SUCCEEDS(net_init(net, &ctx));
   links[0].ctx = links[1].ctx = ctx;
   if (number % 2) { /* in turns, as each neighbour waits for the other */
@@ -155,13 +230,15 @@ static void be(const char *path, int number, int next, int previous) {
     sched_yield();
   if (is("exit"))
     exit(0);
+  if (number == 0 && is("fork"))
+    leave_children();
   if (number == 0)
     raise(is("stop") ? SIGSTOP : SIGKILL);
   if (is("enqueue"))
     printf("rank %d enqueues: result %d\n", number, enqueue_until_refused(library));
   else if (is("stop") && number == 1)
     outlast(0); /* rank 1 begins with the one before */
-  while (is("wait") || (is("stop") && !shared->over))
+  while (is("wait") || is("fork") || (is("stop") && !shared->over))
     sched_yield();
   if (is("stop")) {
     /* Nobody leaves while a neighbour's kernel may post: that one would miss it, and rightly. */
@@ -176,12 +253,13 @@ static void be(const char *path, int number, int next, int previous) {
 
 int main(int count, char **arguments) {
   int ends[MOST_RANKS][2], left;
-  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|leave|exit|stop RANKS");
+  REQUIRE(count == 4, "usage: LIBRARY wait|fork|enqueue|leave|exit|stop RANKS");
   way = arguments[2];
   ranks = left = atoi(arguments[3]);
   REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED, "no shared memory");
+  REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "not the parent of orphans");
   for (int i = 0; i < ranks; i++)
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
   for (int i = 0; i < ranks; i++) {
@@ -221,6 +299,8 @@ int main(int count, char **arguments) {
     else
       printf("rank %d ended with status %d\n", who, WEXITSTATUS(status));
   }
+  if (is("fork"))
+    end_children();
   printf("OK " TABLE_NAME "\n");
   return 0;
 }
