@@ -9,19 +9,16 @@
  * exit: all exit in the middle, and close nothing.
  * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
 #define _GNU_SOURCE
+#include "children.h"
 #include "communicator.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/prctl.h>
 
 #define MOST_RANKS 8
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
 #define STILL_MILLISECONDS 400
 #define LOOKS 3
-#define CHILDREN 2
-#define MOST_DESCRIPTORS 256
 #define COMMUNICATOR 0x1234 /* what net_init says */
 
 static const char *way;
@@ -31,8 +28,6 @@ static struct rank links[2];
 static struct kernel kernels[2][2];
 static volatile int stop;
 static pid_t pids[MOST_RANKS];
-/* The flags of each descriptor that the host itself has; negative for none. */
-static int descriptors_before[MOST_DESCRIPTORS];
 
 /* What all processes see. */
 static struct {
@@ -127,71 +122,6 @@ static ncclResult_t enqueue_until_refused(void *library) {
   return result;
 }
 
-static void look_at_descriptors(int flags[MOST_DESCRIPTORS]) {
-  for (int i = 0; i < MOST_DESCRIPTORS; i++)
-    flags[i] = fcntl(i, F_GETFD);
-}
-
-/* Memory is mapped in a forked child, whether its file is open or not. */
-static int is_memory(const char *target) {
-  return !strncmp(target, "/memfd:", 7) || !strncmp(target, "/dev/shm/ucx_shm", 16);
-}
-
-/* How many the plugin has opened, but for memory. A program that is executed gets none of them. */
-static int descriptors_of_plugin(void) {
-  int now[MOST_DESCRIPTORS], count = 0;
-  look_at_descriptors(now);
-  for (int i = 0; i < MOST_DESCRIPTORS; i++)
-    if (now[i] >= 0 && descriptors_before[i] < 0) {
-      char link[32], target[256];
-      snprintf(link, sizeof link, "/proc/self/fd/%d", i);
-      ssize_t length = readlink(link, target, sizeof target - 1);
-      target[length > 0 ? length : 0] = 0;
-      REQUIRE(now[i] & FD_CLOEXEC, "descriptor %d (%s) is not closed on exec", i, target);
-      count += !is_memory(target);
-    }
-  return count;
-}
-
-/* As a data loader is. */
-static void leave_children(void) {
-  int ready[2], descriptors = descriptors_of_plugin();
-  REQUIRE(descriptors > 0, "the plugin has opened nothing");
-  printf("rank 0 has %d descriptors of the plugin's\n", descriptors);
-  fflush(NULL);
-  REQUIRE(pipe2(ready, O_CLOEXEC) == 0, "no pipe");
-  descriptors_before[ready[0]] = descriptors_before[ready[1]] = FD_CLOEXEC;
-  for (int i = 0; i < CHILDREN; i++) {
-    pid_t child = fork();
-    REQUIRE(child >= 0, "no child");
-    if (child == 0) {
-      printf("child %d has %d descriptors of the plugin's\n", i, descriptors_of_plugin());
-      fflush(NULL);
-      if (i == 0)
-        execlp("sleep", "sleep", "60", NULL);
-      close(ready[1]);
-      alarm(60);
-      pause();
-      _exit(1);
-    }
-    shared->children[i] = child;
-  }
-  close(ready[1]);
-  char byte;
-  REQUIRE(read(ready[0], &byte, 1) == 0, "more than an end");
-}
-
-/* All ranks have ended: their children have not, which are this process's now. */
-static void end_children(void) {
-  for (int i = 0; i < CHILDREN; i++) {
-    int status;
-    REQUIRE(waitpid(shared->children[i], &status, WNOHANG) == 0, "child %d has ended", i);
-    kill(shared->children[i], SIGKILL);
-    REQUIRE(waitpid(shared->children[i], &status, 0) == shared->children[i], "wait");
-    printf("child %d has outlived all ranks\n", i);
-  }
-}
-
 static void be(const char *path, int number, int next, int previous) {
   void *library = open_plugin(path), *ctx;
   const net_t *net = symbol(library, TABLE_NAME);
@@ -231,7 +161,7 @@ static void be(const char *path, int number, int next, int previous) {
   if (is("exit"))
     exit(0);
   if (number == 0 && is("fork"))
-    leave_children();
+    leave_children(shared->children);
   if (number == 0)
     raise(is("stop") ? SIGSTOP : SIGKILL);
   if (is("enqueue"))
@@ -259,7 +189,7 @@ int main(int count, char **arguments) {
   REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED, "no shared memory");
-  REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "not the parent of orphans");
+  adopt_orphans();
   for (int i = 0; i < ranks; i++)
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
   for (int i = 0; i < ranks; i++) {
@@ -300,7 +230,7 @@ int main(int count, char **arguments) {
       printf("rank %d ended with status %d\n", who, WEXITSTATUS(status));
   }
   if (is("fork"))
-    end_children();
+    end_children(shared->children);
   printf("OK " TABLE_NAME "\n");
   return 0;
 }
