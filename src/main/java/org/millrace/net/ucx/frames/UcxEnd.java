@@ -129,10 +129,11 @@ abstract class UcxEnd extends ConnectionState {
 
     /** Connects to the peer's worker. With the turn. */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
-        boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
+        ProcessIdentity peer = new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT);
+        boolean shared = host == SharedMemory.thisHost() && peer.isOfThisNamespace()
+                && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         try {
-            endpoint = worker().connect(address,
-                    shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null);
+            endpoint = worker().connect(address, shared ? peer : null);
         } catch (ConnectionException e) {
             throw fail(new ConnectionException(this + ": " + e.getMessage(), e));
         }
