@@ -129,11 +129,10 @@ abstract class UcxEnd extends ConnectionState {
 
     /** Connects to the peer's worker. With the turn. */
     final void connect(MemorySegment address, long host, long peersFlags, long pid, long startTicks) {
-        ProcessIdentity peer = new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT);
-        boolean shared = host == SharedMemory.thisHost() && peer.isOfThisNamespace()
-                && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
+        boolean shared = host == SharedMemory.thisHost() && (flags() & peersFlags & UcxFormat.SHARES_MEMORY) != 0;
         try {
-            endpoint = worker().connect(address, shared ? peer : null);
+            endpoint = worker().connect(address,
+                    shared ? new ProcessIdentity(pid, startTicks, peersFlags >>> NAMESPACE_SHIFT) : null);
         } catch (ConnectionException e) {
             throw fail(new ConnectionException(this + ": " + e.getMessage(), e));
         }
