@@ -16,7 +16,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
-import org.millrace.engine.EngineSettings;
 import org.millrace.net.socket.stream.SocketOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -89,7 +88,7 @@ public final class CollNetCommand implements Runnable {
         public Integer call() throws InterruptedException {
             Configuration configuration = Configuration.load(command.parent.settings());
             InetSocketAddress where = AggregatorConnect.place("--listen", listen);
-            SocketOptions options = EngineSettings.sockets(configuration);
+            SocketOptions options = SocketOptions.of(configuration::get);
             String secret = configuration.get(SecuritySettings.SECRET);
             PrintWriter err = spec.commandLine().getErr();
             if (!where.getAddress().isLoopbackAddress() && secret.isEmpty() && options.tls() == null) {

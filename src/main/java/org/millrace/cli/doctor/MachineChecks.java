@@ -1,7 +1,6 @@
 package org.millrace.cli.doctor;
 
 import java.io.IOException;
-import java.net.InetAddress;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,13 +11,13 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
 import org.millrace.plugin.net.PluginConfiguration;
 
@@ -180,10 +179,8 @@ final class MachineChecks {
     /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
-        List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
-                .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
-        return CheckResult.works(addresses.size() + " over TCP between hosts: "
-                + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
+        Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration::get));
+        return CheckResult.works(choice.addresses().size() + " over TCP between hosts: " + choice);
     }
 
     /** An amount of memory for people, rounded: {@code "23.5 GiB"}. */
