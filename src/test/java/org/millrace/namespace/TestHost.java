@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -79,7 +80,7 @@ public final class TestHost implements AutoCloseable {
 
     /** Runs a script of the shell there, which must succeed; what it prints. */
     public String run(String script) throws IOException, InterruptedException {
-        Process shell = start(List.of("sh", "-ec", script), true);
+        Process shell = start(entering(List.of("sh", "-ec", script)).redirectErrorStream(true));
         String output = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         assertTrue(shell.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), script);
         assertEquals(0, shell.exitValue(), () -> script + ": " + output);
@@ -88,23 +89,30 @@ public final class TestHost implements AutoCloseable {
 
     /** Starts a program of the tests in a JVM there; its standard error is this process's. */
     public Process java(Class<?> program, String... arguments) throws IOException {
+        return java(Map.of(), program, arguments);
+    }
+
+    /** The same, with more variables in its environment. */
+    public Process java(Map<String, String> environment, Class<?> program, String... arguments) throws IOException {
         List<String> command =
                 new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                         "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "--enable-native-access=ALL-UNNAMED",
                         "-cp", System.getProperty("java.class.path"), program.getName()));
         Collections.addAll(command, arguments);
-        return start(command, false);
+        ProcessBuilder java = entering(command).redirectError(ProcessBuilder.Redirect.INHERIT);
+        java.environment().putAll(environment);
+        return start(java);
     }
 
-    private Process start(List<String> command, boolean mergedErrors) throws IOException {
+    private ProcessBuilder entering(List<String> command) {
         List<String> entering = new ArrayList<>(List.of("nsenter", "--target", "" + holder.pid(), "--net", "--uts",
                 "--mount", "--wd=" + System.getProperty("user.dir"), "--"));
         entering.addAll(command);
-        ProcessBuilder builder = new ProcessBuilder(entering).redirectErrorStream(mergedErrors);
-        if (!mergedErrors) {
-            builder.redirectError(ProcessBuilder.Redirect.INHERIT);
-        }
-        Process child = builder.start();
+        return new ProcessBuilder(entering);
+    }
+
+    private Process start(ProcessBuilder command) throws IOException {
+        Process child = command.start();
         children.add(child);
         return child;
     }

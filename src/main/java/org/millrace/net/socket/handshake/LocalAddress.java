@@ -107,6 +107,11 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
                 : new LocalAddress(address.getHostAddress(), address, address.getAddress().length * Byte.SIZE);
     }
 
+    /** Whether an interface that is running shows an address. */
+    static boolean isHere(InetAddress address) {
+        return ofRunningInterfaces().stream().anyMatch(each -> each.address.equals(address));
+    }
+
     boolean isFamilyOf(InetAddress other) {
         return address instanceof Inet4Address == other instanceof Inet4Address;
     }

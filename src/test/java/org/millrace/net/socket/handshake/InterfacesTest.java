@@ -132,7 +132,7 @@ class InterfacesTest {
                         .addresses());
         LocalAddress loopback = new LocalAddress("lo", address("127.3.0.1"), 8);
         assertEquals(loopback, LocalAddress.of(loopback.address()));
-        LocalAddress nobodys = new LocalAddress("192.0.2.1", address("192.0.2.1"), 32);
+        LocalAddress nobodys = new LocalAddress("198.51.100.1", address("198.51.100.1"), 32);
         assertEquals(nobodys, LocalAddress.of(nobodys.address()));
     }
 }
