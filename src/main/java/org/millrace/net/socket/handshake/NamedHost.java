@@ -54,6 +54,11 @@ public record NamedHost(List<InetAddress> addresses, InetAddress listenAt, Strin
                 found.size() == 1 ? "" : means);
     }
 
+    /** Whether one of its addresses is this machine's. */
+    public boolean isHere() {
+        return addresses.stream().anyMatch(LocalAddress::isHere);
+    }
+
     /** The address of this machine that others of a group are told: where it listens, or the first that is its own. */
     public InetAddress announced() {
         return !listenAt.isAnyLocalAddress() ? listenAt
