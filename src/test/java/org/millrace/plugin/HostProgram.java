@@ -79,6 +79,11 @@ public final class HostProgram {
         return BundledLibrary.file();
     }
 
+    /** The program, or the library that it was compiled as. */
+    Path path() {
+        return executable.toAbsolutePath();
+    }
+
     public static HostProgram compile(String name, String... definitions) throws Exception {
         Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
         List<String> command = new ArrayList<>(
