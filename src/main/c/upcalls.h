@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 8
+#define MILLRACE_PLUGIN_INTERFACE 9
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -90,8 +90,15 @@ struct millraceUpcalls {
  * a native function of a Java method takes ten milliseconds and more, and a program waits for it. */
 typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
-/* Fills the tables, once for the life of the process. ncclInvalidUsage: the interface is not the one
- * above. ncclSuccess also when they were filled before: the first stays. */
-__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call);
+/* What Java calls in the shim: see async_error.c. */
+struct millraceDowncalls {
+  int (*askers)(int answer, char *report, size_t size);
+  int (*lost)(uint64_t communicator, int lost);
+};
+
+/* Fills the tables, once for the life of the process, and gives the shim's own functions. ncclInvalidUsage: the
+ * interface is not the one above. ncclSuccess also when they were filled before: the first stays. */
+__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call,
+                                                                           const struct millraceDowncalls **shim);
 
 #endif

@@ -143,6 +143,9 @@ public final class NetPlugin {
             path.opened(endpoint);
             session = new Session(endpoint, path, settings.choosesChannels());
             NcclLog.info(PluginTrace.java() + ", network table v" + version + ", " + endpoint + "; " + path);
+            if (path.takesOver()) {
+                losses.announce();
+            }
         }
         communicators++;
     }
