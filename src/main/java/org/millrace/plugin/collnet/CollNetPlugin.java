@@ -24,6 +24,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pending;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.NetEndpoint;
@@ -139,8 +140,9 @@ public final class CollNetPlugin {
     private Group elsewhere(long key, int ranks, int rank) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         String named = aggregators();
-        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(NetEndpoint.sockets(settings),
-                AggregatorConnect.parse(named), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
+        SocketOptions sockets = NetEndpoint.sockets(settings);
+        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(sockets,
+                AggregatorConnect.parse(named, sockets), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
             long end = System.nanoTime() + deadline().toNanos();
             CollectiveNetwork made = pending.poll();
             while (made == null) {
