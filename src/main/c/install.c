@@ -20,6 +20,7 @@ ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call, const st
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
   millraceKeepDescriptors(0);
+  millraceKnowHandler();
   *shim = &millraceDowncalls;
   __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;
