@@ -175,7 +175,8 @@ static void find_offset(ncclComm_t comm) {
 /* The program asks about a communicator, or gives it up. Returns whether it has lost a peer. */
 static int note(ncclComm_t comm, int answered) {
   int lost = 0;
-  if (!__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
+  /* One that is given up may be lost only later, or be known to be. */
+  if (answered == TOLD && !__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
     return 0;
   pthread_mutex_lock(&lock);
   if (offset == NONE)
@@ -183,9 +184,10 @@ static int note(ncclComm_t comm, int answered) {
   if (offset != NONE) {
     uint64_t hash = *(uint64_t *)((char *)comm + offset);
     for (int i = 0; i < places; i++)
-      if (communicators[i].context && communicators[i].lost && communicators[i].hash == hash) {
-        communicators[i].answered = answered;
-        lost = 1;
+      if (communicators[i].context && communicators[i].hash == hash) {
+        if (communicators[i].lost || answered == GIVEN_UP)
+          communicators[i].answered = answered;
+        lost |= communicators[i].lost;
       }
   } else if (!told_of_absence) {
     told_of_absence = 1;
