@@ -1,6 +1,7 @@
 package org.millrace.cli.doctor;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.net.UnknownHostException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -15,6 +16,9 @@ import java.util.regex.Pattern;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.DurationType;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
@@ -43,8 +47,9 @@ final class MachineChecks {
                 new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
                 new Check("memory", MachineChecks::memory),
                 new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
-                new Check("single copies", () -> singleCopies(settings)), new Check("limits", MachineChecks::limits),
-                new Check("rails", () -> rails(settings)),
+                new Check("single copies", () -> singleCopies(settings)),
+                new Check("lost peers", () -> lostPeers(new EnvironmentSettings(System.getenv()::get))),
+                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
                 new Check("host name", () -> hostName(Host.name(), settings)));
     }
 
@@ -142,6 +147,30 @@ final class MachineChecks {
         return Configuration.load(settings).get(Settings.SHM_SINGLE_COPY).orElse(true)
                 ? CheckResult.works(SingleCopy.describe())
                 : CheckResult.missing("switched off by " + SingleCopy.SETTING + ": payloads are copied twice");
+    }
+
+    /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
+    static CheckResult lostPeers(EnvironmentSettings settings) {
+        String untold =
+                settings.get(PluginSettings.ON_LOSS)
+                        ? "is told by its next enqueue, and ends after "
+                                + DurationType.text(settings.get(PluginSettings.LOSS_GRACE))
+                        : "is told by its next enqueue";
+        if (!settings.get(PluginSettings.ASYNC_ERROR)) {
+            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as "
+                    + PluginSettings.ASYNC_ERROR.name() + "=0 has it: a program under the plugin " + untold);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            if (!SingleCopy.isReadable(arena.allocate(Long.BYTES).address(), Long.BYTES)) {
+                return CheckResult.unusable(
+                        "ncclCommGetAsyncError does not tell of them, as the kernel refuses process_vm_readv: a program"
+                                + " under the plugin " + untold,
+                        "in a container: allow process_vm_readv in its seccomp profile");
+            }
+        }
+        return CheckResult.works("ncclCommGetAsyncError tells programs under the plugin that call it by its name",
+                "one that looks it up itself (dlsym, Python's ctypes) " + untold
+                        + "; NCCL_DEBUG=INFO names who calls it");
     }
 
     /**

@@ -187,7 +187,7 @@ public final class NetPlugin {
             NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
                     + "; " + path);
             if (path.takesOver()) {
-                losses.announce();
+                losses.announce(library);
             }
         } else {
             environment.use(session.settings.toSet());
