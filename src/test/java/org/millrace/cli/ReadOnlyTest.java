@@ -95,4 +95,18 @@ class ReadOnlyTest {
         assertTrue(text.contains("no directory for the ranks to meet can be made in /tmp"), text);
         assertFalse(text.contains("\tat "), text);
     }
+
+    @Test
+    void doctorSaysWhatCannotBeWrittenAndWhatCannotBeSeen() throws Exception {
+        String text = run(1, OwnNamespace.after(ROOT, MEMORY, "umount /proc"), "doctor").replaceAll("\\s+", " ");
+        assertTrue(text.contains(
+                "shared memory UNUSABLE /dev/shm cannot be written by this user > chmod 1777 /dev/shm; where its file system is read-only mount memory"),
+                text);
+        assertTrue(text.contains(
+                "temporary files UNUSABLE /tmp cannot be written by this user > choose another with -Djava.io.tmpdir"),
+                text);
+        assertTrue(
+                text.contains("processes UNUSABLE there is no /proc, or it is that of another PID namespace > mount"),
+                text);
+    }
 }
