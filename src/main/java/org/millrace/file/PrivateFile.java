@@ -46,6 +46,7 @@ public final class PrivateFile {
             return channel;
         } catch (IOException e) {
             channel.close();
+            Files.deleteIfExists(file);
             throw e;
         }
     }

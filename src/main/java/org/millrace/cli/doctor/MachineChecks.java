@@ -20,6 +20,8 @@ import org.millrace.config.DurationType;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SharedDirectory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
@@ -40,13 +42,17 @@ final class MachineChecks {
             "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
                     + "remount,size=1g /dev/shm";
 
+    private static final String UNWRITABLE = " cannot be written by this user";
+
     private MachineChecks() {}
 
     static List<Check> list(Map<String, String> settings) {
         return List.of(new Check("Java", MachineChecks::java), new Check("kernel", MachineChecks::kernel),
                 new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
                 new Check("memory", MachineChecks::memory),
-                new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
+                new Check("shared memory", () -> sharedMemory(SharedDirectory.MEMORY)),
+                new Check("temporary files", () -> temporaryFiles(Path.of(System.getProperty("java.io.tmpdir")))),
+                new Check("processes", () -> processes(Path.of("/proc"), ProcessIdentity.CURRENT)),
                 new Check("single copies", () -> singleCopies(settings)),
                 new Check("lost peers", () -> lostPeers(new EnvironmentSettings(System.getenv()::get))),
                 new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
@@ -129,7 +135,11 @@ final class MachineChecks {
             return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
         }
         if (!Files.isWritable(directory)) {
-            return CheckResult.unusable(directory + " cannot be written by this user", "chmod 1777 " + directory);
+            return CheckResult.unusable(directory + UNWRITABLE,
+                    "chmod 1777 " + directory + "; where its file system is read-only mount memory there: docker run "
+                            + "--tmpfs " + directory + ", an emptyDir of medium Memory",
+                    "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
+                            + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
         try {
             FileStore store = Files.getFileStore(directory);
@@ -140,6 +150,31 @@ final class MachineChecks {
         } catch (IOException failure) {
             return CheckResult.unusable(directory + ": " + failure, MORE);
         }
+    }
+
+    /** Where runs have their ranks meet, and libraries are unpacked. */
+    static CheckResult temporaryFiles(Path directory) {
+        if (Files.isDirectory(directory) && Files.isWritable(directory)) {
+            return CheckResult.works(directory.toString());
+        }
+        return CheckResult.unusable(directory + (Files.isDirectory(directory) ? UNWRITABLE : " is not there"),
+                "choose another with -Djava.io.tmpdir=DIR, or mount one there: docker run --tmpfs " + directory,
+                "until then ranks of a run meet in " + SharedDirectory.MEMORY
+                        + ", and a millrace.jar cannot unpack the "
+                        + "plugin's library: millrace plugin install elsewhere");
+    }
+
+    /** Whether it can be told that another process has ended. */
+    static CheckResult processes(Path proc, ProcessIdentity self) {
+        if (self.namespace() == 0) {
+            return CheckResult.unusable("there is no " + proc + ", or it is that of another PID namespace",
+                    "mount -t proc proc " + proc,
+                    "until then a peer's end shows by its sockets alone, and what killed processes leave stays");
+        }
+        return Files.isReadable(proc.resolve("1/stat")) ? CheckResult.works(proc + " shows those of all users")
+                : CheckResult.works(proc + " hides those of other users (hidepid)",
+                        "what such a process leaves when it is killed stays until nothing has its number: mount -o "
+                                + "remount,hidepid=0 " + proc + " shows all");
     }
 
     /** Whether large payloads between processes of one host are copied once. */

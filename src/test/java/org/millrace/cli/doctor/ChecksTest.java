@@ -21,6 +21,7 @@ import org.millrace.cli.MappedProvider;
 import org.millrace.cli.doctor.CheckResult.State;
 import org.millrace.config.EnvironmentSettings;
 import org.millrace.cuda.CudaReport;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.library.NativeLibrary;
 import org.millrace.net.plugin.TestNet;
 
@@ -130,6 +131,22 @@ class ChecksTest {
         assertEquals(State.MISSING, MachineChecks.sharedMemory(directory.resolve("none")).state());
         CheckResult here = MachineChecks.sharedMemory(directory);
         assertTrue(here.summary().contains(" free of "), here.toString());
+    }
+
+    @Test
+    void processesAreShownOrHiddenOrUnknown() throws IOException {
+        ProcessIdentity known = new ProcessIdentity(7, 8, 9);
+        assertTrue(MachineChecks.processes(directory, known).summary().contains("hides"));
+        Files.createFile(Files.createDirectory(directory.resolve("1")).resolve("stat"));
+        assertEquals(List.of(), MachineChecks.processes(directory, known).advice());
+        assertEquals(State.UNUSABLE, MachineChecks.processes(directory, new ProcessIdentity(7, 0, 0)).state());
+    }
+
+    @Test
+    void theDirectoryForTemporaryFilesIsMissingOrWorks() {
+        assertEquals(State.WORKS, MachineChecks.temporaryFiles(directory).state());
+        assertEquals(directory.resolve("none") + " is not there",
+                MachineChecks.temporaryFiles(directory.resolve("none")).summary());
     }
 
     @Test
