@@ -56,6 +56,7 @@ public final class HostProgram {
 
     private final Path executable;
     private final Map<String, String> environment = new TreeMap<>();
+    private final List<String> starter = new ArrayList<>();
 
     private HostProgram(Path executable) {
         this.executable = executable;
@@ -83,6 +84,11 @@ public final class HostProgram {
             CCompiler.c(List.of("--version"));
             throw none;
         }
+    }
+
+    /** The program, or the library that it was compiled as. */
+    Path path() {
+        return executable.toAbsolutePath();
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
@@ -175,6 +181,12 @@ public final class HostProgram {
         return this;
     }
 
+    /** Started by a command, which gets the program and its arguments behind its own. */
+    public HostProgram startedBy(List<String> command) {
+        starter.addAll(command);
+        return this;
+    }
+
     /** With the JVM's optimizing compiler and its usual collector, as users run it. */
     public HostProgram withEveryCompiler() {
         return with("MILLRACE_JAVA_OPTS", null);
@@ -190,7 +202,8 @@ public final class HostProgram {
     }
 
     private ProcessBuilder builder(Object... arguments) {
-        List<String> command = new ArrayList<>(List.of(executable.toAbsolutePath().toString()));
+        List<String> command = new ArrayList<>(starter);
+        command.add(executable.toAbsolutePath().toString());
         Arrays.stream(arguments).map(Object::toString).forEach(command::add);
         ProcessBuilder builder = new ProcessBuilder(command);
         environment.forEach((variable, value) -> {

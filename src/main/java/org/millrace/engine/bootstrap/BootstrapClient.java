@@ -79,9 +79,10 @@ final class BootstrapClient {
         String what = self + " cannot join the group at " + rendezvous;
         @Nullable
         IOException why = null;
+        int attempts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
-                ServerAddress server = rendezvous.find();
+                ServerAddress server = rendezvous.find(attempts++);
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());

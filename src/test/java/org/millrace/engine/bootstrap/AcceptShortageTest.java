@@ -36,8 +36,9 @@ class AcceptShortageTest {
     void open() throws IOException {
         selector = Selector.open();
         listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-        acceptor = new Acceptor(group, new BootstrapListener(listener, Secret.of("", null), null, () -> {}), selector,
-                new Acceptor.Host() {
+        acceptor = new Acceptor(group,
+                new BootstrapListener(listener, InetAddress.getLoopbackAddress(), Secret.of("", null), null, () -> {}),
+                selector, new Acceptor.Host() {
                     @Override
                     public void admit(Acceptor.AcceptedConnection peer) {
                         throw new AssertionError();
