@@ -1,14 +1,22 @@
 /* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: traffic
  * classes. */
+#include "async_error.h"
 #include "net_events.h"
 #include "net_thunks.h"
 
-ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
-  ncclResult_t started = millraceStart(logFunction);
-  if (started != ncclSuccess)
-    return started;
+static ncclResult_t init(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction),
                             millraceNcclVersion(logFunction));
+}
+
+ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
+  ncclResult_t result = millraceStart(logFunction);
+  millraceFindNccl(logFunction);
+  if (result == ncclSuccess)
+    result = init(version, ctx, commId, logFunction);
+  if (result == ncclSuccess && ctx)
+    millraceCommunicatorBegins(*ctx, commId);
+  return result;
 }
 
 ncclResult_t netDevices(int *ndev) {
@@ -127,5 +135,6 @@ ncclResult_t netCloseListen(void *listenComm) {
 ncclResult_t netFinalize11(void *ctx) {
   if (!millraceInstalled())
     return ncclSuccess;
+  millraceCommunicatorEnds(ctx);
   MILLRACE_FORWARD_SHIELDED(finalize, ctx);
 }

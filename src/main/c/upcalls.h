@@ -91,8 +91,15 @@ struct millraceUpcalls {
  * a native function of a Java method takes ten milliseconds and more, and a program waits for it. */
 typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
-/* Fills the tables, once for the life of the process. ncclInvalidUsage: the interface is not the one
- * above. ncclSuccess also when they were filled before: the first stays. */
-__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call);
+/* What Java calls in the shim: see async_error.c. */
+struct millraceDowncalls {
+  int (*askers)(int answer, char *report, size_t size);
+  int (*lost)(uint64_t communicator, int lost);
+};
+
+/* Fills the tables, once for the life of the process, and gives the shim's own functions. ncclInvalidUsage: the
+ * interface is not the one above. ncclSuccess also when they were filled before: the first stays. */
+__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call,
+                                                                           const struct millraceDowncalls **shim);
 
 #endif

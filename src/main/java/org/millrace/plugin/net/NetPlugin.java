@@ -186,6 +186,9 @@ public final class NetPlugin {
             sessions.put(library, session);
             NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
                     + "; " + path);
+            if (path.takesOver()) {
+                losses.announce();
+            }
         } else {
             environment.use(session.settings.toSet());
         }

@@ -146,7 +146,7 @@ public final class Upcalls {
     }
 
     /**
-     * Gives the functions to the shim; they live as long as the process.
+     * Gives the functions to the shim, and takes its own; they live as long as the process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
@@ -159,7 +159,12 @@ public final class Upcalls {
                     .upcallStub(call.bindTo(this),
                             FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG),
                             Arena.global());
-            return (int) CFunction.at(install).call(VERSION, stub.address());
+            MemorySegment shim = Arena.global().allocate(ValueLayout.JAVA_LONG);
+            int result = (int) CFunction.at(install).call(VERSION, stub.address(), shim.address());
+            if (result == SUCCESS) {
+                AsyncErrors.use(shim.get(ValueLayout.JAVA_LONG, 0));
+            }
+            return result;
         } catch (Throwable e) {
             throw new IllegalStateException("cannot give the plugin's functions to the shim", e);
         }

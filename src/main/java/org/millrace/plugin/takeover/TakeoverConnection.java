@@ -185,8 +185,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is
-     * one. Called by the agent's thread.
+     * The proxy has stopped; NCCL does not ask why, so it is said in the log, and to the Java program if there is one.
+     * Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
@@ -258,6 +258,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         path.release(agent, receives());
         agent = null;
         letGo();
+        ProcessTrace trace = ProcessTrace.current();
+        if (failure != null && trace != null) {
+            trace.settle(owner.communicator());
+        }
     }
 
     /** Waits for the proxy's thread, and keeps it awake meanwhile: it would park between the peer's answers. */

@@ -84,8 +84,8 @@ public final class TunerPlugin {
     }
 
     /**
-     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: the only ear
-     * that it has for a communicator that has lost a peer.
+     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: so one that
+     * enqueues more on a communicator that has lost a peer is told.
      */
     public void tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs,
             int algorithms, int protocols, int registered, long channels) {
