@@ -244,8 +244,15 @@ public final class NetPlugin {
     public void accept(long listener, long connection, long deviceHandle) {
         Session now = session();
         Listening listening = handles.get(listener, Listening.class);
-        FrameReceiver receiver = listening.connection.poll();
-        listening.accepted.compareAndSet(false, receiver != null);
+        FrameReceiver receiver;
+        synchronized (listening.accepted) { // threads of NCCL may ask at once
+            if (listening.accepted.get()) {
+                throw new IllegalArgumentException("a connection was accepted from this listener before ("
+                        + listening.number + "); each is good for one");
+            }
+            receiver = listening.connection.poll();
+            listening.accepted.set(receiver != null);
+        }
         finish(receiver == null ? null
                 : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number,
                         listening.streams),
@@ -327,9 +334,11 @@ public final class NetPlugin {
     public void closeListen(long listener) {
         // further streams are made when they are needed: those of a connection that was made are that one's to close
         Listening ended = handles.remove(listener, Listening.class);
-        ended.connection.close();
-        if (!ended.accepted.get()) {
-            ended.streams.forEach(Pending::close);
+        synchronized (ended.accepted) {
+            ended.connection.close();
+            if (!ended.accepted.get()) {
+                ended.streams.forEach(Pending::close);
+            }
         }
     }
 
