@@ -196,7 +196,7 @@ final class Acceptor {
         } else {
             strangers.remove(peer);
             peer.stage = Stage.MEMBER;
-            peer.connection.trust();
+            peer.connection.trust(who);
             host.admit(peer);
         }
     }

@@ -142,7 +142,7 @@ final class BootstrapClient {
         byte[] nonce = rankZero.challenge().nonce();
         rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
-        rankZero.connection().trust();
+        rankZero.connection().trust(zero);
     }
 
     /**

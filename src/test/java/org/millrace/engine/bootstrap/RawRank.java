@@ -28,7 +28,7 @@ final class RawRank implements AutoCloseable {
     private RawRank(InetSocketAddress address) throws IOException {
         channel = SocketChannel.open(address);
         connection = new ControlConnection(channel, selector);
-        connection.trust();
+        connection.trust(RankIdentity.local(0));
     }
 
     /** Connected to rank 0, which may not be there yet; nothing is said. */
