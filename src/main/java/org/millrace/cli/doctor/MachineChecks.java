@@ -2,6 +2,7 @@ package org.millrace.cli.doctor;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -25,6 +26,7 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
@@ -250,7 +252,10 @@ final class MachineChecks {
         Configuration configuration = Configuration.load(settings);
         try {
             Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration::get));
-            return CheckResult.works(choice.addresses().size() + " over TCP between hosts: " + choice);
+            String summary = choice.addresses().size() + " over TCP between hosts: " + choice;
+            return LocalAddress.isHere(InetAddress.getLoopbackAddress()) ? CheckResult.works(summary)
+                    : CheckResult.works(summary,
+                            "loopback is down, over which ranks of one host meet at a file: ip link set lo up");
         } catch (ConnectionException none) {
             return CheckResult.unusable(String.valueOf(none.getMessage()),
                     "give an interface an address and set it up (ip address add, ip link set NAME up), or name others: "

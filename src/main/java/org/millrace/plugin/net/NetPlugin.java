@@ -274,8 +274,15 @@ public final class NetPlugin {
     public void accept(long listener, long connection, long deviceHandle) {
         Listening listening = handles.get(listener, Listening.class);
         Session in = listening.of.in;
-        FrameReceiver receiver = listening.connection.poll();
-        listening.accepted.compareAndSet(false, receiver != null);
+        FrameReceiver receiver;
+        synchronized (listening.accepted) { // threads of NCCL may ask at once
+            if (listening.accepted.get()) {
+                throw new IllegalArgumentException("a connection was accepted from this listener before ("
+                        + listening.number + "); each is good for one");
+            }
+            receiver = listening.connection.poll();
+            listening.accepted.set(receiver != null);
+        }
         finish(receiver == null ? null
                 : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
                         listening.streams),
@@ -357,9 +364,11 @@ public final class NetPlugin {
     public void closeListen(long listener) {
         // further streams are made when they are needed: those of a connection that was made are that one's to close
         Listening ended = handles.remove(listener, Listening.class);
-        ended.connection.close();
-        if (!ended.accepted.get()) {
-            ended.streams.forEach(Pending::close);
+        synchronized (ended.accepted) {
+            ended.connection.close();
+            if (!ended.accepted.get()) {
+                ended.streams.forEach(Pending::close);
+            }
         }
     }
 
