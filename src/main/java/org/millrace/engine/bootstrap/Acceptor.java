@@ -224,7 +224,7 @@ final class Acceptor {
         } else {
             unproven.remove(peer);
             peer.stage = Stage.MEMBER;
-            peer.connection.trust();
+            peer.connection.trust(who);
             host.admit(peer);
         }
     }

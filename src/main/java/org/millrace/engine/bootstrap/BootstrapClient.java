@@ -79,9 +79,10 @@ final class BootstrapClient {
         String what = self + " cannot join the group at " + rendezvous;
         @Nullable
         IOException why = null;
+        int attempts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
-                ServerAddress server = rendezvous.find();
+                ServerAddress server = rendezvous.find(attempts++);
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
@@ -141,7 +142,7 @@ final class BootstrapClient {
         byte[] nonce = rankZero.challenge().nonce();
         rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
-        rankZero.connection().trust();
+        rankZero.connection().trust(zero);
     }
 
     /**

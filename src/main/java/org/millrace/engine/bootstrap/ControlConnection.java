@@ -5,15 +5,14 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ProtocolException;
-import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.liveness.TcpStreams;
 import org.millrace.net.tls.TlsChannel;
 
 /** One connection that carries messages and never blocks. Used by one thread at a time. */
@@ -24,14 +23,6 @@ final class ControlConnection {
     interface Receiver {
         void receive(Message message) throws IOException;
     }
-
-    /**
-     * A host that vanished without a word is noticed after about 10 + 3 × 5 seconds; a process that ends is noticed at
-     * once.
-     */
-    private static final int KEEPALIVE_IDLE_SECONDS = 10;
-    private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
-    private static final int KEEPALIVE_PROBES = 3;
 
     private final SocketChannel channel;
     private final SelectionKey key;
@@ -56,17 +47,8 @@ final class ControlConnection {
         this.local = ((InetSocketAddress) channel.getLocalAddress()).getAddress();
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEPALIVE_INTERVAL_SECONDS);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
+        TcpStreams.keepAlive(channel);
         this.key = TlsChannel.selectable(channel).register(selector, SelectionKey.OP_READ);
-    }
-
-    private void setIfSupported(SocketOption<Integer> option, int value) throws IOException {
-        if (channel.supportedOptions().contains(option)) {
-            channel.setOption(option, value);
-        }
     }
 
     InetAddress local() {
@@ -98,9 +80,10 @@ final class ControlConnection {
         return remote;
     }
 
-    /** The other end has shown that it knows the secret: it may send long messages. */
-    void trust() {
+    /** The other end has shown that it knows the secret: it may send long messages, and has the name that it says. */
+    void trust(RankIdentity who) {
         bodyLimit = MessageCodec.MAX_BODY;
+        TcpStreams.watch(channel, who.toString(), who.host());
     }
 
     /** Every frame that is sent from now on has its authentication code behind it. */

@@ -4,12 +4,14 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
+import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.config.SecuritySettings;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.net.socket.handshake.NamedHost;
 
 /** Rank 0 listens where the user says. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
@@ -41,16 +43,19 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     @Override
     public BootstrapListener open(RankIdentity self, int size) {
-        InetSocketAddress address = options.address() == null ? new InetSocketAddress(host, port)
-                : new InetSocketAddress(options.address(), port);
-        if (address.isUnresolved()) {
-            throw new MillraceException("rank 0 cannot listen on " + this + ": the host is unknown here");
-        }
-        requireSecret(address);
         try {
+            NamedHost named = options.address() == null ? named()
+                    : new NamedHost(List.of(options.address()), options.address(), "");
+            InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
+            requireSecret(address);
             ServerSocketChannel listener = Rendezvous.bind(address);
+            LOG.info("rank 0 listens at {} port {}{}{}", address.getAddress().getHostAddress(), port,
+                    named.words().isEmpty() ? "" : ": ", named.words());
             warnOfStrangers(address);
-            return new BootstrapListener(listener, Secret.of("", options.secret()), options.tls(), () -> {});
+            return new BootstrapListener(listener, named.announced(), Secret.of("", options.secret()), options.tls(),
+                    () -> {});
+        } catch (UnknownHostException e) {
+            throw new MillraceException("rank 0 cannot listen on " + this + ": the host is unknown here", e);
         } catch (IOException e) {
             throw new MillraceException("rank 0 cannot listen on " + this + ": " + e.getMessage()
                     + "; HOST has to be an address of the machine of rank 0, and the port one that no other group or "
@@ -59,13 +64,20 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     @Override
-    public ServerAddress find() throws IOException {
-        InetSocketAddress address = new InetSocketAddress(host, port);
-        if (address.isUnresolved()) {
+    public ServerAddress find(int attempt) throws IOException {
+        NamedHost named = named();
+        InetSocketAddress address =
+                new InetSocketAddress(named.addresses().get(attempt % named.addresses().size()), port);
+        requireSecret(address);
+        return new ServerAddress(address, Secret.of("", options.secret()), options.tls(), named.words());
+    }
+
+    private NamedHost named() throws UnknownHostException {
+        try {
+            return NamedHost.of(host, options.sockets());
+        } catch (UnknownHostException e) {
             throw new UnknownHostException("the host " + host + " is unknown here");
         }
-        requireSecret(address);
-        return new ServerAddress(address, Secret.of("", options.secret()), options.tls());
     }
 
     /** Certificates tell ranks from strangers too. */
@@ -92,7 +104,11 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     @Override
     public boolean mayBeStale() {
-        return false;
+        try {
+            return named().addresses().size() > 1;
+        } catch (UnknownHostException e) {
+            return true;
+        }
     }
 
     @Override

@@ -45,7 +45,8 @@ class AcceptShortageTest {
     void open() throws IOException {
         selector = Selector.open();
         listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-        acceptor = open(new BootstrapListener(listener, Secret.of("", null), null, () -> {}));
+        acceptor = open(
+                new BootstrapListener(listener, InetAddress.getLoopbackAddress(), Secret.of("", null), null, () -> {}));
     }
 
     private Acceptor open(BootstrapListener from) throws IOException {
@@ -144,7 +145,7 @@ class AcceptShortageTest {
                 TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "any"))::get);
         Secret none = Secret.of("", null);
         listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-        acceptor = open(new BootstrapListener(listener, none, tls, () -> {}));
+        acceptor = open(new BootstrapListener(listener, InetAddress.getLoopbackAddress(), none, tls, () -> {}));
         List<SocketChannel> clients = new ArrayList<>();
         List<AcceptedConnection> peers = new ArrayList<>();
         try {
