@@ -121,8 +121,8 @@ final class BootstrapClient {
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
         SocketChannel channel = open(server, attempt);
-        ControlConnection connection =
-                new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);
+        ControlConnection connection = new ControlConnection(
+                server.tls() == null ? channel : server.tls().client(channel, server.secret().forTls()), selector);
         try {
             Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
