@@ -30,13 +30,13 @@
   } while (0)
 
 struct packet {
-  int64_t due; /* 0: free */
   int to;
   ssize_t bytes;
   char data[PACKET];
 };
 
 static struct packet waiting[MOST_WAITING];
+static int64_t due[MOST_WAITING]; /* 0: free; apart, as all are looked at again and again */
 
 static int64_t now_microseconds(void) {
   struct timespec now;
@@ -59,13 +59,14 @@ static int open_interface(long pid, int host) {
   return tun;
 }
 
-/* One that finds no room is lost, too. */
-static int take(int from, int hosts, int64_t due) {
-  for (struct packet *each = waiting; each < waiting + MOST_WAITING; each++)
-    if (each->due == 0) {
+/* One that finds no room waits where it is. */
+static int take(int from, int hosts, int64_t when) {
+  for (int i = 0; i < MOST_WAITING; i++)
+    if (due[i] == 0) {
+      struct packet *each = &waiting[i];
       each->bytes = read(from, each->data, PACKET);
       each->to = each->bytes > IPV4_DESTINATION + 3 ? each->data[IPV4_DESTINATION + 3] - 1 : -1;
-      each->due = each->bytes > 0 && each->to >= 0 && each->to < hosts ? due : 0;
+      due[i] = each->bytes > 0 && each->to >= 0 && each->to < hosts ? when : 0;
       return each->bytes > 0;
     }
   return 0;
@@ -85,11 +86,11 @@ int main(int count, char **arguments) {
   fflush(stdout);
   for (;;) {
     int64_t now = now_microseconds();
-    for (struct packet *each = waiting; each < waiting + MOST_WAITING; each++)
-      if (each->due != 0 && each->due <= now) {
-        if (write(ends[each->to + 1].fd, each->data, (size_t)each->bytes) < 0)
+    for (int i = 0; i < MOST_WAITING; i++)
+      if (due[i] != 0 && due[i] <= now) {
+        if (write(ends[waiting[i].to + 1].fd, waiting[i].data, (size_t)waiting[i].bytes) < 0)
           losses++;
-        each->due = 0;
+        due[i] = 0;
       }
     poll(ends, (nfds_t)hosts + 1, 1);
     if (ends[0].revents) {
