@@ -1,5 +1,5 @@
 /* Keeps the function that Java fills in. */
-#include "shim.h"
+#include "async_error.h"
 
 /* Null until it is there: the release store in install pairs with the acquire load below. */
 static millraceCall_t installed;
@@ -12,10 +12,11 @@ void millraceForget(void) {
   __atomic_store_n(&installed, NULL, __ATOMIC_RELEASE);
 }
 
-ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call) {
+ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call, const struct millraceDowncalls **shim) {
   millraceCall_t none = NULL;
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
+  *shim = &millraceDowncalls;
   __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;
 }

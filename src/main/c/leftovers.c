@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct process {
   long pid, start, namespace;
 };
 
-/* What /proc tells of a process: its state, its threads, and when it started. 0 if there is none, negative in doubt. */
+/* What /proc tells of a process: its state, its threads, and when it started. 0 if it shows none, negative in doubt. */
 static int look(long pid, char *state, long *threads, long *start) {
   char path[64], text[1024];
   snprintf(path, sizeof path, "/proc/%ld/stat", pid);
@@ -36,19 +37,24 @@ static int look(long pid, char *state, long *threads, long *start) {
 static int find_self(struct process *self) {
   char state, link[64];
   long threads;
-  ssize_t length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
   self->pid = getpid();
+  ssize_t length = readlink("/proc/self", link, sizeof link - 1);
+  if (length <= 0 || (link[length] = 0, atol(link)) != self->pid) /* none, or of another namespace */
+    return 0;
+  length = readlink("/proc/self/ns/pid", link, sizeof link - 1);
   if (length <= 0 || look(self->pid, &state, &threads, &self->start) != 1)
     return 0;
   link[length] = 0;
   return sscanf(link, "pid:[%ld]", &self->namespace) == 1;
 }
 
+/* What /proc does not show it may hide (hidepid): then the kernel says whether anything has the number. */
 static int is_dead(const struct process *process) {
   char state;
   long threads, start;
   int found = look(process->pid, &state, &threads, &start);
-  return found == 0 || (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
+  return (found == 0 && kill((pid_t)process->pid, 0) && errno == ESRCH) ||
+         (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
 }
 
 /* Whether a name is one of ours, whose, and whether it is a trace: these stay for whoever asks what happened, and Java sweeps them. */

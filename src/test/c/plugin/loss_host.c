@@ -14,7 +14,9 @@
 #define MOST_RANKS 8
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
+#ifndef STILL_MILLISECONDS
 #define STILL_MILLISECONDS 400
+#endif
 #define LOOKS 3
 #define COMMUNICATOR 0x1234 /* what net_init says */
 

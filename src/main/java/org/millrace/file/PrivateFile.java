@@ -12,14 +12,10 @@ import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
-import java.nio.file.attribute.UserPrincipal;
 import java.util.Set;
 
 /** Making and deleting files that only processes of this user open, and telling whose a file is. */
 public final class PrivateFile {
-
-    /** The user whose process this is. A look-up by name would fail in containers, which run users without one. */
-    public static final UserPrincipal USER = ownerOfATemporaryFile();
 
     /** Nobody but the user reads or writes. */
     public static final String PERMISSIONS = "rw-------";
@@ -35,23 +31,10 @@ public final class PrivateFile {
 
     private PrivateFile() {}
 
-    private static UserPrincipal ownerOfATemporaryFile() {
-        try {
-            Path file = Files.createTempFile("millrace", null);
-            try {
-                return Files.getOwner(file);
-            } finally {
-                Files.delete(file);
-            }
-        } catch (IOException e) {
-            throw new UncheckedIOException("cannot make a file in " + System.getProperty("java.io.tmpdir")
-                    + ", by which to know the user: set java.io.tmpdir", e);
-        }
-    }
-
     /** Whether a file is this user's own. */
     public static boolean isOurs(Path file) throws IOException {
-        return Files.getOwner(file, LinkOption.NOFOLLOW_LINKS).equals(USER);
+        Integer owner = User.ownerOf(file);
+        return owner != null && owner == User.ID && owner != User.UNKNOWN;
     }
 
     /** Makes a file that nobody else can open, all of whose bytes are there. */

@@ -16,8 +16,9 @@ import org.jspecify.annotations.Nullable;
  *
  * @param pid        its number
  * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where
- *                   there is no {@code /proc}
+ *                   there is no {@code /proc} of its namespace
  * @param namespace  in which its number counts: containers on one host have several; 0 where there is no {@code /proc}
+ *                   of it
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
@@ -35,6 +36,7 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     /** A thread's signals that wait for it, a bit each. */
     private static final String PENDING = "SigPnd:";
     private static final long KILL = 1L << 9 - 1;
+    private static final int NO_SIGNAL = 0;
 
     /** Written out, as a record's own is made when it is first called, for milliseconds while a program starts. */
     @Override
@@ -45,12 +47,15 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
     private static ProcessIdentity current() {
         long pid = ProcessHandle.current().pid();
         try {
-            String namespace = Files.readSymbolicLink(Path.of("/proc/self/ns/pid")).toString();
+            Path self = Path.of("/proc/self");
+            if (Long.parseLong(Files.readSymbolicLink(self).toString()) != pid) {
+                throw new IOException(self + " has another number: it is a /proc of another namespace");
+            }
+            String namespace = Files.readSymbolicLink(self.resolve("ns/pid")).toString();
             return new ProcessIdentity(pid, Long.parseLong(stat(pid)[START_FIELD]),
                     Long.parseLong(namespace.replaceAll("\\D", "")));
         } catch (IOException | RuntimeException noProc) {
-            // Not Linux, or a /proc of another namespace: then numbers alone must do, and only where nothing else is
-            // known either.
+            // Nobody is known by a number alone: it may be one of another container's, and be given again.
             return new ProcessIdentity(pid, 0, 0);
         }
     }
@@ -68,21 +73,27 @@ public record ProcessIdentity(long pid, long startTicks, long namespace) {
         return line.substring(line.lastIndexOf(')') + 2).split(" ");
     }
 
-    /** Whether this process is surely gone: false in any doubt. */
+    /** Whether its number says anything here: it counts in this process's namespace, and that is known. */
+    public boolean isOfThisNamespace() {
+        return namespace != 0 && namespace == CURRENT.namespace;
+    }
+
+    /**
+     * Whether this process is surely gone: false in any doubt. {@code /proc} may show it, and what it does not show it
+     * may hide ({@code hidepid}); then the kernel says whether anything has the number.
+     */
     public boolean isProvablyDead() {
-        if (namespace != CURRENT.namespace) {
+        if (!isOfThisNamespace()) {
             return false;
-        }
-        if (namespace == 0) {
-            return ProcessHandle.of(pid).isEmpty();
         }
         try {
             String[] stat = stat(pid);
             boolean zombie =
                     stat[STATE_FIELD].matches("[ZX]") && (Long.parseLong(stat[THREADS_FIELD]) <= 1 || wasKilled(pid));
             return zombie || Long.parseLong(stat[START_FIELD]) != startTicks;
-        } catch (NoSuchFileException none) {
-            return true;
+        } catch (NoSuchFileException hiddenOrGone) {
+            return pid != (int) pid || SystemCall.isKnown()
+                    && SystemCall.of(SystemCall.KILL, pid, NO_SIGNAL, 0) == -SystemCall.NO_SUCH_PROCESS;
         } catch (IOException | RuntimeException unclear) {
             return false;
         }

@@ -15,11 +15,14 @@ public final class SystemCall {
     public static final int CLOSE = 3;
     public static final int FALLOCATE = 4;
     public static final int FLOCK = 5;
+    static final int KILL = 6;
+    /** ESRCH of {@code <errno.h>}. */
+    static final int NO_SUCH_PROCESS = 3;
 
     /** In the order of the constants; none on other processors. */
     private static final long @Nullable [] NUMBERS = switch (System.getProperty("os.arch")) {
-        case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285, 73};
-        case "aarch64" -> new long[] {279, 56, 25, 57, 47, 32};
+        case "amd64", "x86_64" -> new long[] {319, 257, 72, 3, 285, 73, 62};
+        case "aarch64" -> new long[] {279, 56, 25, 57, 47, 32, 129};
         default -> null;
     };
     private static final long FROM_HERE = -100;

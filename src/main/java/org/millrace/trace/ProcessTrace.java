@@ -300,6 +300,11 @@ public final class ProcessTrace {
         }
     }
 
+    /** The program has given a communicator up, after a loss: nobody waits in it any more. */
+    public synchronized void settle(long communicator) {
+        blocks.settle(communicator);
+    }
+
     /** Something went wrong: it is written down, and the file stays when the process ends. */
     public synchronized void failed(String why) {
         set(TraceLayout.FAILED_OFFSET, 1);

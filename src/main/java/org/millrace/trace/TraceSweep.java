@@ -47,8 +47,7 @@ public final class TraceSweep {
      * @param owner the process that made the file, by the file's name
      */
     public static boolean isLeft(Path file, ProcessIdentity owner) {
-        return owner.namespace() == ProcessIdentity.CURRENT.namespace() ? owner.isProvablyDead()
-                : wasLocked(file) && OwnerLock.isFree(file);
+        return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);
     }
 
     private static boolean wasLocked(Path file) {
@@ -115,7 +114,7 @@ public final class TraceSweep {
                 if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurs(file)
                         && isLeft(file, name.owner())) {
                     dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
-                    if (name.owner().namespace() != ProcessIdentity.CURRENT.namespace()) {
+                    if (!name.owner().isOfThisNamespace()) {
                         elsewhere.add(name.owner());
                     }
                 }

@@ -54,6 +54,7 @@ public final class HostProgram {
 
     private final Path executable;
     private final Map<String, String> environment = new TreeMap<>();
+    private final List<String> starter = new ArrayList<>();
 
     private HostProgram(Path executable) {
         this.executable = executable;
@@ -76,6 +77,11 @@ public final class HostProgram {
     /** The shim that the build made. */
     public static Path library() {
         return BundledLibrary.file();
+    }
+
+    /** The program, or the library that it was compiled as. */
+    Path path() {
+        return executable.toAbsolutePath();
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
@@ -171,6 +177,12 @@ public final class HostProgram {
         return this;
     }
 
+    /** Started by a command, which gets the program and its arguments behind its own. */
+    public HostProgram startedBy(List<String> command) {
+        starter.addAll(command);
+        return this;
+    }
+
     /** With the JVM's optimizing compiler and its usual collector, as users run it. */
     public HostProgram withEveryCompiler() {
         return with("MILLRACE_JAVA_OPTS", null);
@@ -186,7 +198,8 @@ public final class HostProgram {
     }
 
     private ProcessBuilder builder(Object... arguments) {
-        List<String> command = new ArrayList<>(List.of(executable.toAbsolutePath().toString()));
+        List<String> command = new ArrayList<>(starter);
+        command.add(executable.toAbsolutePath().toString());
         Arrays.stream(arguments).map(Object::toString).forEach(command::add);
         ProcessBuilder builder = new ProcessBuilder(command);
         environment.forEach((variable, value) -> {

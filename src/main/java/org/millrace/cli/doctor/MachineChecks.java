@@ -22,6 +22,7 @@ import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
+import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
@@ -90,7 +91,7 @@ final class MachineChecks {
     /** How many threads the plugin would run in this process's place, and where slots would be. */
     static CheckResult proxyThreads() {
         try {
-            PluginConfiguration plugin = PluginConfiguration.read(System.getenv()::get);
+            PluginConfiguration plugin = PluginConfiguration.read(CallingNccl.UNTOLD, System.getenv()::get);
             return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
                     + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory"));
         } catch (ConfigurationException e) {

@@ -11,7 +11,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedLink;
@@ -104,7 +103,7 @@ public final class Processes {
 
     /** One of another namespace may have ended, and nobody here can tell. */
     private static String quiet(TracedProcess process) {
-        return process.identity().namespace() == ProcessIdentity.CURRENT.namespace() ? "stopped" : "silent";
+        return process.identity().isOfThisNamespace() ? "stopped" : "silent";
     }
 
     /** A process's rank: what its communicators say, or its launcher; empty if nobody does. */

@@ -11,12 +11,12 @@ import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.UserPrincipal;
 import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.file.PrivateFile;
 
 /**
  * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
@@ -76,7 +76,7 @@ public final class RunScope implements AutoCloseable {
     private static void deleteLeftOvers(Path own) {
         try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
             for (Path each : all) {
-                if (isLeftOver(each, Files.getOwner(own))) {
+                if (isLeftOver(each)) {
                     delete(each);
                 }
             }
@@ -85,12 +85,11 @@ public final class RunScope implements AutoCloseable {
         }
     }
 
-    private static boolean isLeftOver(Path directory, UserPrincipal user) {
+    private static boolean isLeftOver(Path directory) {
         // to close a file that this process has locked, too, would unlock it
         boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
         try {
-            if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)
-                    || !Files.getOwner(directory, LinkOption.NOFOLLOW_LINKS).equals(user)) {
+            if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
                 return false;
             }
             try (FileChannel channel =

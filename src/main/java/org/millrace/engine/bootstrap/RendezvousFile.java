@@ -15,8 +15,8 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Properties;
-import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.file.User;
 
 /**
  * What rank 0 writes for the others: text, one {@code name=value} a line.
@@ -31,8 +31,6 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
     /** Ours are some 150 bytes. Whatever else the path may name is not read to its end. */
     private static final int MAX_BYTES = 4096;
     private static final int ROOT = 0;
-    /** Its owner is the user that this process acts as. */
-    private static final Path SELF = Path.of("/proc/self");
 
     /**
      * The file's content; empty if there is no file, or an empty one, which somebody made to have a name.
@@ -40,15 +38,13 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
      * @throws MillraceException if it is another file than a rendezvous file, or perhaps somebody else's
      */
     static Optional<RendezvousFile> read(Path path) throws IOException {
-        return read(path, Files.exists(SELF) ? uid(SELF) : null);
+        return read(path, User.ID);
     }
 
     /**
      * The same for a given user.
-     *
-     * @param user by number; null where users have none, and owners are not looked at
      */
-    static Optional<RendezvousFile> read(Path path, @Nullable Integer user) throws IOException {
+    static Optional<RendezvousFile> read(Path path, int user) throws IOException {
         byte[] bytes;
         try {
             // before it is opened: to open a pipe is to wait for a writer
@@ -70,14 +66,15 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
      * Who can choose what the file says decides which group this rank joins: that is not for other users, who may have
      * been first in a folder that all can write, nor for links of theirs.
      */
-    private static BasicFileAttributes check(Path path, @Nullable Integer user) throws IOException {
+    private static BasicFileAttributes check(Path path, int user) throws IOException {
         BasicFileAttributes file = Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
         if (!file.isRegularFile()) {
             throw refused(path, file.isSymbolicLink() ? "a symbolic link, which is not followed" : "no regular file");
         }
-        Integer owner = user == null ? null : uid(path);
-        if (owner != null && owner != ROOT && !owner.equals(user)) {
-            throw refused(path, "the file of user " + owner + ", and this process runs as user " + user);
+        Integer owner = User.ownerOf(path);
+        if (owner != null && owner != ROOT && owner != user) {
+            throw refused(path,
+                    "the file of user " + User.text(owner) + ", and this process runs as user " + User.text(user));
         }
         return file;
     }
@@ -86,14 +83,6 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
         return new MillraceException(path + " is not trusted as a rendezvous file: it is " + what
                 + "; it has to be a regular file of this user or of root. Choose another path, best in a folder that "
                 + "only this user can write, or delete what is there");
-    }
-
-    private static @Nullable Integer uid(Path path) throws IOException {
-        try {
-            return (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-        } catch (UnsupportedOperationException | IllegalArgumentException noUnix) {
-            return null;
-        }
     }
 
     private static RendezvousFile parse(Path path, String text) throws IOException {

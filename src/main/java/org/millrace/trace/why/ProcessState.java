@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedProcess;
 
@@ -38,7 +37,7 @@ public enum ProcessState {
         if (!process.alive()) {
             return DEAD;
         }
-        if (process.identity().namespace() != ProcessIdentity.CURRENT.namespace()) {
+        if (!process.identity().isOfThisNamespace()) {
             return UNKNOWN;
         }
         try {

@@ -11,18 +11,22 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
 /** Ranks in processes of their own, of which one is killed or stopped: what the others say, and how they end. */
 @Tag("slow")
 class LossHostTest {
 
-    private static HostProgram host(String network) throws Exception {
-        return HostProgram.compile("loss_host", "-DNET_VERSION=11")
+    private static HostProgram host(String network, String... definitions) throws Exception {
+        return HostProgram
+                .compile("loss_host",
+                        Stream.concat(Stream.of("-DNET_VERSION=11"), Stream.of(definitions)).toArray(String[]::new))
                 .withNetwork(network)
                 .with("MILLRACE_STALL_REPORT", "0s")
                 .with("MILLRACE_LOSS_GRACE", "300ms");
@@ -126,5 +130,26 @@ class LossHostTest {
         assertEquals(1, outcome.count("rank 0 is stopped"), outcome.output());
         assertEquals(ranks, outcome.count("ended with status 0"), outcome.output());
         assertEquals(0, outcome.count("millrace: "), outcome.output());
+    }
+
+    /** Longer than between two looks at the peer's process. */
+    @Test
+    void aPeerThatProcDoesNotShowIsNotLost() throws Exception {
+        OwnNamespace.assumePossible();
+        var outcome =
+                run(host("shm", "-DSTILL_MILLISECONDS=1200").startedBy(OwnNamespace.after("mount -t tmpfs none /proc")),
+                        "stop", 2);
+        assertEquals(1, outcome.count("rank 0 is stopped"), outcome.output());
+        assertEquals(2, outcome.count("ended with status 0"), outcome.output());
+        assertEquals(0, outcome.count("millrace: "), outcome.output());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, mount -t tmpfs none /proc", "ucx, umount /proc"}) // UCX wants any
+    void aKilledPeerThatProcDidNotShowIsMissedAllTheSame(String network, String proc) throws Exception {
+        OwnNamespace.assumePossible();
+        var outcome = run(host(network).startedBy(OwnNamespace.after(proc)), "wait", 2);
+        assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
+        assertEquals(1, outcome.count("rank 1 ended with status 75"), outcome.output());
     }
 }

@@ -2,6 +2,7 @@ package org.millrace.plugin.net;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -29,6 +30,7 @@ import org.millrace.plugin.shim.NativeMemory;
 class NetPluginTest {
 
     private static final long DEVICE_HANDLE = 0x123450;
+    private static final long LIBRARY = 0x1000;
     private static final int CALLS = 200_000;
     private static final long STRAY_BYTES = 64 << 10;
 
@@ -109,7 +111,8 @@ class NetPluginTest {
         }
     }
 
-    private final NetPlugin plugin = new NetPlugin(settings -> new StubService(9), new LossWatch());
+    private final NetPlugin plugin =
+            new NetPlugin(settings -> new StubService(settings.takeover() ? 9 : 1), new LossWatch());
     private long context;
 
     @BeforeEach
@@ -117,7 +120,7 @@ class NetPluginTest {
         CapturedLog.begin();
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set("NCCL_PXN_DISABLE", "");
-        plugin.init(11, pointer, 5, CapturedLog.address());
+        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, 22809);
         context = read(pointer);
     }
 
@@ -137,13 +140,13 @@ class NetPluginTest {
     }
 
     private long[] connect() {
-        plugin.listen(context, 0, handle, pointer);
+        plugin.listen(context, 0, handle, pointer, 0);
         long listener = read(pointer);
         long sender = 0;
         long receiver = 0;
         while (sender == 0 || receiver == 0) {
             if (sender == 0) {
-                plugin.connect(context, 0, handle, pointer, deviceHandle);
+                plugin.connect(context, 0, handle, pointer, deviceHandle, 0);
                 sender = read(pointer);
                 assertEquals(sender == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
             }
@@ -183,10 +186,10 @@ class NetPluginTest {
 
     @Test
     void aPeerThatIsServedAnotherWayIsRefused() {
-        plugin.listen(context, 0, handle, pointer);
+        plugin.listen(context, 0, handle, pointer, 0);
         NativeMemory.at(handle + 5, 1).set(ValueLayout.JAVA_BYTE, 0, (byte) 8);
         ConnectionException refused = assertThrows(ConnectionException.class,
-                () -> plugin.connect(context, 0, handle, pointer, deviceHandle));
+                () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
         assertTrue(
                 refused.getMessage()
                         .contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"),
@@ -213,9 +216,38 @@ class NetPluginTest {
         }
     }
 
+    /**
+     * The first is taken over, and the second is too new for that: its connections, and its environment, are its own.
+     */
+    @Test
+    void anotherNcclOfThisProcess() {
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, 23301);
+        long other = read(pointer);
+        assertNull(NativeEnvironment.get("NCCL_PXN_DISABLE"));
+        plugin.listen(other, 0, handle, pointer, 0);
+        assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
+        plugin.closeListen(read(pointer));
+        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, 22809);
+        assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
+        plugin.finalize(read(pointer));
+        assertFalse(serviceClosed);
+        plugin.finalize(other);
+        assertTrue(serviceClosed);
+        serviceClosed = false;
+        assertNull(plugin.sessionIfAny(2 * LIBRARY));
+    }
+
+    /** Tables before v11 say with no call which communicator it is for. */
+    @Test
+    void whoHasNoContextIsKnownByTheLibraryThatCalls() {
+        plugin.listen(0, 0, handle, pointer, LIBRARY);
+        plugin.closeListen(read(pointer));
+        assertThrows(NullPointerException.class, () -> plugin.listen(0, 0, handle, pointer, 2 * LIBRARY));
+    }
+
     @Test
     void theLastFinalizeEndsTheService() {
-        plugin.init(11, pointer, 6, CapturedLog.address());
+        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, 22809);
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
     }

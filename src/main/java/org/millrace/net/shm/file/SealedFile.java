@@ -109,7 +109,7 @@ final class SealedFile implements AutoCloseable {
      * @throws IOException if it is not there, or is not what its name says
      */
     static FileChannel open(FileName name, int required) throws IOException {
-        if (name.owner().namespace() != ProcessIdentity.CURRENT.namespace() || domain() == 0) {
+        if (!name.owner().isOfThisNamespace() || domain() == 0) {
             throw new IOException("its process is of another PID namespace");
         }
         Path there = Path.of("/proc/" + name.owner().pid() + "/fd/" + name.descriptor());

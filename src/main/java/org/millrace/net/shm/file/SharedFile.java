@@ -36,7 +36,7 @@ public final class SharedFile {
      * another user namespace is between.
      */
     public static boolean canBeSealedFor(ProcessIdentity other) {
-        return SealedFile.domain() != 0 && other.namespace() == ProcessIdentity.CURRENT.namespace();
+        return SealedFile.domain() != 0 && other.isOfThisNamespace();
     }
 
     /**

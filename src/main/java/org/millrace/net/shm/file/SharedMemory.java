@@ -14,8 +14,8 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
-import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.file.User;
 
 /**
  * Memory that processes of one user share. Where the kernel has it and all of them can reach it, nobody can make it
@@ -181,7 +181,7 @@ public final class SharedMemory implements AutoCloseable {
                 throw new ShmUnavailableException(directory + " is no directory that this user can write to");
             }
             return "host " + Long.toHexString(thisHost()) + ", device " + Files.getAttribute(directory, "unix:dev")
-                    + ", user " + PrivateFile.USER.getName();
+                    + ", user " + User.text(User.ID);
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot tell which directory " + directory + " is: " + e, e);
         }

@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.StaleFiles;
+import org.millrace.file.User;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply.Refusal;
@@ -104,9 +105,10 @@ public final class ShmListener extends KeyedListener<ShmListener.Client> {
     @Override
     protected Client newClient(SocketChannel channel, long deadline) throws IOException, Refusal {
         channel.configureBlocking(false);
+        UserPrincipal user = User.principal(path);
         UserPrincipal other = channel.getOption(ExtendedSocketOptions.SO_PEERCRED).user();
-        if (!other.equals(PrivateFile.USER)) {
-            throw new Refusal(null, "it belongs to the user " + other + ", and this process to " + PrivateFile.USER);
+        if (!other.equals(user)) {
+            throw new Refusal(null, "it belongs to the user " + other + ", and this process to " + user);
         }
         return new Client(channel, deadline);
     }

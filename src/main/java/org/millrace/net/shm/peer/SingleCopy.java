@@ -79,8 +79,9 @@ public record SingleCopy(Use use, int fromBytes) {
         ProcessReader reader = null;
         if (cookie.address() == 0) {
             obstacle = "its " + SETTING + " is 0";
-        } else if (peer.namespace() != ProcessIdentity.CURRENT.namespace()) {
-            obstacle = "its numbers of processes are those of another container: run both in one PID namespace";
+        } else if (!peer.isOfThisNamespace()) {
+            obstacle = "its numbers of processes are those of another container, or there is no /proc of this one: "
+                    + "run both in one PID namespace, with its /proc";
         } else {
             reader = new ProcessReader(peer, cookie);
             long result = reader.read(0, 0);
