@@ -205,14 +205,22 @@ public final class NetPlugin {
         }
     }
 
-    /** What is open for an NCCL of this process; null before its first init, and behind its last finalize. */
+    /**
+     * What is open for an NCCL of this process; null before its first init, and behind its last finalize. A caller that
+     * is in no library, such as code that a JVM has compiled, is the only one that there is.
+     */
     public @Nullable Session sessionIfAny(long library) {
-        return sessions.get(library);
+        Session found = sessions.get(library);
+        if (found == null && library == 0) {
+            List<Session> all = List.copyOf(sessions.values());
+            return all.size() == 1 ? all.getFirst() : null;
+        }
+        return found;
     }
 
     /** What is open for an NCCL of this process. */
     public Session session(long library) {
-        return Objects.requireNonNull(sessions.get(library),
+        return Objects.requireNonNull(sessionIfAny(library),
                 "NCCL called an operation before init, or after the last finalize");
     }
 
