@@ -8,9 +8,14 @@
 # "2 4"), PARALLEL (4 jobs at a time), GRACE (5 seconds, MILLRACE_LOSS_GRACE), SEED. MILLRACE_ON_LOSS is the environment's. A kill takes some 5 to 15 s, most
 # of it the start of the job. Exit status 1 if a survivor neither ended nor said that it ends within 2 s and the grace, a stopped peer was taken for lost, or a file was left in
 # /dev/shm. Needs what compare.sh needs, and PyTorch for its part.
+#
+# LOSSES (20, 0 for none): programs that go on. One process asks ncclCommGetAsyncError, aborts when it is told, and joins anew, as often as its peer is killed and
+# started again; three ranks of which one is killed shrink their communicator; PyTorch makes its process group anew. NCCL's own proxy is beside ours, with slots on
+# the GPU, on the host, and over TCP. Some 4 minutes. Exit status 1 if one is not told within a second, a sum is wrong, something is left open, or a stall is told
+# of. Alone: KILLS=0 STOPS=0.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=
 [ "$1" = none ] || plugin=$(plugin_of "$1")
@@ -27,5 +32,18 @@ fi
 if [[ " $clients " == *" torch "* ]] && python3 -c 'import torch' 2>/dev/null; then
   arguments+=(--torch "$here/torch_loop.py")
 fi
+status=0
+if [ "${LOSSES:-20}" -gt 0 ]; then
+  going=()
+  for argument in "${arguments[@]}"; do
+    case $argument in
+      --c) build_nccl nccl_life; going+=(--c "$work/nccl_life");;
+      --torch) going+=(--torch "$here/torch_goes_on.py");;
+    esac
+  done
+  python3 "$here/goes_on.py" "${going[@]}" --plugin "$plugin" --output "$output" --losses "${LOSSES:-20}" || status=1
+fi
+[ $((${KILLS:-200} + ${STOPS:-50})) -gt 0 ] || exit $status
 python3 "$here/kills.py" "${arguments[@]}" --plugin "$plugin" --output "$output" --kills "${KILLS:-200}" --stops "${STOPS:-50}" --stop "${STOP:-5}" \
-  --parallel "${PARALLEL:-4}" --grace "${GRACE:-5}" --nets "${NETS:-shm socket}" --ranks "${RANKS:-2}" --seed "${SEED:-0}"
+  --parallel "${PARALLEL:-4}" --grace "${GRACE:-5}" --nets "${NETS:-shm socket}" --ranks "${RANKS:-2}" --seed "${SEED:-0}" || status=1
+exit $status

@@ -1,9 +1,12 @@
 /*
- * The life of communicators, not their speed: making and destroying them again and again, aborting in mid-transfer, and losing a peer.
+ * The life of communicators, not their speed: making and destroying them again and again, aborting in mid-transfer, losing a peer, and going on after that.
  *
  *   nccl_life RANK RANKS ID_FILE cycles N     N communicators one after another, an all-reduce on each, checked
  *   nccl_life RANK RANKS ID_FILE abort        rank 0 aborts while a long all-reduce is under way; all ranks end
  *   nccl_life RANK RANKS ID_FILE kill         the last rank is killed while data moves; the others wait at most 20 s, abort and end
+ *   nccl_life RANK RANKS ID_FILE survive N    N times the last rank is killed in the middle of all-reduces. The others, each one process, ask NCCL for errors,
+ *                                             abort when they are told, and join a new communicator; it is a new process each time: `survive N LOSS`, from 0 on
+ *   nccl_life RANK RANKS ID_FILE shrink S     the last rank is killed, and the others shrink the communicator and go on in that for S seconds
  */
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
@@ -68,6 +71,184 @@ static ncclUniqueId share(const char *file, int cycle) {
   exit(4);
 }
 
+#define ELEMENTS (1 << 20)
+#define CHECKED_EVERY 8
+#define UNTOLD_SECONDS 15
+
+static cudaStream_t stream;
+static float *data, *sum, *host, *expected;
+/* What has told of an error, or would have. */
+static const char *by;
+
+static void prepare(void) {
+  CUDA(cudaMalloc((void **)&data, ELEMENTS * sizeof *data));
+  CUDA(cudaMalloc((void **)&sum, ELEMENTS * sizeof *sum));
+  host = malloc(ELEMENTS * sizeof *host);
+  expected = calloc(ELEMENTS, sizeof *expected);
+  for (int i = 0; i < ELEMENTS; i++)
+    host[i] = (float)((i + rank) % 17);
+  CUDA(cudaMemcpy(data, host, ELEMENTS * sizeof *data, cudaMemcpyHostToDevice));
+}
+
+/* What the ranks from 0 on come to. */
+static void expect(int of) {
+  for (int i = 0; i < ELEMENTS; i++) {
+    expected[i] = 0;
+    for (int r = 0; r < of; r++)
+      expected[i] += (float)((i + r) % 17);
+  }
+}
+
+/* Waits for what was enqueued; returns what NCCL says if it is told of an error. */
+static ncclResult_t await(ncclComm_t comm) {
+  ncclResult_t error = ncclSuccess;
+  cudaError_t e;
+  double begin = now();
+  while ((e = cudaStreamQuery(stream)) == cudaErrorNotReady && error == ncclSuccess) {
+    NCCL(ncclCommGetAsyncError(comm, &error));
+    if (now() - begin > UNTOLD_SECONDS) {
+      printf("rank %d: not told within %d s\n", rank, UNTOLD_SECONDS);
+      fflush(stdout);
+      _exit(6); /* CUDA's exit handlers would wait for the kernel */
+    }
+    usleep(100);
+  }
+  if (error == ncclSuccess)
+    CUDA(e);
+  return error;
+}
+
+/* One all-reduce after the other, until so many are done, or NCCL says an error. */
+static ncclResult_t reduce(ncclComm_t comm, long most) {
+  for (long n = 0; n < most; n++) {
+    ncclResult_t error = ncclAllReduce(data, sum, ELEMENTS, ncclFloat, ncclSum, comm, stream);
+    by = error == ncclSuccess ? "ncclCommGetAsyncError" : "ncclAllReduce";
+    if (error == ncclSuccess)
+      error = await(comm);
+    if (error != ncclSuccess)
+      return error;
+    if (n % CHECKED_EVERY)
+      continue;
+    CUDA(cudaMemcpy(host, sum, ELEMENTS * sizeof *sum, cudaMemcpyDeviceToHost));
+    if (memcmp(host, expected, ELEMENTS * sizeof *sum)) {
+      printf("rank %d: wrong\n", rank);
+      exit(5);
+    }
+  }
+  return ncclSuccess;
+}
+
+/* Says when, for whoever survives, and is gone while data moves. */
+static void die(ncclComm_t comm, const char *file, int loss) {
+  char path[4096];
+  srand((unsigned)getpid());
+  for (int i = 0; i < 20; i++)
+    NCCL(ncclAllReduce(data, sum, ELEMENTS, ncclFloat, ncclSum, comm, stream));
+  usleep((useconds_t)(rand() % 5000));
+  snprintf(path, sizeof path, "%s.%d.killed", file, loss);
+  FILE *f = fopen(path, "w");
+  fprintf(f, "%.6f\n", now());
+  fclose(f);
+  raise(SIGKILL);
+}
+
+static double since_death(const char *file, int loss) {
+  double when = 0, at = now();
+  char path[4096];
+  snprintf(path, sizeof path, "%s.%d.killed", file, loss);
+  FILE *f = fopen(path, "r");
+  if (!f || fscanf(f, "%lf", &when) != 1)
+    exit(4);
+  fclose(f);
+  return at - when;
+}
+
+static void say_what_is_open(const char *when) {
+  size_t unused, all;
+  long pages = 0, resident = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (!f || fscanf(f, "%ld %ld", &pages, &resident) != 2)
+    exit(4);
+  fclose(f);
+  usleep(500000); /* threads end that nobody waits for */
+  CUDA(cudaMemGetInfo(&unused, &all));
+  printf("open %s: files %d threads %d resident %ld gpu %ld\n", when, entries("/proc/self/fd"), entries("/proc/self/task"),
+         resident * sysconf(_SC_PAGESIZE) >> 20, (long)((all - unused) >> 20));
+  fflush(stdout);
+}
+
+/* A new process has NCCL, and what it loads, before it joins: a communicator of its own. */
+static void warm_up(void) {
+  ncclUniqueId id;
+  ncclComm_t alone;
+  NCCL(ncclGetUniqueId(&id));
+  NCCL(ncclCommInitRank(&alone, 1, id, 0));
+}
+
+static void survive(const char *file, int losses, int loss) {
+  int dies = rank == ranks - 1;
+  expect(ranks);
+  if (dies)
+    warm_up();
+  for (; loss <= losses; loss++) {
+    ncclComm_t comm;
+    ncclUniqueId id = share(file, loss);
+    double begin = now();
+    NCCL(ncclCommInitRank(&comm, ranks, id, rank));
+    double joined = now() - begin;
+    if (dies) {
+      reduce(comm, loss == losses ? 200 : 30);
+      if (loss < losses)
+        die(comm, file, loss);
+    } else {
+      ncclResult_t error = reduce(comm, loss == losses ? 200 : 1 << 30);
+      if (loss < losses) {
+        double told = since_death(file, loss);
+        begin = now();
+        NCCL(ncclCommAbort(comm));
+        printf("loss %d: joined in %.3f told after %.4f by %s (%d) aborted in %.3f\n", loss, joined, told, by, error, now() - begin);
+        fflush(stdout);
+        if (loss == 2)
+          say_what_is_open("early");
+        continue;
+      }
+    }
+    NCCL(ncclCommDestroy(comm));
+  }
+  if (!dies)
+    say_what_is_open("late");
+  printf("right %d\n", losses + 1);
+}
+
+static void shrink(const char *file, double seconds) {
+  int last = ranks - 1;
+  ncclComm_t comm, child;
+  NCCL(ncclCommInitRank(&comm, ranks, share(file, 0), rank));
+  expect(ranks);
+  if (rank == last) {
+    reduce(comm, 30);
+    die(comm, file, 0);
+  }
+  ncclResult_t error = reduce(comm, 1 << 30);
+  double told = since_death(file, 0), begin = now();
+  NCCL(ncclCommShrink(comm, &last, 1, &child, NULL, NCCL_SHRINK_ABORT));
+  printf("loss 0: joined in 0 told after %.4f by %s (%d) aborted in %.3f\n", told, by, error, now() - begin);
+  fflush(stdout);
+  expect(ranks - 1);
+  begin = now();
+  for (float over = 0; over == 0;) { /* all do as many: rank 0 says when it is over */
+    over = now() - begin > seconds;
+    NCCL(reduce(child, 64));
+    CUDA(cudaMemcpy(sum, &over, sizeof over, cudaMemcpyHostToDevice));
+    NCCL(ncclBroadcast(sum, sum, 1, ncclFloat, 0, child, stream));
+    NCCL(await(child));
+    CUDA(cudaMemcpy(&over, sum, sizeof over, cudaMemcpyDeviceToHost));
+  }
+  NCCL(ncclCommDestroy(child));
+  NCCL(ncclCommAbort(comm));
+  printf("right 1\n");
+}
+
 int main(int argc, char **argv) {
   if (argc < 5)
     return 1;
@@ -77,10 +258,17 @@ int main(int argc, char **argv) {
   int devices, cycles = argc > 5 ? atoi(argv[5]) : 1;
   CUDA(cudaGetDeviceCount(&devices));
   CUDA(cudaSetDevice(rank % devices));
-  cudaStream_t stream;
   CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  if (!strcmp(mode, "survive") || !strcmp(mode, "shrink")) {
+    prepare();
+    if (!strcmp(mode, "survive"))
+      survive(argv[3], cycles, argc > 6 ? atoi(argv[6]) : 0);
+    else
+      shrink(argv[3], cycles);
+    return 0;
+  }
   size_t n = !strcmp(mode, "cycles") ? 100003 : 64 << 20;
-  float *data, *host = malloc(n * 4);
+  host = malloc(n * 4);
   CUDA(cudaMalloc((void **)&data, n * 4));
   int filesBefore = 0, threadsBefore = 0;
   double begin = now();

@@ -15,8 +15,6 @@
 #define MILLRACE_COPY_NUMBER_SHIFT 48
 /* In the third word: the upper bits of from, behind those of to. */
 #define MILLRACE_COPY_FROM_SHIFT 16
-/* In the fourth word, beside the bytes: from is no address, but the bytes themselves, 4 or 8. */
-#define MILLRACE_COPY_VALUE 0x40000000
 /* In the fourth word: who copies. 0 is the warp that reads the commands, others are workers. */
 #define MILLRACE_COPY_WORKER_SHIFT 32
 

@@ -1,5 +1,5 @@
 /* The memory that a connection's kernel and its proxy share, and what its buffers look like
- * (facts: comm.h, collectives.h, device.h, init.cc of 2.28). */
+ * (facts: comm.h, collectives.h, device.h, init.cc of 2.28 and 2.31). */
 #ifndef MILLRACE_NCCL_CONNECTION_H
 #define MILLRACE_NCCL_CONNECTION_H
 
@@ -19,12 +19,21 @@
 #define NCCL_MODE_OFFSET 1 /* at an offset of the shared buffer */
 #define NCCL_MODE_PTR 2    /* at a pointer, in a buffer the user registered */
 
+/* Since 2.31.2. */
 typedef struct ncclConnFifo {
+  int mode;
+  ssize_t offset;
+  ssize_t size;
+  void *ptr;
+} ncclConnFifo;
+
+/* Up to 2.30. */
+typedef struct ncclConnFifo_v28 {
   int mode;
   int offset;
   ssize_t size;
   void *ptr;
-} ncclConnFifo;
+} ncclConnFifo_v28;
 
 /* A sender's side. head: steps that the proxy has freed. */
 typedef struct ncclSendMem {
@@ -45,6 +54,14 @@ typedef struct ncclRecvMem {
   int flush;
   char pad2[MEM_ALIGN - CACHE_LINE_SIZE - NCCL_STEPS * sizeof(ncclConnFifo) - sizeof(int)];
 } ncclRecvMem;
+
+typedef struct ncclRecvMem_v28 {
+  uint64_t tail;
+  char pad1[CACHE_LINE_SIZE - sizeof(uint64_t)];
+  ncclConnFifo_v28 connFifo[NCCL_STEPS];
+  int flush;
+  char pad2[MEM_ALIGN - CACHE_LINE_SIZE - NCCL_STEPS * sizeof(ncclConnFifo_v28) - sizeof(int)];
+} ncclRecvMem_v28;
 
 /* --- LL: every 8 bytes carry 4 of data and a flag ---------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include "collnet_thunks.h"
 
 static ncclResult_t getProperties12(int dev, ncclNetProperties_v12_t *props) {
-  return netGetProperties(12, dev, props);
+  return netGetProperties(12, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclCollNet_v12_t ncclCollNetPlugin_v12 = {
@@ -13,7 +13,7 @@ MILLRACE_EXPORT const ncclCollNet_v12_t ncclCollNetPlugin_v12 = {
     .finalize = collNetFinalize11};
 
 static ncclResult_t getProperties11(int dev, ncclNetProperties_v11_t *props) {
-  return netGetProperties(11, dev, props);
+  return netGetProperties(11, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclCollNet_v11_t ncclCollNetPlugin_v11 = {
@@ -23,7 +23,7 @@ MILLRACE_EXPORT const ncclCollNet_v11_t ncclCollNetPlugin_v11 = {
     .finalize = collNetFinalize11};
 
 static ncclResult_t getProperties10(int dev, ncclNetProperties_v10_t *props) {
-  return netGetProperties(10, dev, props);
+  return netGetProperties(10, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclCollNet_v10_t ncclCollNetPlugin_v10 = {
@@ -32,7 +32,7 @@ MILLRACE_EXPORT const ncclCollNet_v10_t ncclCollNetPlugin_v10 = {
     .ireducescatter = collNetIreducescatter9};
 
 static ncclResult_t getProperties9(int dev, ncclNetProperties_v9_t *props) {
-  return netGetProperties(9, dev, props);
+  return netGetProperties(9, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclCollNet_v9_t ncclCollNetPlugin_v9 = {
@@ -41,7 +41,7 @@ MILLRACE_EXPORT const ncclCollNet_v9_t ncclCollNetPlugin_v9 = {
     .ireducescatter = collNetIreducescatter9};
 
 static ncclResult_t getProperties8(int dev, ncclNetProperties_v8_t *props) {
-  return netGetProperties(8, dev, props);
+  return netGetProperties(8, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclCollNet_v8_t ncclCollNetPlugin_v8 = {

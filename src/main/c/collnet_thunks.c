@@ -8,17 +8,16 @@ ncclResult_t collNetInit8(ncclDebugLogger_t logFunction) {
 
 ncclResult_t collNetInit11(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
   (void)commId;
-  *ctx = NULL;
+  *ctx = (void *)millraceLibrary(logFunction);
   return millraceStart(logFunction);
 }
 
 ncclResult_t collNetListen8(int dev, void *handle, void **listenComm) {
-  MILLRACE_FORWARD_SHIELDED(collNetListen, dev, handle, listenComm);
+  MILLRACE_FORWARD_SHIELDED(collNetListen, MILLRACE_CALLER, dev, handle, listenComm);
 }
 
 ncclResult_t collNetListen11(void *ctx, int dev, void *handle, void **listenComm) {
-  (void)ctx;
-  return collNetListen8(dev, handle, listenComm);
+  MILLRACE_FORWARD_SHIELDED(collNetListen, ctx, dev, handle, listenComm);
 }
 
 ncclResult_t collNetConnect(void *handles[], int nranks, int rank, void *listenComm, void **collComm) {

@@ -1,4 +1,6 @@
 /* Keeps the function that Java fills in. */
+#include "async_error.h"
+#include "descriptors.h"
 #include "shim.h"
 
 /* Null until it is there: the release store in install pairs with the acquire load below. */
@@ -12,10 +14,12 @@ void millraceForget(void) {
   __atomic_store_n(&installed, NULL, __ATOMIC_RELEASE);
 }
 
-ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call) {
+ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call, const struct millraceDowncalls **shim) {
   millraceCall_t none = NULL;
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
+  millraceKeepDescriptors(0);
+  *shim = &millraceDowncalls;
   __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;
 }

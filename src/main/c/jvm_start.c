@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "compilers.h"
+#include "descriptors.h"
 #include "jvm_options.h"
 
 #define STARTER_STACK_BYTES (8 << 20)
@@ -186,6 +187,7 @@ static void start_vm(void) {
     fail("cannot load %s: %s", library, dlerror());
     return;
   }
+  millraceKeepDescriptors(1);
   JavaVMInitArgs arguments = {JNI_VERSION_21, options.count, options.options, JNI_FALSE};
   JavaVM *vm;
   JNIEnv *env;

@@ -11,7 +11,7 @@ static ncclResult_t init12(void **ctx, uint64_t commId, ncclNetCommConfig_v12_t 
 }
 
 static ncclResult_t getProperties12(int dev, ncclNetProperties_v12_t *props) {
-  return netGetProperties(12, dev, props);
+  return netGetProperties(12, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclNet_v12_t ncclNetPlugin_v12 = {
@@ -27,7 +27,7 @@ static ncclResult_t init11(void **ctx, uint64_t commId, ncclNetCommConfig_v11_t 
 }
 
 static ncclResult_t getProperties11(int dev, ncclNetProperties_v11_t *props) {
-  return netGetProperties(11, dev, props);
+  return netGetProperties(11, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclNet_v11_t ncclNetPlugin_v11 = {
@@ -41,7 +41,7 @@ static ncclResult_t init10(ncclDebugLogger_t logFunction, ncclProfilerCallback_t
 }
 
 static ncclResult_t getProperties10(int dev, ncclNetProperties_v10_t *props) {
-  return netGetProperties(10, dev, props);
+  return netGetProperties(10, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclNet_v10_t ncclNetPlugin_v10 = {
@@ -54,7 +54,7 @@ static ncclResult_t init9(ncclDebugLogger_t logFunction) {
 }
 
 static ncclResult_t getProperties9(int dev, ncclNetProperties_v9_t *props) {
-  return netGetProperties(9, dev, props);
+  return netGetProperties(9, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclNet_v9_t ncclNetPlugin_v9 = {
@@ -67,7 +67,7 @@ static ncclResult_t init8(ncclDebugLogger_t logFunction) {
 }
 
 static ncclResult_t getProperties8(int dev, ncclNetProperties_v8_t *props) {
-  return netGetProperties(8, dev, props);
+  return netGetProperties(8, dev, props, MILLRACE_CALLER);
 }
 
 MILLRACE_EXPORT const ncclNet_v8_t ncclNetPlugin_v8 = {

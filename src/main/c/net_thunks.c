@@ -1,44 +1,53 @@
 /* Forwards the operations of NCCL's network tables to Java, without what Java has no use for: traffic
  * classes. */
+#include "async_error.h"
 #include "net_events.h"
 #include "net_thunks.h"
 
+static ncclResult_t init(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
+  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction, millraceLibrary(logFunction),
+                            millraceNcclVersion(logFunction));
+}
+
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction) {
-  ncclResult_t started = millraceStart(logFunction);
-  if (started != ncclSuccess)
-    return started;
-  MILLRACE_FORWARD_SHIELDED(init, version, ctx, commId, logFunction);
+  ncclResult_t result = millraceStart(logFunction);
+  millraceFindNccl(logFunction);
+  if (result == ncclSuccess)
+    result = init(version, ctx, commId, logFunction);
+  if (result == ncclSuccess && ctx)
+    millraceCommunicatorBegins(*ctx, commId);
+  return result;
 }
 
 ncclResult_t netDevices(int *ndev) {
   MILLRACE_FORWARD(devices, ndev);
 }
 
-ncclResult_t netGetProperties(int version, int dev, void *props) {
-  MILLRACE_FORWARD(getProperties, version, dev, props);
+ncclResult_t netGetProperties(int version, int dev, void *props, const void *library) {
+  MILLRACE_FORWARD(getProperties, version, dev, props, library);
 }
 
 ncclResult_t netListen8(int dev, void *handle, void **listenComm) {
-  return netListen11(NULL, dev, handle, listenComm);
+  MILLRACE_FORWARD_SHIELDED(listen, NULL, dev, handle, listenComm, MILLRACE_CALLER);
 }
 
 ncclResult_t netListen11(void *ctx, int dev, void *handle, void **listenComm) {
-  MILLRACE_FORWARD_SHIELDED(listen, ctx, dev, handle, listenComm);
+  MILLRACE_FORWARD_SHIELDED(listen, ctx, dev, handle, listenComm, NULL);
 }
 
 ncclResult_t netConnect8(int dev, void *handle, void **sendComm, ncclNetDeviceHandle_t **sendDevComm) {
-  return netConnect11(NULL, dev, handle, sendComm, sendDevComm);
+  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, MILLRACE_CALLER);
 }
 
 ncclResult_t netConnect10(int dev, ncclNetCommConfig_v10_t *config, void *handle, void **sendComm,
                           ncclNetDeviceHandle_t **sendDevComm) {
   (void)config;
-  return netConnect11(NULL, dev, handle, sendComm, sendDevComm);
+  MILLRACE_FORWARD_SHIELDED(connect, NULL, dev, handle, sendComm, sendDevComm, MILLRACE_CALLER);
 }
 
 ncclResult_t netConnect11(void *ctx, int dev, void *handle, void **sendComm,
                           ncclNetDeviceHandle_t **sendDevComm) {
-  MILLRACE_FORWARD_SHIELDED(connect, ctx, dev, handle, sendComm, sendDevComm);
+  MILLRACE_FORWARD_SHIELDED(connect, ctx, dev, handle, sendComm, sendDevComm, NULL);
 }
 
 ncclResult_t netAccept(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm) {
@@ -126,5 +135,6 @@ ncclResult_t netCloseListen(void *listenComm) {
 ncclResult_t netFinalize11(void *ctx) {
   if (!millraceInstalled())
     return ncclSuccess;
+  millraceCommunicatorEnds(ctx);
   MILLRACE_FORWARD_SHIELDED(finalize, ctx);
 }

@@ -24,7 +24,7 @@ ncclResult_t netCloseRecv(void *recvComm);
 ncclResult_t netCloseListen(void *listenComm);
 
 ncclResult_t netInit(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
-ncclResult_t netGetProperties(int version, int dev, void *props);
+ncclResult_t netGetProperties(int version, int dev, void *props, const void *library);
 
 ncclResult_t netListen8(int dev, void *handle, void **listenComm);
 ncclResult_t netConnect8(int dev, void *handle, void **sendComm, ncclNetDeviceHandle_t **sendDevComm);

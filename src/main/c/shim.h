@@ -20,6 +20,15 @@ void millraceForget(void);
  * to the logger. Safe from any thread; the first does the work, the others wait for it. */
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction);
 
+/* Where the library begins in memory that some code is part of: which NCCL calls. Null if it is none's. */
+const void *millraceLibrary(const void *code);
+
+/* The version of NCCL that that library has, as its ncclGetVersion says it; 0 if it has no such function. */
+int millraceNcclVersion(const void *code);
+
+/* The library that calls the function which this stands in, one of a table's. */
+#define MILLRACE_CALLER millraceLibrary(__builtin_return_address(0))
+
 /* Has the files in shared memory deleted that this process leaves when it exits, and those of dead ones. */
 void millraceDeleteLeftoversAtExit(void);
 

@@ -6,11 +6,11 @@
 static ncclResult_t init(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
                          ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t *nvlDomainInfo,
                          ncclTunerConstants_v5_t *constants) {
-  (void)logFunction, (void)nvlDomainInfo;
+  (void)nvlDomainInfo, (void)constants;
   *ctx = NULL;
   if (!millraceInstalled())
     return ncclSuccess;
-  MILLRACE_FORWARD(tunerInit, ctx, commId, nRanks, nNodes, constants);
+  MILLRACE_FORWARD(tunerInit, ctx, commId, nRanks, nNodes, millraceLibrary(logFunction));
 }
 
 static ncclResult_t getCollInfo(void *ctx, ncclFunc_t collType, size_t nBytes, int numPipeOps,

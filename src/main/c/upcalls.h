@@ -7,20 +7,21 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 8
+#define MILLRACE_PLUGIN_INTERFACE 10
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
  * fill structs differently, the version is the first argument. There is no such struct: its order numbers
  * the functions (org.millrace.plugin.shim.Upcalls has the same), and its types are what a call is checked
- * against. */
+ * against. A library is the NCCL that calls: where it begins in memory. */
 struct millraceUpcalls {
-  ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,
+                       const void *library, int ncclVersion);
   ncclResult_t (*devices)(int *ndev);
-  ncclResult_t (*getProperties)(int version, int dev, void *props);
-  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*getProperties)(int version, int dev, void *props, const void *library);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm, const void *library);
   ncclResult_t (*connect)(void *ctx, int dev, void *handle, void **sendComm,
-                          ncclNetDeviceHandle_t **sendDevComm);
+                          ncclNetDeviceHandle_t **sendDevComm, const void *library);
   ncclResult_t (*accept)(void *listenComm, void **recvComm, ncclNetDeviceHandle_t **recvDevComm);
   ncclResult_t (*regMr)(void *comm, void *data, size_t size, int type, void **mhandle);
   ncclResult_t (*deregMr)(void *comm, void *mhandle);
@@ -33,7 +34,7 @@ struct millraceUpcalls {
   ncclResult_t (*closeListen)(void *listenComm);
   ncclResult_t (*finalize)(void *ctx);
   ncclResult_t (*tunerInit)(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
-                            ncclTunerConstants_v5_t *constants);
+                            const void *library);
   ncclResult_t (*tunerGetCollInfo)(void *ctx, int collType, size_t nBytes, int numPipeOps,
                                    float **collCostTable, int numAlgo, int numProto, int regBuff,
                                    int *nChannels);
@@ -68,7 +69,7 @@ struct millraceUpcalls {
                                int rank);
   ncclResult_t (*profilerFinalize)(void *operations, const int64_t *events);
   ncclResult_t (*profilerPauseEnded)(void *operations);
-  ncclResult_t (*collNetListen)(int dev, void *handle, void **listenComm);
+  ncclResult_t (*collNetListen)(const void *library, int dev, void *handle, void **listenComm);
   ncclResult_t (*collNetConnect)(void **handles, int nranks, int rank, void *listenComm, void **collComm);
   ncclResult_t (*collNetReduceSupport)(int dataType, int redOp, int *supported);
   ncclResult_t (*collNetRegMr)(void *collComm, void *data, size_t size, int type, void **mhandle);
@@ -90,8 +91,15 @@ struct millraceUpcalls {
  * a native function of a Java method takes ten milliseconds and more, and a program waits for it. */
 typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
-/* Fills the tables, once for the life of the process. ncclInvalidUsage: the interface is not the one
- * above. ncclSuccess also when they were filled before: the first stays. */
-__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call);
+/* What Java calls in the shim: see async_error.c. */
+struct millraceDowncalls {
+  int (*askers)(const void *library, int answer, char *report, size_t size);
+  int (*lost)(uint64_t communicator, int lost);
+};
+
+/* Fills the tables, once for the life of the process, and gives the shim's own functions. ncclInvalidUsage: the
+ * interface is not the one above. ncclSuccess also when they were filled before: the first stays. */
+__attribute__((visibility("default"))) ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call,
+                                                                           const struct millraceDowncalls **shim);
 
 #endif

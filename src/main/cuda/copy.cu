@@ -122,15 +122,7 @@ template <typename T> static __device__ void copy(u64 to, u64 from, u32 bytes, u
 /* The host asks for no more than what LOADS of each lane bring. */
 static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     u32 alignment = (u32)to | (u32)from | bytes;
-    if (bytes == (MILLRACE_COPY_VALUE | sizeof(u64))) {
-        if (lane == 0) {
-            put<u64>(to, from);
-        }
-    } else if (bytes == (MILLRACE_COPY_VALUE | sizeof(u32))) {
-        if (lane == 0) {
-            put<u32>(to, (u32)from);
-        }
-    } else if (alignment % sizeof(Line) == 0) {
+    if (alignment % sizeof(Line) == 0) {
         copy<Line>(to, from, bytes, lane);
     } else if (alignment % sizeof(u64) == 0) {
         copy<u64>(to, from, bytes, lane);

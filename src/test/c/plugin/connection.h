@@ -14,6 +14,12 @@
 
 #define MAX_CHANNELS 8
 
+#if FIFO_VERSION == 28
+typedef ncclRecvMem_v28 recv_mem;
+#else
+typedef ncclRecvMem recv_mem;
+#endif
+
 struct connection {
   int sends;
   int channel;
@@ -30,7 +36,7 @@ struct connection {
   char *registered[PROTOCOLS];
   struct buffer_sizes sizes;
   ncclSendMem *sendMem;
-  ncclRecvMem *recvMem;
+  recv_mem *recvMem;
   /* The device's own counter, which lives from operation to operation. */
   uint64_t step;
   /* Where the device gathers what it receives from, and its counter of slices; null if it does not. */
@@ -73,12 +79,12 @@ static inline void allocate_host_memory(struct connection *connection, const str
     offsets[p] = offset;
     offset += onDevice && (p != LL || apart) ? 0 : sizes->bytes[p];
   }
-  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(ncclRecvMem) + (apart ? sizes->bytes[LL] : 0);
+  connection->memoryBytes = offset + sizeof(ncclSendMem) + sizeof(recv_mem) + (apart ? sizes->bytes[LL] : 0);
   connection->memory =
       mmap(NULL, connection->memoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   REQUIRE(connection->memory != MAP_FAILED, "out of memory");
   connection->sendMem = (ncclSendMem *)(connection->memory + offset);
-  connection->recvMem = (ncclRecvMem *)(connection->sendMem + 1);
+  connection->recvMem = (recv_mem *)(connection->sendMem + 1);
   for (int p = 0; p < PROTOCOLS; p++)
     connection->buffers[p] = connection->memory + offsets[p];
   if (apart)

@@ -414,6 +414,8 @@ int main(int count, char **arguments) {
     printf("%ld events\n", ((long (*)(void))stub_of_cuda("stubRecords"))());
     printf("in all %ld copies begun by %ld calls for many\n", ((long (*)(int))stub_of_cuda("stubBatches"))(1),
            ((long (*)(int))stub_of_cuda("stubBatches"))(0));
+    printf("in all %ld copies that a kernel could hold up, %ld in rows\n", ((long (*)(void))stub_of_cuda("stubBehindKernels"))(),
+           ((long (*)(int))stub_of_cuda("stubRows"))(1));
     printf("in all %ld waits of streams for others\n", ((long (*)(void))stub_of_cuda("stubWaits"))());
   }
   printf("OK " TABLE_NAME "\n");

@@ -26,6 +26,22 @@
     REQUIRE(result_ == ncclSuccess, "result %d", result_);                  \
   } while (0)
 
+/* Which NCCL the host is: what it says by ncclGetVersion where it is compiled with NCCL_CODE, and without that none
+ * that can be read, as where NCCL was linked statically (-rdynamic has the function found). FIFO_VERSION is how its
+ * connFifo is laid out. */
+#ifdef NCCL_CODE
+ncclResult_t ncclGetVersion(int *version) {
+  *version = NCCL_CODE;
+  return ncclSuccess;
+}
+#ifndef FIFO_VERSION
+#define FIFO_VERSION (NCCL_CODE > 23100 ? 31 : 28)
+#endif
+#endif
+#ifndef FIFO_VERSION
+#define FIFO_VERSION 28
+#endif
+
 /* How many warnings were logged. */
 static volatile int warnings;
 

@@ -3,6 +3,7 @@
  * sentinel: a slot whose size is not empty before the first operation.
  * started: a counter that has moved already.
  * mode: a slot that lies in a buffer shared by all peers.
+ * as it is: nothing of that, where the layout is not that of the version.
  * fourth: buffers of the user's are registered, too: they are declined.
  * proxy: NCCL's proxy sends, receives and asks for progress.
  * services: the ranks are served in different ways (see be_rank_1). */

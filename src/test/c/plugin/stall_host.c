@@ -8,10 +8,13 @@
  * wire: nothing; the network, which is told so by the environment, has a fault.
  * healthy: nothing; ranks pause at random, and all end.
  * PATTERN is ring (a kernel sends when it has received) or stream (it sends and receives at once). Prints STILL when no
- * rank has completed anything for a while, and stays until its standard input ends. */
+ * rank has completed anything for a while, and stays until its standard input ends. TEST_HOSTS in the environment has,
+ * for each rank, a process whose network, shared files and host name the rank takes as its own. */
 #define _GNU_SOURCE
 #include "communicator.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -138,6 +141,29 @@ static void launch(const ncclProfiler_v6_t *profiler, void *context, long operat
     SUCCEEDS(profiler->stopEvent(handle));
 }
 
+/* Before there is a second thread. */
+static void move_to_host(void) {
+  static const char *const namespaces[] = {"net", "uts", "mnt"};
+  const char *hosts = getenv("TEST_HOSTS");
+  int ends[3];
+  char path[64], here[4096];
+  if (!hosts)
+    return;
+  for (int i = 0; i < self; i++)
+    hosts += strcspn(hosts, ",") + 1;
+  REQUIRE(getcwd(here, sizeof here), "no directory");
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "/proc/%ld/ns/%s", atol(hosts), namespaces[i]);
+    ends[i] = open(path, O_RDONLY);
+    REQUIRE(ends[i] >= 0, "no %s", path);
+  }
+  for (int i = 0; i < 3; i++) {
+    REQUIRE(setns(ends[i], 0) == 0, "cannot enter %s of %ld", namespaces[i], atol(hosts));
+    close(ends[i]);
+  }
+  REQUIRE(chdir(here) == 0, "no %s there", here);
+}
+
 static void run(const char *path, int next, int previous) {
   void *library = open_plugin(path), *context = NULL;
   const ncclProfiler_v6_t *profiler = symbol(library, "ncclProfiler_v6");
@@ -235,6 +261,7 @@ int main(int count, char **arguments) {
       setenv("RANK", number, 1);
       if (i != victim)
         unsetenv("MILLRACE_FAULT");
+      move_to_host();
       run(arguments[1], ends[i][0], ends[(i + ranks - 1) % ranks][1]);
     }
     printf("rank %d is pid %d\n", i, (int)pids[i]);

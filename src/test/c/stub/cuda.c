@@ -28,12 +28,11 @@ struct range {
   int descriptor;
 };
 
-/* From is null for a store of a value; to is null for a wait, until that stream has made so many. */
+/* To is null for a wait, until that stream has made so many. */
 struct copy {
   char *to;
   const char *from;
   size_t bytes;
-  uint64_t value;
   struct stream *awaited;
   long number;
 };
@@ -56,6 +55,10 @@ static struct range reserved[RANGES];
 static uint64_t seed = 88172645463325252UL;
 /* Copies within the device's memory, and those that the host's takes part in. */
 static long withinDevice, withHost;
+/* Those that a compute engine makes, which waits for kernels: within the device's memory, and short ones to it. */
+static long behindKernels;
+/* Calls for several rows, and how many. */
+static long rowCalls, rowsInAll;
 /* Of events. */
 static long records;
 static long batches, batched, waits;
@@ -99,11 +102,6 @@ static void make_next(struct stream *stream) {
   if (!copy->to) {
     while (copy->awaited->made < copy->number)
       make_next(copy->awaited);
-    stream->made++;
-    return;
-  }
-  if (!copy->from) {
-    memcpy(copy->to, &copy->value, copy->bytes);
     stream->made++;
     return;
   }
@@ -213,8 +211,7 @@ int cuStreamQuery(struct stream *stream) {
   return code;
 }
 
-int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
-  pthread_mutex_lock(&lock);
+static void begin(char *to, char *from, size_t bytes, struct stream *stream) {
   while (stream->begun - stream->made == COPIES)
     make_next(stream);
   copiesBesideTheProgram += current == &synchronizations;
@@ -223,9 +220,78 @@ int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, .value = 0};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, .awaited = NULL};
+}
+
+/* Memory of the host is where processors find it. */
+static int is_device(const struct range *range) {
+  return range && range->address != range->memory;
+}
+
+int cuMemcpyAsync(char *to, char *from, size_t bytes, struct stream *stream) {
+  pthread_mutex_lock(&lock);
+  struct range *target = range_of(to), *source = range_of(from);
+  if (is_device(source))
+    behindKernels += is_device(target) && source->descriptor >= 0 && target->descriptor >= 0;
+  else
+    behindKernels += is_device(target) && bytes > 1 && bytes < 32 << 10;
+  begin(to, from, bytes, stream);
   pthread_mutex_unlock(&lock);
   return 0;
+}
+
+/* CUDA_MEMCPY2D_v2. */
+struct rows {
+  size_t fromX, fromY;
+  int fromType;
+  const void *fromHost;
+  char *from;
+  void *fromArray;
+  size_t fromPitch, toX, toY;
+  int toType;
+  void *toHost;
+  char *to;
+  void *toArray;
+  size_t toPitch, width, height;
+};
+
+/* In an order that looks random. */
+int cuMemcpy2DAsync_v2(const struct rows *rows, struct stream *stream) {
+  if (rows->fromX || rows->fromY || rows->fromType != 4 || rows->toX || rows->toY || rows->toType != 4 || rows->width == 0 ||
+      rows->height < 2 || rows->fromPitch < rows->width || rows->toPitch < rows->width || rows->fromPitch >= 1L << 31 ||
+      rows->toPitch >= 1L << 31)
+    return INVALID;
+  pthread_mutex_lock(&lock);
+  if (range_of(rows->to) != range_of(rows->to + (rows->height - 1) * rows->toPitch) ||
+      range_of(rows->from) != range_of(rows->from + (rows->height - 1) * rows->fromPitch)) {
+    pthread_mutex_unlock(&lock);
+    return INVALID;
+  }
+  size_t first = draw() % rows->height;
+  for (size_t i = 0; i < rows->height; i++) {
+    size_t row = (first + rows->height - i) % rows->height;
+    begin(rows->to + row * rows->toPitch, rows->from + row * rows->fromPitch, rows->width, stream);
+  }
+  rowCalls++;
+  rowsInAll += (long)rows->height;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+/* How many copies a kernel of another context could hold up. */
+long stubBehindKernels(void) {
+  pthread_mutex_lock(&lock);
+  long counted = behindKernels;
+  pthread_mutex_unlock(&lock);
+  return counted;
+}
+
+/* How many calls there were for several rows, or how many rows. */
+long stubRows(int all) {
+  pthread_mutex_lock(&lock);
+  long counted = all ? rowsInAll : rowCalls;
+  pthread_mutex_unlock(&lock);
+  return counted;
 }
 
 /* In an order that looks random. STUB_CUDA_NO_BATCH: as a driver that refuses what it is asked for. */
@@ -305,26 +371,6 @@ int cuEventQuery(struct event *event) {
   }
   pthread_mutex_unlock(&lock);
   return code;
-}
-
-static int store(struct stream *stream, char *to, uint64_t value, size_t bytes) {
-  pthread_mutex_lock(&lock);
-  while (stream->begun - stream->made == COPIES)
-    make_next(stream);
-  withHost++;
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, .value = value};
-  pthread_mutex_unlock(&lock);
-  return 0;
-}
-
-int cuStreamWriteValue64_v2(struct stream *stream, char *to, uint64_t value, unsigned flags) {
-  (void)flags;
-  return store(stream, to, value, 8);
-}
-
-int cuStreamWriteValue32_v2(struct stream *stream, char *to, uint32_t value, unsigned flags) {
-  (void)flags;
-  return store(stream, to, value, 4);
 }
 
 int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags) {

@@ -63,7 +63,8 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
             // torchrun's own store listens at the port itself
             boolean taken = "true"
                     .equals(String.valueOf(text(variables, "TORCHELASTIC_USE_AGENT_STORE")).toLowerCase(Locale.ROOT));
-            return "tcp:" + address + ":" + (number("MASTER_PORT", port) + (taken ? 1 : 0));
+            String host = address.indexOf(':') < 0 || address.startsWith("[") ? address : '[' + address + ']';
+            return "tcp:" + host + ":" + (number("MASTER_PORT", port) + (taken ? 1 : 0));
         }
         String job = JOBS.stream().map(name -> text(variables, name)).filter(id -> id != null).findFirst().orElse(null);
         String here = text(variables, launcher.onHost);

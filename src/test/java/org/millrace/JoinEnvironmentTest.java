@@ -25,6 +25,9 @@ class JoinEnvironmentTest {
             delimiter = '|',
             value = {
                     "RANK=1 WORLD_SIZE=4 MASTER_ADDR=node0 MASTER_PORT=29500                            | tcp:node0:29500",
+                    "RANK=1 WORLD_SIZE=4 MASTER_ADDR=fd00::1 MASTER_PORT=9                               | tcp:[fd00::1]:9",
+                    "RANK=1 WORLD_SIZE=4 MASTER_ADDR=[::1] MASTER_PORT=9                                 | tcp:[::1]:9",
+                    "RANK=1 WORLD_SIZE=4 MASTER_ADDR=fe80::1%eth0 MASTER_PORT=9                          | tcp:[fe80::1%eth0]:9",
                     "RANK=1 WORLD_SIZE=4 MASTER_ADDR=a MASTER_PORT=9 TORCHELASTIC_USE_AGENT_STORE=True   | tcp:a:10",
                     "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_SIZE=4 PMIX_NAMESPACE=j@1 | file:/tmp/millrace-join-j_1-null",
                     "PMI_RANK=1 PMI_SIZE=4 MASTER_ADDR=a MASTER_PORT=9                                   | tcp:a:9",

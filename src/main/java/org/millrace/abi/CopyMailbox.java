@@ -69,7 +69,6 @@ public final class CopyMailbox {
     private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
     private static final int WORKER_SHIFT = mailbox_h.MILLRACE_COPY_WORKER_SHIFT();
     private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
-    private static final int VALUE = mailbox_h.MILLRACE_COPY_VALUE();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
@@ -105,22 +104,7 @@ public final class CopyMailbox {
      * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
      */
     public void copyRelease(int number, long to, long from, int bytes, int worker) {
-        commandRelease(number, to, from, bytes | (long) worker << WORKER_SHIFT);
-    }
-
-    /**
-     * Has a value stored, by the warp that reads the commands.
-     *
-     * @param number of the command; its place must be free
-     * @param to     address of the target, as the kernel sees it; a multiple of {@code bytes}
-     * @param value  its low bytes
-     * @param bytes  4 or 8
-     */
-    public void valueRelease(int number, long to, long value, int bytes) {
-        commandRelease(number, to, value, bytes | VALUE);
-    }
-
-    private void commandRelease(int number, long to, long from, long work) {
+        long work = bytes | (long) worker << WORKER_SHIFT;
         long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
         long flag = (long) number << NUMBER_SHIFT;
         long upper = to >>> NUMBER_SHIFT | from >>> NUMBER_SHIFT << FROM_SHIFT;

@@ -1,31 +1,26 @@
 package org.millrace.abi;
 
 import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
-import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
 
 import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 import org.millrace.ffi.device.device_h;
-import org.millrace.ffi.device.ncclConnFifo;
 import org.millrace.ffi.device.ncclRecvMem;
 
 /**
  * {@code ncclRecvMem}: the half of a connection's control memory through which data is announced.
  *
  * <pre>
- *    0        8              128                                                320        324       4096
- *    +--------+------ - - ---+-----------------------------------------  - - -+-----------+--- - - --+
- *    | tail   |     pad      | connFifo[0], connFifo[1], ... connFifo[7]      | flush     |   pad    |
- *    +--------+------ - - ---+-----------------------------------------  - - -+-----------+--- - - --+
- *      u64                                                                      i32
- *
- *    connFifo[slot]
- *    0           4           8                       16                      24
- *    +-----------+-----------+-----------------------+-----------------------+
- *    | mode      | offset    | size                  | ptr                   |
- *    +-----------+-----------+-----------------------+-----------------------+
- *      i32         i32         i64, -1 = empty         pointer
+ *    0        8              128                                              4096
+ *    +--------+------ - - ---+-----------------------------------------  - - -+----------- - - --+
+ *    | tail   |     pad      | connFifo[0], connFifo[1], ... connFifo[7]      | flush, pad        |
+ *    +--------+------ - - ---+-----------------------------------------  - - -+----------- - - --+
+ *      u64
  * </pre>
+ *
+ * <p>
+ * An entry of {@code connFifo} has {@code mode}, {@code offset}, {@code size} ({@link #EMPTY} if it announces nothing)
+ * and {@code ptr}, which lie as its {@link FifoLayout} says.
  *
  * <p>
  * {@code tail} is the number of steps whose slots hold data.
@@ -66,7 +61,7 @@ import org.millrace.ffi.device.ncclRecvMem;
  * </table>
  *
  * <p>
- * NCCL 2.28 itself never uses mode PTR: it is for a device side and a proxy that are both ours.
+ * NCCL itself never uses mode PTR: it is for a device side and a proxy that are both ours.
  *
  * <p>
  * A release of {@code tail} pairs with the acquire on the other side and publishes the slot's data and its
@@ -94,29 +89,42 @@ public final class RecvMem {
     public static final long TAIL_OFFSET = ncclRecvMem.layout().byteOffset(groupElement("tail"));
 
     private static final int SLOTS = device_h.NCCL_STEPS();
-    private static final long ENTRY_BYTES = ncclConnFifo.sizeof();
-    private static final long MODE_0 = entryOffset("mode");
-    private static final long OFFSET_0 = entryOffset("offset");
-    private static final long SIZE_0 = entryOffset("size");
-    private static final long PTR_0 = entryOffset("ptr");
 
     /** Kept, so that memory of an automatic arena is not freed while this is used. */
     private final MemorySegment segment;
     private final long base;
+    private final FifoLayout fifo;
+    /** Where the size of slot 0 is, and how far from one to the next: what is accessed with every step. */
+    private final long sizes;
+    private final long entryBytes;
 
-    private RecvMem(MemorySegment segment) {
+    private RecvMem(MemorySegment segment, FifoLayout fifo) {
         this.segment = segment;
         this.base = Words.address("ncclRecvMem", segment);
+        this.fifo = fifo;
+        this.sizes = base + fifo.size;
+        this.entryBytes = fifo.entryBytes;
+    }
+
+    /**
+     * {@return a view of a receive half of our own, whose layout is the newest}
+     *
+     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @throws IllegalArgumentException if its size or alignment is another
+     */
+    public static RecvMem of(MemorySegment segment) {
+        return of(segment, FifoLayout.NEWEST);
     }
 
     /**
      * {@return a view of a receive half}
      *
      * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
+     * @param fifo    how its {@code connFifo} lies
      * @throws IllegalArgumentException if its size or alignment is another
      */
-    public static RecvMem of(MemorySegment segment) {
-        return new RecvMem(Words.checked("ncclRecvMem", segment, BYTES, ALIGNMENT));
+    public static RecvMem of(MemorySegment segment, FifoLayout fifo) {
+        return new RecvMem(Words.checked("ncclRecvMem", segment, BYTES, ALIGNMENT), fifo);
     }
 
     /** {@return the number of steps that hold data; their data and sizes were written before} */
@@ -153,7 +161,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long sizeAcquire(int slot) {
-        return (long) Words.LONG.getAcquire(Words.MEMORY, base + SIZE_0 + entry(slot));
+        return (long) Words.LONG.getAcquire(Words.MEMORY, sizes + entry(slot));
     }
 
     /**
@@ -162,7 +170,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long sizePlain(int slot) {
-        return (long) Words.LONG.get(Words.MEMORY, base + SIZE_0 + entry(slot));
+        return (long) Words.LONG.get(Words.MEMORY, sizes + entry(slot));
     }
 
     /**
@@ -172,7 +180,7 @@ public final class RecvMem {
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizeRelease(int slot, long bytes) {
-        Words.LONG.setRelease(Words.MEMORY, base + SIZE_0 + entry(slot), bytes);
+        Words.LONG.setRelease(Words.MEMORY, sizes + entry(slot), bytes);
     }
 
     /**
@@ -182,7 +190,7 @@ public final class RecvMem {
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizePlain(int slot, long bytes) {
-        Words.LONG.set(Words.MEMORY, base + SIZE_0 + entry(slot), bytes);
+        Words.LONG.set(Words.MEMORY, sizes + entry(slot), bytes);
     }
 
     /**
@@ -191,7 +199,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public int modePlain(int slot) {
-        return (int) Words.INT.get(Words.MEMORY, base + MODE_0 + entry(slot));
+        return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
     }
 
     /**
@@ -201,7 +209,7 @@ public final class RecvMem {
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
     public void modePlain(int slot, int mode) {
-        Words.INT.set(Words.MEMORY, base + MODE_0 + entry(slot), mode);
+        Words.INT.set(Words.MEMORY, base + fifo.mode + entry(slot), mode);
     }
 
     /**
@@ -209,8 +217,9 @@ public final class RecvMem {
      *
      * @param slot 0 to 7
      */
-    public int offsetPlain(int slot) {
-        return (int) Words.INT.get(Words.MEMORY, base + OFFSET_0 + entry(slot));
+    public long offsetPlain(int slot) {
+        long at = base + fifo.offset + entry(slot);
+        return fifo.isOffsetLong ? (long) Words.LONG.get(Words.MEMORY, at) : (int) Words.INT.get(Words.MEMORY, at);
     }
 
     /**
@@ -220,7 +229,12 @@ public final class RecvMem {
      * @param offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
-        Words.INT.set(Words.MEMORY, base + OFFSET_0 + entry(slot), offset);
+        long at = base + fifo.offset + entry(slot);
+        if (fifo.isOffsetLong) {
+            Words.LONG.set(Words.MEMORY, at, (long) offset);
+        } else {
+            Words.INT.set(Words.MEMORY, at, offset);
+        }
     }
 
     /**
@@ -229,7 +243,7 @@ public final class RecvMem {
      * @param slot 0 to 7
      */
     public long ptrPlain(int slot) {
-        return (long) Words.LONG.get(Words.MEMORY, base + PTR_0 + entry(slot));
+        return (long) Words.LONG.get(Words.MEMORY, base + fifo.ptr + entry(slot));
     }
 
     /**
@@ -239,15 +253,11 @@ public final class RecvMem {
      * @param address an address that the device and the proxy can use
      */
     public void ptrPlain(int slot, long address) {
-        Words.LONG.set(Words.MEMORY, base + PTR_0 + entry(slot), address);
+        Words.LONG.set(Words.MEMORY, base + fifo.ptr + entry(slot), address);
     }
 
-    private static long entry(int slot) {
-        return Objects.checkIndex(slot, SLOTS) * ENTRY_BYTES;
-    }
-
-    private static long entryOffset(String field) {
-        return ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement(field));
+    private long entry(int slot) {
+        return Objects.checkIndex(slot, SLOTS) * entryBytes;
     }
 
     /**

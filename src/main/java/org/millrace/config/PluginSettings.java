@@ -118,8 +118,13 @@ public final class PluginSettings {
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
             "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
 
-    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, PROFILER,
-            DEVICE_SLOTS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
+    /** Whether NCCL's answer to who asks for errors says that a peer is lost. */
+    public static final Setting<Boolean> ASYNC_ERROR = new Setting<>("MILLRACE_ASYNC_ERROR",
+            values(SWITCH, ON_BY_DEFAULT), true,
+            "0: ncclCommGetAsyncError does not tell of a lost peer; unset: it does, whoever calls it by its name");
+
+    private static final List<Setting<?>> ALL = List.of(JAVA_HOME, JAR, JAVA_OPTIONS, ON_LOSS, LOSS_GRACE, ASYNC_ERROR,
+            PROFILER, DEVICE_SLOTS, GIN, GIN_DIRECT, GIN_SHARED, GIN_COPY_KERNEL, UNPACK, UNPACK_MIB);
 
     private PluginSettings() {}
 

@@ -13,6 +13,8 @@ import static org.millrace.config.ValueTypes.values;
 import static org.millrace.config.ValueTypes.wordsOr;
 
 import java.net.InetAddress;
+import java.net.ProtocolFamily;
+import java.net.StandardProtocolFamily;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.EnumSet;
@@ -234,6 +236,13 @@ public final class Settings {
             Optional.empty(),
             "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback"
                     + " and docker only if there is no other");
+    /** Which kind of addresses. */
+    public static final Setting<Optional<ProtocolFamily>> SOCKET_FAMILY = new Setting<>("NCCL_SOCKET_FAMILY",
+            optional(values(Map.of("AF_INET", StandardProtocolFamily.INET, "AF_INET6", StandardProtocolFamily.INET6),
+                    "AF_INET, AF_INET6")),
+            Optional.empty(),
+            "AF_INET or AF_INET6: only addresses of interfaces that are of IPv4, or of IPv6; unset: IPv4 where there is"
+                    + " one");
     /** Which addresses are used, whatever the interfaces. */
     public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES =
             new Setting<>("MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
@@ -330,7 +339,7 @@ public final class Settings {
             P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, HOST_ID, COLLNET_ENABLE,
             COLLNET_MAX_BYTES, COLLNET_AGGREGATORS, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS,
             NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES,
-            SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
+            SOCKET_FAMILY, SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
             SecuritySettings.TLS, SecuritySettings.TLS_CERTIFICATE, SecuritySettings.TLS_KEY, SecuritySettings.TLS_CA,
             TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE,
             CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL,

@@ -9,9 +9,8 @@ import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
- * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks: stores that a stream makes, and memory
- * that another process made. Pointers are plain numbers here, so that a thread that copies all the time allocates
- * nothing.
+ * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks, memory that another process made among
+ * it. Pointers are plain numbers here, so that a thread that copies all the time allocates nothing.
  *
  * <p>
  * A device must be current on the calling thread: see {@link CudaDevice#makeCurrent()}. Signatures: CUDA's
@@ -32,8 +31,6 @@ public final class CudaDriver {
     private final CFunction eventRecord;
     private final CFunction eventQuery;
     private final CFunction eventDestroy;
-    private final CFunction writeValue64;
-    private final CFunction writeValue32;
     private final CFunction getContext;
     private final CFunction setContext;
     private final DriverLibrary library;
@@ -45,8 +42,6 @@ public final class CudaDriver {
         eventRecord = library.bind("cuEventRecord");
         eventQuery = library.bind("cuEventQuery");
         eventDestroy = library.bind("cuEventDestroy_v2");
-        writeValue64 = library.bind("cuStreamWriteValue64_v2");
-        writeValue32 = library.bind("cuStreamWriteValue32_v2");
         getContext = library.bind("cuCtxGetCurrent");
         setContext = library.bind("cuCtxSetCurrent");
     }
@@ -95,28 +90,6 @@ public final class CudaDriver {
      */
     public void copy(long to, long from, long bytes, long stream) {
         library.check("cuMemcpyAsync", (int) memcpyAsync.call(to, from, bytes, stream));
-    }
-
-    /**
-     * Enqueues a store of 8 bytes, before which everything that the stream did is visible to all.
-     *
-     * @param stream  where
-     * @param address device memory, or mapped host memory as the device sees it; a multiple of 8
-     * @param value   what
-     */
-    public void storeLong(long stream, long address, long value) {
-        library.check("cuStreamWriteValue64", (int) writeValue64.call(stream, address, value, 0));
-    }
-
-    /**
-     * Enqueues a store of 4 bytes, as {@link #storeLong}.
-     *
-     * @param stream  where
-     * @param address a multiple of 4
-     * @param value   what
-     */
-    public void storeInt(long stream, long address, int value) {
-        library.check("cuStreamWriteValue32", (int) writeValue32.call(stream, address, value, 0));
     }
 
     /** {@return a new event without a time: a {@code CUevent}} */

@@ -27,6 +27,7 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.shm.file.SharedHeap;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.transport.EndSettings;
@@ -91,7 +92,7 @@ final class CommunicatorParts {
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             CollNetTransport collNetTransport = control.size() > 1
-                    ? CollNet.transport(configuration, network, here, EngineSettings.sockets(configuration))
+                    ? CollNet.transport(configuration, network, here, SocketOptions.of(configuration::get))
                     : null;
             TransportConnections connections =
                     control.size() > 1 ? resources.add(connections(network, here, collNetTransport, shared)) : null;

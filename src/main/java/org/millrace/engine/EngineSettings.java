@@ -9,8 +9,6 @@ import org.millrace.config.Settings;
 import org.millrace.engine.options.AlgorithmChoice;
 import org.millrace.engine.options.ProtocolChoice;
 import org.millrace.net.fault.Fault;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
 import org.millrace.proxy.unpack.SliceLists.PieceCheck;
 
 /** Settings of the emulated device whose text only its own parts can read. */
@@ -28,16 +26,6 @@ public final class EngineSettings {
         ProtocolChoice.of(configuration, true);
         refuseUnpack(configuration);
         faults(configuration);
-    }
-
-    /** How TCP is used: by the settings' addresses or interfaces, and under TLS if they say so. */
-    public static SocketOptions sockets(Configuration configuration) {
-        SocketOptions defaults = SocketOptions.defaults();
-        return new SocketOptions(configuration.get(Settings.SOCKET_STREAMS).orElse(defaults.streams()),
-                defaults.stripeThreshold(), defaults.sendBufferBytes(), defaults.receiveBufferBytes(),
-                defaults.framesInFlight(), configuration.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline(),
-                configuration.get(Settings.SOCKET_INTERFACES).orElse(defaults.interfaces()), defaults.family(),
-                configuration.get(Settings.SOCKET_ADDRESSES).orElse(List.of()), TlsIdentity.of(configuration::get));
     }
 
     /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */

@@ -16,6 +16,7 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.file.SharedDirectory;
+import org.millrace.net.liveness.SilenceWatch;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
@@ -83,7 +84,8 @@ final class EngineTrace implements AutoCloseable {
             trace.settings(changed(configuration));
             TraceBean.whenWanted(trace);
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
-                    sentence -> LogManager.getLogger(EngineTrace.class).warn("nothing moves. {}", sentence));
+                    LogManager.getLogger(EngineTrace.class)::warn);
+            SilenceWatch.start(trace);
         }
     }
 

@@ -37,9 +37,10 @@ final class Networks {
     }
 
     private static SocketOptions socketOptions(Configuration configuration, Agreement agreement) {
-        SocketOptions options = EngineSettings.sockets(configuration);
+        SocketOptions options = SocketOptions.of(configuration::get);
         // ranks of one host need no interface that others could reach, unless the user wants one
         boolean chosen = configuration.get(Settings.SOCKET_INTERFACES).isPresent()
+                || configuration.get(Settings.SOCKET_FAMILY).isPresent()
                 || configuration.get(Settings.SOCKET_ADDRESSES).isPresent();
         return agreement.onOneHost() && !chosen ? options.withRails(List.of(InetAddress.getLoopbackAddress()))
                 : options;

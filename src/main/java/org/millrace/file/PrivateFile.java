@@ -37,6 +37,11 @@ public final class PrivateFile {
         return owner != null && owner == User.ID && owner != User.UNKNOWN;
     }
 
+    /** Whether it is a file, and this user's own: opening anything else may wait, as for the writer of a pipe. */
+    public static boolean isOurFile(Path file) throws IOException {
+        return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
+    }
+
     /** Makes a file that nobody else can open, all of whose bytes are there. */
     public static FileChannel create(Path file, long bytes) throws IOException {
         StaleFiles.madeIn(file.getParent());

@@ -95,8 +95,12 @@ public final class NcclLibrary {
         return versionText(version());
     }
 
-    /** A version code for people. */
-    static String versionText(int version) {
+    /**
+     * {@return a version code for people}
+     *
+     * @param version as {@link #version} returns it
+     */
+    public static String versionText(int version) {
         // Before 2.9 the major version stood in the thousands.
         int major = version < 10_000 ? 1_000 : 10_000;
         return version / major + "." + version % major / 100 + "." + version % 100;

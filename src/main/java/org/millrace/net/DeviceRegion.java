@@ -72,7 +72,19 @@ public interface DeviceRegion extends MemoryRegion {
         long copy(long to, long from, long bytes);
 
         /**
-         * As {@link #copy}, but together with no other: from memory that is not the device's, nor pinned.
+         * As {@link #copy}, from pinned memory of the host to the device.
+         *
+         * @param to    address of the target
+         * @param from  address of the source
+         * @param bytes 1 or more
+         * @return the copy's number
+         */
+        default long copyFromHost(long to, long from, long bytes) {
+            return copy(to, from, bytes);
+        }
+
+        /**
+         * As {@link #copyFromHost}, but together with no other: from memory of the host that is not pinned.
          *
          * @param to    address of the target
          * @param from  address of the source

@@ -49,7 +49,7 @@ public final class PluginEntry {
         UnpackDevice unpack = settings.unpack() == Kernels.NONE ? null
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover()
-                ? new TakeoverPath(settings.threads(),
+                ? new TakeoverPath(settings.nccl(), settings.threads(),
                         processes -> ProxyThreads.decide(NativeEnvironment::get, settings.deviceSlots(), processes),
                         unpack, settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
                 : new FallbackPath(unpack, settings.maxRecvs());

@@ -6,6 +6,7 @@ import static org.millrace.plugin.shim.Upcalls.Arguments.word;
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.millrace.plugin.collnet.CollNetPlugin;
 import org.millrace.plugin.gin.GinPlugin;
 import org.millrace.plugin.loss.LossWatch;
@@ -25,12 +26,14 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
-        return new PluginTables(net,
-                new TunerPlugin(net::takesOver, net::takesDeviceMemory, net::choosesChannels, net::operationComing,
-                        losses),
+        return new PluginTables(net, new TunerPlugin(library -> choices(net.sessionIfAny(library)), losses),
                 new GinPlugin(NativeEnvironment::get, losses),
                 new ProfilerPlugin(NativeEnvironment::get, net::operationComing),
-                new CollNetPlugin(net::endpoint, NativeEnvironment::get));
+                new CollNetPlugin(library -> net.session(library).endpoint(), NativeEnvironment::get));
+    }
+
+    private static TunerPlugin.@Nullable Choices choices(NetPlugin.@Nullable Session session) {
+        return session == null ? null : new TunerPlugin.Choices(session.path(), session.choosesChannels());
     }
 
     /** Calls as the shim does. */
@@ -65,11 +68,11 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
 
     private void callNet(Upcalls.Function function, long a) {
         switch (function) {
-            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3));
+            case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4), number(a, 5));
             case DEVICES -> net.devices(word(a, 0));
-            case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2));
-            case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));
-            case CONNECT -> net.connect(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case GET_PROPERTIES -> net.getProperties(number(a, 0), number(a, 1), word(a, 2), word(a, 3));
+            case LISTEN -> net.listen(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4));
+            case CONNECT -> net.connect(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5));
             case ACCEPT -> net.accept(word(a, 0), word(a, 1), word(a, 2));
             case REG_MR -> net.regMr(word(a, 0), word(a, 1), word(a, 2), number(a, 3), word(a, 4));
             case DEREG_MR -> net.deregMr(word(a, 0), word(a, 1));
@@ -144,7 +147,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
 
     private void callCollNet(Upcalls.Function function, long a) {
         switch (function) {
-            case COLL_NET_LISTEN -> collNet.collNetListen(number(a, 0), word(a, 1), word(a, 2));
+            case COLL_NET_LISTEN -> collNet.collNetListen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));
             case COLL_NET_CONNECT ->
                 collNet.collNetConnect(word(a, 0), number(a, 1), number(a, 2), word(a, 3), word(a, 4));
             case COLL_NET_REDUCE_SUPPORT -> collNet.collNetReduceSupport(number(a, 0), number(a, 1), word(a, 2));

@@ -37,6 +37,8 @@ public final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
+    /** No NCCL's: this program plays it. */
+    private static final long LIBRARY = 0;
 
     /** Stands where a request was. */
     private static final long DONE = -1;
@@ -198,11 +200,11 @@ public final class TrainingRun {
         void run(Consumer<Link> traffic) {
             for (int rank = 0; rank < contexts.length; rank++) {
                 long context = number();
-                call(Function.INIT, TABLE_VERSION, context, COMMUNICATOR, 0);
+                call(Function.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0);
                 contexts[rank] = NativeMemory.getLong(context);
             }
             call(Function.DEVICES, number());
-            call(Function.GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
+            call(Function.GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address(), LIBRARY);
             Link link = connect();
             traffic.accept(link);
             call(Function.CLOSE_SEND, link.sender);
@@ -218,10 +220,10 @@ public final class TrainingRun {
             long sender = number();
             long receiver = number();
             long device = number();
-            call(Function.LISTEN, contexts[1], 0, handle, listener);
+            call(Function.LISTEN, contexts[1], 0, handle, listener, LIBRARY);
             await(() -> {
                 if (NativeMemory.getLong(sender) == 0) {
-                    call(Function.CONNECT, contexts[0], 0, handle, sender, device);
+                    call(Function.CONNECT, contexts[0], 0, handle, sender, device, LIBRARY);
                 }
                 if (NativeMemory.getLong(receiver) == 0) {
                     call(Function.ACCEPT, NativeMemory.getLong(listener), receiver, device);

@@ -54,6 +54,7 @@ public final class ProcessTrace {
     private final TraceHeartbeat heartbeat;
     private int agents;
     private long messages;
+    private volatile int silences;
 
     ProcessTrace(TraceFile file, Detail detail) {
         this.file = file;
@@ -240,6 +241,34 @@ public final class ProcessTrace {
         return new GinTrace(this, index, at, context);
     }
 
+    /**
+     * What is written down of a link over which nothing comes any more; null if there is no room.
+     *
+     * @param since  when something was last heard over it
+     * @param local  this host's address, and its interface
+     * @param remote the other host's
+     * @param peer   what is there
+     */
+    public synchronized @Nullable SilenceTrace silence(long since, String local, String remote, String peer) {
+        int index = blocks.take(TraceLayout.SILENCE, 0, -1);
+        if (index < 0) {
+            return null;
+        }
+        long at = blocks.address(index);
+        TraceMemory.set(at + SilenceFields.SINCE_OFFSET, since);
+        TraceMemory.text(at + SilenceFields.LOCAL_OFFSET, SilenceFields.LOCAL_BYTES, local);
+        TraceMemory.text(at + SilenceFields.REMOTE_OFFSET, SilenceFields.REMOTE_BYTES, remote);
+        TraceMemory.text(at + SilenceFields.PEER_OFFSET, SilenceFields.PEER_BYTES, peer);
+        show(index);
+        silences++;
+        return new SilenceTrace(this, index, at);
+    }
+
+    /** How often a link has fallen silent. */
+    public int silences() {
+        return silences;
+    }
+
     private void show(int index) {
         blocks.show(index);
         heartbeat.needed(true);
@@ -248,6 +277,12 @@ public final class ProcessTrace {
     /** What had failed before is closed, too: whoever closed it has heard of the failure. */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
+        close(index);
+    }
+
+    /** It stays failed for whoever looks afterwards, and nothing is open for it any more. */
+    synchronized void lost(int index) {
+        blocks.fail(index);
         close(index);
     }
 
@@ -263,6 +298,11 @@ public final class ProcessTrace {
             blocks.fail(index);
             failed(why);
         }
+    }
+
+    /** The program has given a communicator up, after a loss: nobody waits in it any more. */
+    public synchronized void settle(long communicator) {
+        blocks.settle(communicator);
     }
 
     /** Something went wrong: it is written down, and the file stays when the process ends. */

@@ -9,7 +9,8 @@ public final class Stillness {
     private Stillness() {}
 
     /**
-     * Whether an open connection has stood still for so long with something posted, or none has moved.
+     * Whether an open connection has stood still for so long with something posted, or none has moved, or a link is
+     * silent.
      *
      * @param nanos how long
      */
@@ -20,8 +21,11 @@ public final class Stillness {
         for (int i = 0; i < blocks.size(); i++) {
             long at = blocks.get(i);
             int state = TraceMemory.getInt(at + TraceLayout.STATE_OFFSET);
-            if (TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET) != TraceLayout.CONNECTION
-                    || state != TraceLayout.OPEN && state != TraceLayout.FAILED) {
+            int type = TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET);
+            if (type == TraceLayout.SILENCE && state == TraceLayout.OPEN) {
+                return true;
+            }
+            if (type != TraceLayout.CONNECTION || state != TraceLayout.OPEN && state != TraceLayout.FAILED) {
                 continue;
             }
             boolean still = now - TraceMemory.get(at + ConnectionFields.LAST_CHANGE_OFFSET) >= nanos;

@@ -106,22 +106,33 @@ final class TraceBlocks {
         TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, TraceLayout.OPEN);
     }
 
+    /** Nobody waits any more for what is a communicator's, as far as readers see: some may still be open. */
+    void settle(long communicator) {
+        for (long at : used()) {
+            if (TraceMemory.get(at + TraceLayout.COMMUNICATOR_OFFSET) == communicator) {
+                if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) == TraceLayout.FAILED) {
+                    TraceMemory.release(at + TraceLayout.STATE_OFFSET, TraceLayout.CLOSED);
+                }
+                end(at, TraceLayout.CLOSED);
+            }
+        }
+    }
+
     /** It is over, now or, if it had failed, since then. */
     void close(int index) {
-        long state = address(index) + TraceLayout.STATE_OFFSET;
-        if (TraceMemory.getInt(state) == TraceLayout.OPEN) {
-            end(index, TraceLayout.CLOSED);
-        }
+        end(address(index), TraceLayout.CLOSED);
         closed.add(index);
         open(open - 1);
     }
 
     void fail(int index) {
-        end(index, TraceLayout.FAILED);
+        end(address(index), TraceLayout.FAILED);
     }
 
-    private void end(int index, int state) {
-        TraceMemory.set(address(index) + TraceLayout.CLOSED_OFFSET, System.nanoTime());
-        TraceMemory.release(address(index) + TraceLayout.STATE_OFFSET, state);
+    private static void end(long at, int state) {
+        if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) == TraceLayout.OPEN) {
+            TraceMemory.set(at + TraceLayout.CLOSED_OFFSET, System.nanoTime());
+            TraceMemory.release(at + TraceLayout.STATE_OFFSET, state);
+        }
     }
 }

@@ -42,6 +42,10 @@ package org.millrace.trace;
  * <td>the agent's thread</td>
  * </tr>
  * <tr>
+ * <td>how much of a link is silent</td>
+ * <td>the thread of {@link ProcessTrace}</td>
+ * </tr>
+ * <tr>
  * <td>a communicator's operations</td>
  * <td>{@link CommunicatorTrace}, under its lock</td>
  * </tr>
@@ -148,6 +152,7 @@ public final class TraceLayout {
     public static final int CONNECTION = 1;
     public static final int COMMUNICATOR = 2;
     public static final int GIN = 3;
+    public static final int SILENCE = 4;
 
     /** States of blocks and agents. */
     public static final int UNUSED = 0;

@@ -10,12 +10,18 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.ffi.device.ncclRecvMem;
+import org.millrace.ffi.device.ncclRecvMem_v28;
 import org.millrace.ffi.device.ncclSendMem;
 
 /** Each accessor is checked against the field's bytes, found through the generated layout. */
+@ParameterizedClass
+@EnumSource(FifoLayout.class)
 class ControlMemoryTest {
     private static final long INT_EDGE = 1L << 31;
     private static final long UNSIGNED_EDGE = 1L << 32;
@@ -23,7 +29,13 @@ class ControlMemoryTest {
     private final MemorySegment sendBytes = Arena.ofAuto().allocate(SendMem.BYTES, SendMem.ALIGNMENT);
     private final MemorySegment recvBytes = Arena.ofAuto().allocate(RecvMem.BYTES, RecvMem.ALIGNMENT);
     private final SendMem sendMem = SendMem.of(sendBytes);
-    private final RecvMem recvMem = RecvMem.of(recvBytes);
+    private final FifoLayout fifo;
+    private final RecvMem recvMem;
+
+    ControlMemoryTest(FifoLayout fifo) {
+        this.fifo = fifo;
+        recvMem = RecvMem.of(recvBytes, fifo);
+    }
 
     @Test
     void offsetsAreTheGeneratedLayouts() {
@@ -75,12 +87,27 @@ class ControlMemoryTest {
             assertEquals(100 + slot, recvMem.modePlain(slot));
             assertEquals(100 + slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "mode")));
             assertEquals(Integer.MAX_VALUE - slot, recvMem.offsetPlain(slot));
-            assertEquals(Integer.MAX_VALUE - slot, recvBytes.get(ValueLayout.JAVA_INT, entryOffset(slot, "offset")));
+            long at = entryOffset(slot, "offset");
+            assertEquals(Integer.MAX_VALUE - slot, fifo == FifoLayout.V28 ? recvBytes.get(ValueLayout.JAVA_INT, at)
+                    : recvBytes.get(ValueLayout.JAVA_LONG, at));
             assertEquals(300 + slot, recvMem.sizeAcquire(slot));
             assertEquals(Long.MIN_VALUE + slot, recvMem.ptrPlain(slot));
             assertEquals(Long.MIN_VALUE + slot, recvBytes.get(ValueLayout.JAVA_LONG, entryOffset(slot, "ptr")));
         }
         assertEquals(0, recvMem.tailAcquire());
+    }
+
+    @Test
+    void ourOwnMemoryIsOfTheNewestLayout() {
+        RecvMem.of(recvBytes).sizePlain(7, 5);
+        assertEquals(5, RecvMem.of(recvBytes, FifoLayout.V31).sizePlain(7));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"22809, V28", "23007, V28", "23100, V28", "23102, V31", "23206, V31", "23299, V31", "23301, ",
+            "30000, "})
+    void releases(int version, FifoLayout expected) {
+        assertEquals(expected, FifoLayout.ofRelease(version));
     }
 
     @ParameterizedTest
@@ -116,7 +143,8 @@ class ControlMemoryTest {
         assertTrue(refused.getMessage().contains("native memory"), refused.getMessage());
     }
 
-    private static long entryOffset(int slot, String field) {
-        return ncclRecvMem.layout().byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field));
+    private long entryOffset(int slot, String field) {
+        return (fifo == FifoLayout.V28 ? ncclRecvMem_v28.layout() : ncclRecvMem.layout())
+                .byteOffset(groupElement("connFifo"), sequenceElement(slot), groupElement(field));
     }
 }

@@ -224,8 +224,10 @@ class CollNetAggregatorTest {
     @ParameterizedTest
     @ValueSource(strings = {"", "here", "here:", ":7", "127.0.0.1:65536", "127.0.0.1:7,", "127.0.0.1:x"})
     void placesAreHostAndPort(String text) {
-        String said = assertThrows(ConfigurationException.class, () -> AggregatorConnect.parse(text)).getMessage();
+        String said = assertThrows(ConfigurationException.class,
+                () -> AggregatorConnect.parse(text, SocketOptions.defaults())).getMessage();
         assertTrue(said.contains("MILLRACE_COLLNET_AGGREGATORS=") && said.contains("HOST:PORT"), said);
-        assertInstanceOf(InetSocketAddress.class, AggregatorConnect.parse("127.0.0.1:7, [::1]:8").getLast());
+        assertInstanceOf(InetSocketAddress.class,
+                AggregatorConnect.parse("127.0.0.1:7, [::1]:8", SocketOptions.defaults()).getLast());
     }
 }

@@ -16,7 +16,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  * {@snippet lang=c :
  * struct ncclConnFifo {
  *     int mode;
- *     int offset;
+ *     ssize_t offset;
  *     ssize_t size;
  *     void *ptr;
  * }
@@ -30,7 +30,8 @@ public class ncclConnFifo {
 
     private static final GroupLayout $LAYOUT = MemoryLayout.structLayout(
         device_h.C_INT.withName("mode"),
-        device_h.C_INT.withName("offset"),
+        MemoryLayout.paddingLayout(4),
+        device_h.C_LONG.withName("offset"),
         device_h.C_LONG.withName("size"),
         device_h.C_POINTER.withName("ptr")
     ).withName("ncclConnFifo");
@@ -86,15 +87,15 @@ public class ncclConnFifo {
         struct.set(mode$LAYOUT, mode$OFFSET, fieldValue);
     }
 
-    private static final OfInt offset$LAYOUT = (OfInt)$LAYOUT.select(groupElement("offset"));
+    private static final OfLong offset$LAYOUT = (OfLong)$LAYOUT.select(groupElement("offset"));
 
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * int offset
+     * ssize_t offset
      * }
      */
-    public static final OfInt offset$layout() {
+    public static final OfLong offset$layout() {
         return offset$LAYOUT;
     }
 
@@ -103,7 +104,7 @@ public class ncclConnFifo {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * int offset
+     * ssize_t offset
      * }
      */
     public static final long offset$offset() {
@@ -113,20 +114,20 @@ public class ncclConnFifo {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * int offset
+     * ssize_t offset
      * }
      */
-    public static int offset(MemorySegment struct) {
+    public static long offset(MemorySegment struct) {
         return struct.get(offset$LAYOUT, offset$OFFSET);
     }
 
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * int offset
+     * ssize_t offset
      * }
      */
-    public static void offset(MemorySegment struct, int fieldValue) {
+    public static void offset(MemorySegment struct, long fieldValue) {
         struct.set(offset$LAYOUT, offset$OFFSET, fieldValue);
     }
 

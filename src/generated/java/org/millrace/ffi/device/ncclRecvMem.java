@@ -19,7 +19,7 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
  *     char pad1[120];
  *     ncclConnFifo connFifo[8];
  *     int flush;
- *     char pad2[3772];
+ *     char pad2[3708];
  * }
  * }
  */
@@ -34,7 +34,7 @@ public class ncclRecvMem {
         MemoryLayout.sequenceLayout(120, device_h.C_CHAR).withName("pad1"),
         MemoryLayout.sequenceLayout(8, ncclConnFifo.layout()).withName("connFifo"),
         device_h.C_INT.withName("flush"),
-        MemoryLayout.sequenceLayout(3772, device_h.C_CHAR).withName("pad2")
+        MemoryLayout.sequenceLayout(3708, device_h.C_CHAR).withName("pad2")
     ).withName("ncclRecvMem");
 
     /**
@@ -301,7 +301,7 @@ public class ncclRecvMem {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static final SequenceLayout pad2$layout() {
@@ -313,7 +313,7 @@ public class ncclRecvMem {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static final long pad2$offset() {
@@ -323,7 +323,7 @@ public class ncclRecvMem {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static MemorySegment pad2(MemorySegment struct) {
@@ -333,19 +333,19 @@ public class ncclRecvMem {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static void pad2(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad2$OFFSET, pad2$LAYOUT.byteSize());
     }
 
-    private static long[] pad2$DIMS = { 3772 };
+    private static long[] pad2$DIMS = { 3708 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static long[] pad2$dimensions() {
@@ -358,7 +358,7 @@ public class ncclRecvMem {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static byte pad2(MemorySegment struct, long index0) {
@@ -368,7 +368,7 @@ public class ncclRecvMem {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * char pad2[3772]
+     * char pad2[3708]
      * }
      */
     public static void pad2(MemorySegment struct, long index0, byte fieldValue) {

@@ -77,15 +77,6 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_FROM_SHIFT() {
         return MILLRACE_COPY_FROM_SHIFT;
     }
-    private static final int MILLRACE_COPY_VALUE = (int)1073741824L;
-    /**
-     * {@snippet lang=c :
-     * #define MILLRACE_COPY_VALUE 1073741824
-     * }
-     */
-    public static int MILLRACE_COPY_VALUE() {
-        return MILLRACE_COPY_VALUE;
-    }
     private static final int MILLRACE_COPY_WORKER_SHIFT = (int)32L;
     /**
      * {@snippet lang=c :

@@ -16,7 +16,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
-import org.millrace.engine.EngineSettings;
+import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -88,17 +88,19 @@ public final class CollNetCommand implements Runnable {
         @Override
         public Integer call() throws InterruptedException {
             Configuration configuration = Configuration.load(command.parent.settings());
-            InetSocketAddress where = AggregatorConnect.place("--listen", listen);
-            SocketOptions options = EngineSettings.sockets(configuration);
+            SocketOptions options = SocketOptions.of(configuration::get);
+            InetSocketAddress where = AggregatorConnect.place("--listen", listen, options, NamedHost::listenAt);
             String secret = configuration.get(SecuritySettings.SECRET);
             PrintWriter err = spec.commandLine().getErr();
-            if (!where.getAddress().isLoopbackAddress() && secret.isEmpty() && options.tls() == null) {
+            if (secret.isEmpty() && options.tls() == null) {
                 if (configuration.get(SecuritySettings.REQUIRE_SECRET)) {
                     throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
                             + SecuritySettings.SECRET.name() + ", here and on every rank");
                 }
-                err.println("millrace: whoever reaches this port can use the aggregator: set "
-                        + SecuritySettings.SECRET.name() + ", here and on every rank");
+                if (!where.getAddress().isLoopbackAddress()) {
+                    err.println("millrace: whoever reaches this port can use the aggregator: set "
+                            + SecuritySettings.SECRET.name() + ", here and on every rank");
+                }
             }
             CountDownLatch asked = new CountDownLatch(1);
             CountDownLatch ended = new CountDownLatch(1);

@@ -1,7 +1,9 @@
 package org.millrace.cli.doctor;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -12,16 +14,23 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.DurationType;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.handshake.LocalAddress;
+import org.millrace.net.socket.handshake.NamedHost;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
+import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
@@ -46,8 +55,10 @@ final class MachineChecks {
                 new Check("shared memory", () -> sharedMemory(SharedDirectory.MEMORY)),
                 new Check("temporary files", () -> temporaryFiles(Path.of(System.getProperty("java.io.tmpdir")))),
                 new Check("processes", () -> processes(Path.of("/proc"), ProcessIdentity.CURRENT)),
-                new Check("single copies", () -> singleCopies(settings)), new Check("limits", MachineChecks::limits),
-                new Check("rails", () -> rails(settings)));
+                new Check("single copies", () -> singleCopies(settings)),
+                new Check("lost peers", () -> lostPeers(new EnvironmentSettings(System.getenv()::get))),
+                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
+                new Check("host name", () -> hostName(Host.name(), settings)));
     }
 
     /** The JVM, and whether it lets us call native functions. */
@@ -93,7 +104,7 @@ final class MachineChecks {
     /** How many threads the plugin would run in this process's place, and where slots would be. */
     static CheckResult proxyThreads() {
         try {
-            PluginConfiguration plugin = PluginConfiguration.read(System.getenv()::get);
+            PluginConfiguration plugin = PluginConfiguration.read(CallingNccl.UNTOLD, System.getenv()::get);
             return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
                     + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory"));
         } catch (ConfigurationException e) {
@@ -175,6 +186,30 @@ final class MachineChecks {
                 : CheckResult.missing("switched off by " + SingleCopy.SETTING + ": payloads are copied twice");
     }
 
+    /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
+    static CheckResult lostPeers(EnvironmentSettings settings) {
+        String untold =
+                settings.get(PluginSettings.ON_LOSS)
+                        ? "is told by its next enqueue, and ends after "
+                                + DurationType.text(settings.get(PluginSettings.LOSS_GRACE))
+                        : "is told by its next enqueue";
+        if (!settings.get(PluginSettings.ASYNC_ERROR)) {
+            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as "
+                    + PluginSettings.ASYNC_ERROR.name() + "=0 has it: a program under the plugin " + untold);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            if (!SingleCopy.isReadable(arena.allocate(Long.BYTES).address(), Long.BYTES)) {
+                return CheckResult.unusable(
+                        "ncclCommGetAsyncError does not tell of them, as the kernel refuses process_vm_readv: a program"
+                                + " under the plugin " + untold,
+                        "in a container: allow process_vm_readv in its seccomp profile");
+            }
+        }
+        return CheckResult.works("ncclCommGetAsyncError tells programs under the plugin that call it by its name",
+                "one that looks it up itself (dlsym, Python's ctypes) " + untold
+                        + "; NCCL_DEBUG=INFO names who calls it");
+    }
+
     /**
      * What the user may take: open files (every TCP stream is one) and locked memory (which networks with RDMA
      * register).
@@ -215,10 +250,37 @@ final class MachineChecks {
     /** Over which addresses connections to other hosts go: one is the usual case, several are rails. */
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
-        List<InetAddress> addresses = configuration.get(Settings.SOCKET_ADDRESSES)
-                .orElseGet(() -> Interfaces.chooseAll(configuration.get(Settings.SOCKET_INTERFACES).orElse(""), null));
-        return CheckResult.works(addresses.size() + " over TCP between hosts: "
-                + addresses.stream().map(InetAddress::getHostAddress).collect(Collectors.joining(", ")));
+        try {
+            Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration::get));
+            String summary = choice.addresses().size() + " over TCP between hosts: " + choice;
+            return LocalAddress.isHere(InetAddress.getLoopbackAddress()) ? CheckResult.works(summary)
+                    : CheckResult.works(summary,
+                            "loopback is down, over which ranks of one host meet at a file: ip link set lo up");
+        } catch (ConnectionException none) {
+            return CheckResult.unusable(String.valueOf(none.getMessage()),
+                    "give an interface an address and set it up (ip address add, ip link set NAME up), or name others: "
+                            + Settings.SOCKET_INTERFACES.name());
+        }
+    }
+
+    /** What this host's name means here: the other ranks look for rank 0 by such a name. */
+    static CheckResult hostName(String name, Map<String, String> settings) {
+        Configuration configuration = Configuration.load(settings);
+        try {
+            NamedHost named = NamedHost.of(name, SocketOptions.addressesOf(configuration::get));
+            String summary = named.words().isEmpty() ? name + " is " + named.addresses().getFirst().getHostAddress()
+                    : named.words();
+            return named.isHere() ? CheckResult.works(summary)
+                    : CheckResult.unusable(summary + ", which no interface here has", "rank 0 cannot listen at tcp:"
+                            + name + ":PORT, nor with MASTER_ADDR=" + name
+                            + ": correct /etc/hosts or the name service, or give an address in place of the name");
+        } catch (UnknownHostException e) {
+            return CheckResult.missing("an address of this host's name, " + name,
+                    "tcp:" + name + ":PORT and MASTER_ADDR=" + name
+                            + " lead nowhere: write the name into /etc/hosts, or give an address in its place");
+        } catch (ConnectionException none) {
+            return CheckResult.unusable(name + ": see rails");
+        }
     }
 
     /** An amount of memory for people, rounded: {@code "23.5 GiB"}. */

@@ -3,7 +3,6 @@ package org.millrace.cli.inspect;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.Callable;
@@ -11,6 +10,8 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.net.socket.handshake.NamedHost;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.cli.console.GlobalOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -70,7 +71,7 @@ public final class MetricsCommand implements Callable<Integer> {
             if (colon < 1) {
                 throw new IllegalArgumentException("no address"); // an empty one would be taken for this host
             }
-            return new InetSocketAddress(InetAddress.getByName(text.substring(0, colon)),
+            return new InetSocketAddress(NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),
                     Integer.parseInt(text.substring(colon + 1)));
         } catch (IOException | IllegalArgumentException unusable) {
             throw new ParameterException(spec.commandLine(), "--listen=" + text

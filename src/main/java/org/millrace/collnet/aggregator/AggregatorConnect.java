@@ -3,9 +3,12 @@ package org.millrace.collnet.aggregator;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.collnet.CollectiveNetwork;
@@ -19,6 +22,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pending;
 import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.handshake.SocketListener;
 import org.millrace.net.socket.stream.SocketOptions;
 
@@ -87,10 +91,11 @@ public final class AggregatorConnect implements Pending<CollectiveNetwork> {
      *
      * @throws ConfigurationException if that is not host and port, or there is no such host
      */
-    public static List<InetSocketAddress> parse(String text) {
+    public static List<InetSocketAddress> parse(String text, SocketOptions sockets) {
         List<InetSocketAddress> all = new ArrayList<>();
         for (String each : text.split(",", -1)) {
-            all.add(place(Settings.COLLNET_AGGREGATORS.name(), each.strip()));
+            all.add(place(Settings.COLLNET_AGGREGATORS.name(), each.strip(), sockets,
+                    host -> host.addresses().getFirst()));
         }
         return List.copyOf(all);
     }
@@ -98,10 +103,13 @@ public final class AggregatorConnect implements Pending<CollectiveNetwork> {
     /**
      * A host and a port.
      *
-     * @param what names what is read, for messages
+     * @param what    names what is read, for messages
+     * @param sockets which addresses this machine announces
+     * @param address which of the host's is meant
      * @throws ConfigurationException if that is not host and port, or there is no such host
      */
-    public static InetSocketAddress place(String what, String text) {
+    public static InetSocketAddress place(String what, String text, SocketOptions sockets,
+            Function<NamedHost, InetAddress> address) {
         int colon = text.lastIndexOf(':');
         String host = colon < 0 ? "" : text.substring(0, colon).replaceAll("^\\[(.*)]$", "$1");
         String port = text.substring(colon + 1);
@@ -109,11 +117,11 @@ public final class AggregatorConnect implements Pending<CollectiveNetwork> {
             throw new ConfigurationException(
                     what + "=" + text + ": it must be HOST:PORT, as in 10.0.0.7:7070 or [::1]:7070");
         }
-        InetSocketAddress place = new InetSocketAddress(host, Integer.parseInt(port));
-        if (place.isUnresolved()) {
+        try {
+            return new InetSocketAddress(address.apply(NamedHost.of(host, sockets)), Integer.parseInt(port));
+        } catch (UnknownHostException e) {
             throw new ConfigurationException(what + "=" + text + ": there is no host " + host);
         }
-        return place;
     }
 
     @Override

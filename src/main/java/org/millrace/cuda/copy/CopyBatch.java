@@ -17,7 +17,9 @@ import java.util.Arrays;
  * copies of one sequence have one lane.
  *
  * <p>
- * A relaxed copy that goes on where the one before it of its sequence ended, in target and source, becomes part of it.
+ * A relaxed copy becomes part of the one before it of its sequence where it goes on where that ended, in target and
+ * source; or a row of it, where it is as long, and as far from the row before, in target and in source, as that is from
+ * the one before it. One call begins all rows, and an H100's engine makes 128 rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 
@@ -27,12 +29,20 @@ final class CopyBatch {
     private static final long ENOUGH_BYTES = 1 << 20;
     /** A longer copy is not made longer: the bytes before it may be there earlier. */
     private static final long LONGEST_MERGED = 256 << 10;
+    /** Rows are less than this apart: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
+    private static final long MOST_PITCH = Integer.MAX_VALUE;
     /** Sequences that are told apart; those whose numbers differ by a multiple of it wait for each other. */
     private static final int SEQUENCES = 1 << 10;
 
     private final long[] to = new long[MOST];
     private final long[] from = new long[MOST];
+    /** Of each row. */
     private final long[] bytes = new long[MOST];
+    private final int[] rows = new int[MOST];
+    /** From row to row, where there are several. */
+    private final long[] targetPitch = new long[MOST];
+    private final long[] sourcePitch = new long[MOST];
+    private final boolean[] fromHost = new boolean[MOST];
     private final int[] level = new int[MOST];
     private final int[] sequence = new int[MOST];
     /** By sequence: the level of its last copy, and the last copy if another may become part of it; -1: none. */
@@ -75,25 +85,60 @@ final class CopyBatch {
         return count;
     }
 
-    /** Adds a copy, for which there is room; false if it became part of another. */
-    boolean add(long target, long source, long length, int order) {
+    /**
+     * Adds a copy, for which there is room; false if it became part of another.
+     *
+     * @param ofHost whether it brings bytes of the host's memory to the device
+     */
+    boolean add(long target, long source, long length, int order, boolean ofHost) {
         allBytes += length;
         int of = CopyOrder.sequence(order) & SEQUENCES - 1;
-        int grown = order > CopyOrder.FREE && !CopyOrder.isStrict(order) ? growing[of] : -1;
-        if (grown >= 0 && to[grown] + bytes[grown] == target && from[grown] + bytes[grown] == source
-                && bytes[grown] + length <= LONGEST_MERGED) {
-            bytes[grown] += length;
+        if (order > CopyOrder.FREE && !CopyOrder.isStrict(order) && grow(growing[of], target, source, length, ofHost)) {
             return false;
         }
         int at = count++;
         to[at] = target;
         from[at] = source;
         bytes[at] = length;
+        rows[at] = 1;
+        fromHost[at] = ofHost;
         sequence[at] = order > CopyOrder.FREE ? of : -1;
         level[at] = place(order, of, at);
         lane[at] = order > CopyOrder.FREE ? laneOf(of) : anyLane();
         levels = Math.max(levels, level[at] + 1);
         return true;
+    }
+
+    /** Whether a copy became part of an earlier one, if there is one that may grow: none from before the floor. */
+    private boolean grow(int at, long target, long source, long length, boolean ofHost) {
+        if (at < 0 || level[at] < floor || fromHost[at] != ofHost) {
+            return false;
+        }
+        long targetStep = target - to[at];
+        long sourceStep = source - from[at];
+        if (rows[at] == 1 && targetStep == bytes[at] && sourceStep == bytes[at]
+                && bytes[at] + length <= LONGEST_MERGED) {
+            bytes[at] += length;
+            return true;
+        }
+        if (length != bytes[at]) {
+            return false;
+        }
+        if (rows[at] == 1) {
+            if (!isPitch(targetStep, length) || !isPitch(sourceStep, length)) {
+                return false;
+            }
+            targetPitch[at] = targetStep;
+            sourcePitch[at] = sourceStep;
+        } else if (targetStep != rows[at] * targetPitch[at] || sourceStep != rows[at] * sourcePitch[at]) {
+            return false;
+        }
+        rows[at]++;
+        return true;
+    }
+
+    private static boolean isPitch(long step, long length) {
+        return step >= length && step <= MOST_PITCH;
     }
 
     private int laneOf(int of) {
@@ -174,8 +219,25 @@ final class CopyBatch {
         return from[sorted[place]];
     }
 
+    /** Of each row. */
     long bytes(int place) {
         return bytes[sorted[place]];
+    }
+
+    int rows(int place) {
+        return rows[sorted[place]];
+    }
+
+    long targetPitch(int place) {
+        return targetPitch[sorted[place]];
+    }
+
+    long sourcePitch(int place) {
+        return sourcePitch[sorted[place]];
+    }
+
+    boolean isFromHost(int place) {
+        return fromHost[sorted[place]];
     }
 
     void clear() {

@@ -163,12 +163,6 @@ final class CopyCommands {
         return given[worker] == mailbox.copiedAcquire(worker);
     }
 
-    /** Has a value of 4 or 8 bytes stored, as {@link #copy} of a copy that is behind all others. */
-    long store(long to, long value, int bytes) {
-        mailbox.valueRelease(next, to, value, bytes);
-        return seen(0);
-    }
-
     private long seen(int worker) {
         int number = next++; // one that was not seen is not used again: its words lie where the next kernel would find
                              // them

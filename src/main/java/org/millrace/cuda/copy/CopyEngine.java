@@ -10,12 +10,12 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.BatchCopies;
 import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.RowCopies;
 
 /**
  * A GPU's copy engine. Copies wait until somebody asks for one of them, or there are many: those that may be made in
- * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event.
- * It tells that copies are over, and completes on the engine itself: a store that the stream makes would be another
- * engine's, and cost some 2 microseconds more.
+ * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event,
+ * which tells that copies are over.
  *
  * <p>
  * A GPU has several such engines. Where it is told to, many copies are spread over several streams, so that more than
@@ -30,17 +30,18 @@ final class CopyEngine implements CopyQueue.Engine {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** More than can be under way; a power of two. */
     private static final int EVENTS = 1024;
-    /** What stores may be enqueued without an event. */
-    private static final int UNMARKED_STORES = 64;
     /** So many copies at once are worth the call for many; to be set higher when it is to be measured without. */
     private static final int LEAST_IN_BATCH = Integer.getInteger("millrace.copyBatch", 2);
     private static final int MOST_REFUSALS = 3;
+    /** A plain copy of fewer bytes from the host's memory is not the copy engine's: see {@link RowCopies}. */
+    private static final int LEAST_PLAIN_FROM_HOST = 32 << 10;
     /** Streams over which copies are spread, and how many copies at least. */
     private static final int LANES = Math.clamp(Integer.getInteger("millrace.copyLanes", 1), 1, 8);
     private static final int LEAST_TO_SPREAD = Integer.getInteger("millrace.copySpread", 8);
 
     private final CudaDriver driver;
     private final long context;
+    private final RowCopies rows;
     private @Nullable BatchCopies batches;
     private int refusals;
     private boolean ignoresCaptures;
@@ -77,6 +78,7 @@ final class CopyEngine implements CopyQueue.Engine {
     CopyEngine(CudaDriver driver, long context) {
         this.driver = driver;
         this.context = context;
+        rows = new RowCopies(driver);
         batches = BatchCopies.find(CopyBatch.MOST);
         driver.inContext(context, () -> {
             for (int lane = 0; lane < LANES; lane++) {
@@ -103,12 +105,12 @@ final class CopyEngine implements CopyQueue.Engine {
 
     @Override
     public boolean hasRoom() {
-        return begun - done < EVENTS || isDone(begun - EVENTS + 1);
+        return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2); // two: one may be staged for the other
     }
 
     @Override
-    public long copy(long to, long from, long bytes, int order) {
-        if (!waiting.add(to, from, bytes, order)) {
+    public long copy(long to, long from, long bytes, int order, boolean fromHost) {
+        if (!waiting.add(to, from, bytes, order, fromHost)) {
             merged++;
         }
         begun++;
@@ -172,6 +174,25 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     private void begin(int first, int end, long lane) {
+        int next = first;
+        while (next < end) {
+            int plain = next;
+            while (plain < end && isPlain(plain)) {
+                plain++;
+            }
+            beginPlain(next, plain, lane);
+            if (plain < end) {
+                beginRows(plain, lane);
+            }
+            next = plain + 1;
+        }
+    }
+
+    private boolean isPlain(int copy) {
+        return waiting.rows(copy) == 1 && (!waiting.isFromHost(copy) || waiting.bytes(copy) >= LEAST_PLAIN_FROM_HOST);
+    }
+
+    private void beginPlain(int first, int end, long lane) {
         if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end, lane)) {
             return;
         }
@@ -179,6 +200,34 @@ final class CopyEngine implements CopyQueue.Engine {
             driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), lane);
             calls++;
         }
+    }
+
+    private void beginRows(int copy, long lane) {
+        long to = waiting.to(copy);
+        long from = waiting.from(copy);
+        long bytes = waiting.bytes(copy);
+        int count = waiting.rows(copy);
+        calls++;
+        if (count > 1
+                && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, lane)) {
+            return;
+        }
+        for (int row = 0; row < count; row++) { // they lie in several allocations
+            beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
+                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST, lane);
+        }
+    }
+
+    /** A short one as two rows of half the bytes; what remains of an odd number in rows of a byte. */
+    private void beginOne(long to, long from, long bytes, boolean isShort, long lane) {
+        long odd = bytes % 2 == 0 ? 0 : Math.min(bytes, 3);
+        long half = (bytes - odd) / 2;
+        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, lane))
+                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, lane));
+        if (!begun) { // a single byte makes no rows; what was begun may be made twice
+            driver.copy(to, from, bytes, lane);
+        }
+        calls++;
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
@@ -195,31 +244,6 @@ final class CopyEngine implements CopyQueue.Engine {
         batchCalls++;
         batched += end - first;
         return true;
-    }
-
-    @Override
-    public long storeLong(long to, long value) {
-        submit();
-        enter();
-        driver.storeLong(stream, to, value);
-        return stored();
-    }
-
-    @Override
-    public long storeInt(long to, int value) {
-        submit();
-        enter();
-        driver.storeInt(stream, to, value);
-        return stored();
-    }
-
-    private long stored() {
-        calls++;
-        submitted = ++begun;
-        if (submitted - marked >= UNMARKED_STORES) {
-            mark();
-        }
-        return begun;
     }
 
     private void mark() {

@@ -17,17 +17,11 @@ public final class CopyQueue implements AutoCloseable {
     /** What makes copies one after another. Their numbers grow by one. */
     interface Engine extends AutoCloseable {
 
-        /** Whether another may be begun; false if as many are under way as can be asked after. */
+        /** Whether two more may be begun; false if as many are under way as can be asked after. */
         boolean hasRoom();
 
         /** Begins a copy of 1 byte or more, some time before somebody asks for it; returns its number. */
-        long copy(long to, long from, long bytes, int order);
-
-        /** Begins a store of 8 bytes at a multiple of 8; returns its number. */
-        long storeLong(long to, long value);
-
-        /** Begins a store of 4 bytes at a multiple of 4; returns its number. */
-        long storeInt(long to, int value);
+        long copy(long to, long from, long bytes, int order, boolean fromHost);
 
         /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
         boolean isDone(long number);
@@ -79,8 +73,8 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Whether another copy may be begun without waiting for those under way: only so many can be asked after; and where
-     * the kernel has come, the engine first makes what it has begun.
+     * Whether two more copies may be begun without waiting for those under way: only so many can be asked after; and
+     * where the kernel has come, the engine first makes what it has begun.
      */
     public boolean hasRoom() {
         if (atKernel) {
@@ -102,6 +96,18 @@ public final class CopyQueue implements AutoCloseable {
      * @param order of {@link CopyOrder}: which other copies it must be behind
      */
     public long copy(long to, long from, long bytes, int order) {
+        return copy(to, from, bytes, order, false);
+    }
+
+    /**
+     * As {@link #copy(long, long, long, int)}, from the host's memory to the device: an engine makes short copies of
+     * this kind in another way.
+     */
+    public long copyFromHost(long to, long from, long bytes, int order) {
+        return copy(to, from, bytes, order, true);
+    }
+
+    private long copy(long to, long from, long bytes, int order, boolean fromHost) {
         boolean fits = kernel != null && kernel.fits(to, from, bytes, order);
         if (fits && isKernelsTurn(order)) {
             long ticket = kernel.copy(to, from, (int) bytes, order);
@@ -110,39 +116,7 @@ public final class CopyQueue implements AutoCloseable {
             }
         }
         passKernel();
-        return begunByEngine(engine.copy(to, from, bytes, order), fits);
-    }
-
-    /**
-     * Begins a store of 8 bytes; quicker than a copy of them.
-     *
-     * @param to address of the target, a multiple of 8
-     */
-    public long storeLong(long to, long value) {
-        if (kernel != null && isKernelsTurn(CopyOrder.IN_TURN)) {
-            long ticket = kernel.store(to, value, Long.BYTES);
-            if (ticket != 0) {
-                return begunByKernel(ticket, CopyOrder.IN_TURN);
-            }
-        }
-        passKernel();
-        return begunByEngine(engine.storeLong(to, value), kernel != null);
-    }
-
-    /**
-     * Begins a store of 4 bytes.
-     *
-     * @param to address of the target, a multiple of 4
-     */
-    public long storeInt(long to, int value) {
-        if (kernel != null && isKernelsTurn(CopyOrder.IN_TURN)) {
-            long ticket = kernel.store(to, value, Integer.BYTES);
-            if (ticket != 0) {
-                return begunByKernel(ticket, CopyOrder.IN_TURN);
-            }
-        }
-        passKernel();
-        return begunByEngine(engine.storeInt(to, value), kernel != null);
+        return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
     }
 
     /** What is behind all others waits here for what workers of the kernel's make: the warp does not. */

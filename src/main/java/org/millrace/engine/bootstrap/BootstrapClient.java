@@ -79,9 +79,10 @@ final class BootstrapClient {
         String what = self + " cannot join the group at " + rendezvous;
         @Nullable
         IOException why = null;
+        int attempts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
-                ServerAddress server = rendezvous.find();
+                ServerAddress server = rendezvous.find(attempts++);
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
@@ -120,8 +121,8 @@ final class BootstrapClient {
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
         SocketChannel channel = open(server, attempt);
-        ControlConnection connection =
-                new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);
+        ControlConnection connection = new ControlConnection(
+                server.tls() == null ? channel : server.tls().client(channel, server.secret().forTls()), selector);
         try {
             Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
@@ -141,7 +142,7 @@ final class BootstrapClient {
         byte[] nonce = rankZero.challenge().nonce();
         rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
         rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
-        rankZero.connection().trust();
+        rankZero.connection().trust(zero);
     }
 
     /**

@@ -5,15 +5,14 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ProtocolException;
-import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.liveness.TcpStreams;
 import org.millrace.net.tls.TlsChannel;
 
 /** One connection that carries messages and never blocks. Used by one thread at a time. */
@@ -25,18 +24,11 @@ final class ControlConnection {
         void receive(Message message) throws IOException;
     }
 
-    /**
-     * A host that vanished without a word is noticed after about 10 + 3 × 5 seconds; a process that ends is noticed at
-     * once.
-     */
-    private static final int KEEPALIVE_IDLE_SECONDS = 10;
-    private static final int KEEPALIVE_INTERVAL_SECONDS = 5;
-    private static final int KEEPALIVE_PROBES = 3;
-
     private final SocketChannel channel;
     private final SelectionKey key;
     private final String remote;
     private final InetAddress local;
+    private final InetAddress source;
     private final ArrayDeque<ByteBuffer> outgoing = new ArrayDeque<>();
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
     private @Nullable ByteBuffer body;
@@ -49,25 +41,33 @@ final class ControlConnection {
     /** Takes over a connected channel, which this closes. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.channel = channel;
-        this.remote = String.valueOf(channel.getRemoteAddress()).replaceFirst("^[^/]*/", "");
+        InetSocketAddress from = (InetSocketAddress) channel.getRemoteAddress();
+        this.source = from.getAddress();
+        this.remote = from.toString().replaceFirst("^[^/]*/", "");
         this.local = ((InetSocketAddress) channel.getLocalAddress()).getAddress();
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPIDLE, KEEPALIVE_IDLE_SECONDS);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEPALIVE_INTERVAL_SECONDS);
-        setIfSupported(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEPALIVE_PROBES);
+        TcpStreams.keepAlive(channel);
         this.key = TlsChannel.selectable(channel).register(selector, SelectionKey.OP_READ);
-    }
-
-    private void setIfSupported(SocketOption<Integer> option, int value) throws IOException {
-        if (channel.supportedOptions().contains(option)) {
-            channel.setOption(option, value);
-        }
     }
 
     InetAddress local() {
         return local;
+    }
+
+    /** The address that it came from. */
+    InetAddress source() {
+        return source;
+    }
+
+    /** Whether the other end has shown that it knows the secret before TLS began. */
+    boolean knowsSecret() {
+        return channel instanceof TlsChannel tls && tls.isChallengePassed();
+    }
+
+    /** Whether what it says next belongs to a handshake of TLS. */
+    boolean makesTlsHandshake() {
+        return knowsSecret() && !mayWrite();
     }
 
     /** Lets the selector's keys lead to the owner of the connection. */
@@ -80,9 +80,10 @@ final class ControlConnection {
         return remote;
     }
 
-    /** The other end has shown that it knows the secret: it may send long messages. */
-    void trust() {
+    /** The other end has shown that it knows the secret: it may send long messages, and has the name that it says. */
+    void trust(RankIdentity who) {
         bodyLimit = MessageCodec.MAX_BODY;
+        TcpStreams.watch(channel, who.toString(), who.host());
     }
 
     /** Every frame that is sent from now on has its authentication code behind it. */

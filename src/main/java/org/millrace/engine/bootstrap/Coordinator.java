@@ -4,7 +4,6 @@ import static org.millrace.CommunicatorException.NOBODY;
 
 import java.io.IOException;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
@@ -36,7 +35,7 @@ final class Coordinator implements Role, Acceptor.Host {
 
     private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
         this.group = group;
-        this.address = ((InetSocketAddress) listener.channel().getLocalAddress()).getAddress();
+        this.address = listener.address();
         this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
 
@@ -79,6 +78,9 @@ final class Coordinator implements Role, Acceptor.Host {
     @Override
     public void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
+            if (!acceptor.isTurnOf(peer)) {
+                return; // the selector says so again
+            }
             try {
                 peer.connection.serve(message -> handle(peer, message));
             } catch (IOException e) {

@@ -53,7 +53,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                 RendezvousFile file = new RendezvousFile((InetSocketAddress) listener.getLocalAddress(),
                         Secret.randomHex(), size, self);
                 file.publish(path);
-                return new BootstrapListener(listener, secret(file), options.tls(), () -> withdraw(file));
+                return new BootstrapListener(listener, address, secret(file), options.tls(), () -> withdraw(file));
             } catch (IOException | RuntimeException e) {
                 listener.close();
                 throw e;
@@ -69,7 +69,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
             new BootstrapClient(selector, self, size)
-                    .handshake(new ServerAddress(found.address(), secret(found), options.tls()),
+                    .handshake(new ServerAddress(found.address(), secret(found), options.tls(), ""),
                             Deadline.in(options.deadline()))
                     .connection()
                     .close();
@@ -95,11 +95,11 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     }
 
     @Override
-    public ServerAddress find() throws IOException {
+    public ServerAddress find(int attempt) throws IOException {
         RendezvousFile file = RendezvousFile.read(path)
                 .orElseThrow(() -> new FileNotFoundException("rank 0 has not written " + path
                         + "; it has not started, uses another path, or its group is complete already"));
-        return new ServerAddress(file.address(), secret(file), options.tls());
+        return new ServerAddress(file.address(), secret(file), options.tls(), "");
     }
 
     @Override

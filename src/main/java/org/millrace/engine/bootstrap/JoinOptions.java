@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.tls.TlsIdentity;
 
 /**
@@ -19,9 +20,10 @@ import org.millrace.net.tls.TlsIdentity;
  *                       let in for {@code file:}, and any process for {@code tcp:}
  * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
  * @param tls            who this process is under TLS; null where ranks talk in clear
+ * @param sockets        which of its addresses this machine announces, where a name means none that others reach
  */
 public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nullable String secret,
-        boolean secretRequired, @Nullable TlsIdentity tls) {
+        boolean secretRequired, @Nullable TlsIdentity tls, SocketOptions sockets) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -37,34 +39,35 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
 
     /** The defaults: loopback or the named host, and no secret of the caller's own. */
     static JoinOptions within(Duration deadline) {
-        return new JoinOptions(deadline, null, null, false, null);
+        return new JoinOptions(deadline, null, null, false, null, SocketOptions.defaults());
     }
 
     /** What the settings of deadline, secret and TLS say. */
     public static JoinOptions of(Configuration configuration) {
         String secret = configuration.get(SecuritySettings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), null, secret.isEmpty() ? null : secret,
-                configuration.get(SecuritySettings.REQUIRE_SECRET), TlsIdentity.of(configuration::get));
+                configuration.get(SecuritySettings.REQUIRE_SECRET), TlsIdentity.of(configuration::get),
+                SocketOptions.addressesOf(configuration::get));
     }
 
     /** The same, with an address for rank 0 to listen on; null for the default. */
     public JoinOptions on(@Nullable InetAddress listenAddress) {
-        return new JoinOptions(deadline, listenAddress, secret, secretRequired, tls);
+        return new JoinOptions(deadline, listenAddress, secret, secretRequired, tls, sockets);
     }
 
     /** The same, with a secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, address, shared, secretRequired, tls);
+        return new JoinOptions(deadline, address, shared, secretRequired, tls, sockets);
     }
 
     /** The same, under TLS; null for in clear. */
     JoinOptions withTls(@Nullable TlsIdentity identity) {
-        return new JoinOptions(deadline, address, secret, secretRequired, identity);
+        return new JoinOptions(deadline, address, secret, secretRequired, identity, sockets);
     }
 
     /** The same, where a group that other hosts can reach must have a secret. */
     JoinOptions requiringSecret() {
-        return new JoinOptions(deadline, address, secret, true, tls);
+        return new JoinOptions(deadline, address, secret, true, tls, sockets);
     }
 
     /** Everything but the secret, which must not reach a log. */

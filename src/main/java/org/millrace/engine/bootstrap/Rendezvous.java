@@ -1,6 +1,7 @@
 package org.millrace.engine.bootstrap;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import org.apache.logging.log4j.LogManager;
@@ -36,10 +37,11 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Every other rank: where rank 0 may be.
      *
+     * @param attempt how often it was asked for before: where there are several addresses, they take turns
      * @throws IOException                    if that cannot be known yet; the message says what is missing
      * @throws org.millrace.MillraceException if it will never be known
      */
-    ServerAddress find() throws IOException;
+    ServerAddress find(int attempt) throws IOException;
 
     /**
      * True if an address may be that of a group that is gone, so that what listens there need not be rank 0 and a
@@ -50,10 +52,11 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
     /**
      * Where rank 0 waits for the others, bound and listening.
      *
+     * @param address  of this machine, at which other ranks reach it
      * @param tls      who rank 0 is under TLS; null in clear
      * @param withdraw removes what leads the others here; runs once
      */
-    record BootstrapListener(ServerSocketChannel channel, Secret secret, @Nullable TlsIdentity tls,
+    record BootstrapListener(ServerSocketChannel channel, InetAddress address, Secret secret, @Nullable TlsIdentity tls,
             Runnable withdraw) implements AutoCloseable {
 
         private static final Logger LOG = LogManager.getLogger(BootstrapListener.class);
@@ -70,12 +73,17 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         }
     }
 
-    /** Where the other ranks find rank 0, resolved, and what both sides must know. */
-    record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls) {
+    /**
+     * Where the other ranks find rank 0, resolved, and what both sides must know.
+     *
+     * @param note how the address came about, where that needs to be said; or empty
+     */
+    record ServerAddress(InetSocketAddress address, Secret secret, @Nullable TlsIdentity tls, String note) {
 
         @Override
         public String toString() {
-            return address.getAddress().getHostAddress() + ':' + address.getPort();
+            return address.getAddress().getHostAddress() + ':' + address.getPort()
+                    + (note.isEmpty() ? "" : " (" + note + ')');
         }
     }
 

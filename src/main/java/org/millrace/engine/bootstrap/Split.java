@@ -14,6 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.tls.TlsIdentity;
 
 /**
@@ -90,7 +91,9 @@ final class Split {
         String secret = invitation.text("a secret");
         invitation.end();
         try {
-            return new SplitRendezvous(listener, new InetSocketAddress(InetAddress.getByAddress(host), port),
+            return new SplitRendezvous(listener,
+                    Interfaces.reachable(new InetSocketAddress(InetAddress.getByAddress(host), port),
+                            () -> List.of(from.address())),
                     Secret.of(secret, from.options().secret()), from.options().tls());
         } catch (UnknownHostException e) {
             throw invitation.damaged("an internet address of " + host.length + " bytes");
@@ -108,12 +111,12 @@ final class Split {
 
         @Override
         public BootstrapListener open(RankIdentity self, int size) {
-            return new BootstrapListener(listener, secret, tls, () -> {});
+            return new BootstrapListener(listener, address.getAddress(), secret, tls, () -> {});
         }
 
         @Override
-        public ServerAddress find() {
-            return new ServerAddress(address, secret, tls);
+        public ServerAddress find(int attempt) {
+            return new ServerAddress(address, secret, tls, "");
         }
 
         @Override

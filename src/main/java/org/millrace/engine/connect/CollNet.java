@@ -75,7 +75,7 @@ public final class CollNet {
         Optional<String> aggregators = configuration.get(Settings.COLLNET_AGGREGATORS);
         if (aggregators.isPresent()) {
             providers.clear(); // whoever names them means them
-            providers.add(new AggregatorProvider(AggregatorConnect.parse(aggregators.get()), sockets,
+            providers.add(new AggregatorProvider(AggregatorConnect.parse(aggregators.get(), sockets), sockets,
                     configuration.get(SecuritySettings.SECRET)));
             limits += ';' + Settings.COLLNET_AGGREGATORS.name() + '=' + aggregators.get().replaceAll("\\s", "");
         } else {

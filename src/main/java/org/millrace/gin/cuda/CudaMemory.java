@@ -68,22 +68,27 @@ abstract class CudaMemory implements WindowMemory {
     @Override
     public final boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source,
             long sourceOffset, long length) {
-        return beginDirect(transfer, offset, peers.address(peer) + offset, addressIn(source, sourceOffset), length);
+        return beginDirect(transfer, offset, peers.address(peer) + offset, addressIn(source, sourceOffset), length,
+                source instanceof CudaHostMemory);
     }
 
     @Override
     public final boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target,
             long targetOffset, long length) {
-        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers.address(peer) + offset, length);
+        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers.address(peer) + offset, length,
+                this instanceof CudaHostMemory);
     }
 
-    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length) {
+    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length,
+            boolean fromHost) {
         if (!mover.direct().hasRoom()) {
             return false;
         }
         transfer.slot(COPIED_DIRECTLY);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(mover.direct().copy(to, from, length, orderOf(transfer)));
+        int order = orderOf(transfer);
+        transfer.ticket(fromHost ? mover.direct().copyFromHost(to, from, length, order)
+                : mover.direct().copy(to, from, length, order));
         return true;
     }
 
@@ -95,7 +100,7 @@ abstract class CudaMemory implements WindowMemory {
         return transfer.isStrict() ? CopyOrder.strict(sequence) : CopyOrder.relaxed(sequence);
     }
 
-    private static long addressIn(WindowMemory source, long offset) {
+    static long addressIn(WindowMemory source, long offset) {
         return ((CudaMemory) source).address + offset;
     }
 

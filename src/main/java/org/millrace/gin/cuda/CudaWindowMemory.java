@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.copy.CopyOrder;
 import org.millrace.gin.window.StagingBuffers;
 import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.window.WindowMemory;
 import org.millrace.gin.window.WindowTransfer;
 
 /**
@@ -78,19 +79,9 @@ public final class CudaWindowMemory extends CudaMemory {
     @Override
     public void arrived(WindowTransfer transfer) {
         int buffer = transfer.slot();
-        transfer.ticket(bring(address + transfer.offset(), mover.staging().host(), mover.staging().offset(buffer),
-                mover.staging().address(buffer), transfer.bytes(), orderOf(transfer)));
-    }
-
-    /** A value of 4 or 8 bytes travels in the stream's own commands: quicker than a copy. */
-    private long bring(long to, MemorySegment host, long hostOffset, long from, long length, int order) {
-        if (length == Long.BYTES && to % Long.BYTES == 0) {
-            return mover.in().storeLong(to, host.get(ValueLayout.JAVA_LONG, hostOffset));
-        }
-        if (length == Integer.BYTES && to % Integer.BYTES == 0) {
-            return mover.in().storeInt(to, host.get(ValueLayout.JAVA_INT, hostOffset));
-        }
-        return mover.in().copy(to, from, length, order);
+        transfer.ticket(mover.in()
+                .copyFromHost(address + transfer.offset(), mover.staging().address(buffer), transfer.bytes(),
+                        orderOf(transfer)));
     }
 
     @Override
@@ -120,8 +111,12 @@ public final class CudaWindowMemory extends CudaMemory {
                     return;
                 }
                 addition.stored = true;
-                long value = mover.staging().host().get(ValueLayout.JAVA_LONG, mover.staging().offset(transfer.slot()));
-                transfer.ticket(mover.in().storeLong(address + transfer.offset(), value + addition.addend));
+                long staged = mover.staging().offset(transfer.slot());
+                MemorySegment host = mover.staging().host();
+                host.set(ValueLayout.JAVA_LONG, staged, host.get(ValueLayout.JAVA_LONG, staged) + addition.addend);
+                transfer.ticket(mover.in()
+                        .copyFromHost(address + transfer.offset(), mover.staging().address(transfer.slot()), Long.BYTES,
+                                CopyOrder.IN_TURN));
             }
         }
     }
@@ -174,6 +169,33 @@ public final class CudaWindowMemory extends CudaMemory {
         return true;
     }
 
+    /**
+     * From another window of the GPU through a staging buffer: copies within a GPU wait for kernels of other contexts,
+     * those to and from the host's memory do not.
+     */
+    @Override
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
+        if (!mover.in().hasRoom()) {
+            return false;
+        }
+        long from = addressIn(source, sourceOffset);
+        if (source instanceof CudaHostMemory) {
+            transfer.slot(COPIED_HERE);
+            transfer.place(null, 0, offset, length);
+        } else {
+            int buffer = mover.staging().buffers().takeToReceive();
+            if (buffer < 0) {
+                return false;
+            }
+            place(transfer, buffer, offset, length);
+            mover.in().copy(mover.staging().address(buffer), from, length);
+            from = mover.staging().address(buffer);
+        }
+        transfer.ticket(mover.in().copyFromHost(address + offset, from, length, CopyOrder.IN_TURN));
+        return true;
+    }
+
     @Override
     public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
         return beginOut(transfer, ring.device() + ringOffset, offset, length);
@@ -186,8 +208,8 @@ public final class CudaWindowMemory extends CudaMemory {
         }
         transfer.slot(COPIED_HERE);
         transfer.place(null, 0, offset, length);
-        transfer.ticket(bring(address + offset, ring.memory(), ringOffset, ring.device() + ringOffset, length,
-                orderOf(transfer)));
+        transfer.ticket(
+                mover.in().copyFromHost(address + offset, ring.device() + ringOffset, length, orderOf(transfer)));
         return true;
     }
 

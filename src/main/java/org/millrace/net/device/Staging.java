@@ -19,6 +19,6 @@ public record Staging(DeviceRegion device, MemoryRegion host) {
 
     /** Begins to copy bytes into the device's memory; returns the copy's number. */
     long copyIn(long offset, long bytes) {
-        return device.copies().copy(device.address() + offset, host.segment().address() + offset, bytes);
+        return device.copies().copyFromHost(device.address() + offset, host.segment().address() + offset, bytes);
     }
 }

@@ -1,7 +1,6 @@
 package org.millrace.net.plugin;
 
 import java.lang.foreign.MemorySegment;
-import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -112,9 +111,8 @@ public final class PluginNetwork implements Network {
     @Override
     public Listener listen() {
         devices.open().checkOpen();
-        InetAddress host = socket.addresses().isEmpty() ? Interfaces.choose(socket.interfaces(), socket.family())
-                : socket.addresses().getFirst();
-        PluginListener listener = PluginListener.open(devices, socket, host);
+        PluginListener listener =
+                PluginListener.open(devices, socket, Interfaces.choose(socket).addresses().getFirst());
         devices.open().opened(listener, listener::close);
         return listener;
     }

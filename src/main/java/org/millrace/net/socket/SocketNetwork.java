@@ -5,6 +5,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.BitSet;
 import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
@@ -14,7 +16,7 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.socket.handshake.RailAddresses;
+import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.SocketConnect;
 import org.millrace.net.socket.handshake.SocketListener;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -23,10 +25,12 @@ import org.millrace.net.socket.stream.SocketRegion;
 /** Frames over TCP: works between any two hosts, with no thread and no lock of its own on the path of a frame. */
 public final class SocketNetwork implements Network {
 
+    private static final Logger LOG = LogManager.getLogger(SocketNetwork.class);
+
     private final SocketOptions options;
     private final OpenResources open = new OpenResources("socket network");
     private final BitSet regionIds = new BitSet();
-    private @Nullable List<RailAddresses.Local> locals;
+    private @Nullable List<LocalAddress> locals;
 
     public SocketNetwork(SocketOptions options) {
         this.options = options;
@@ -74,16 +78,17 @@ public final class SocketNetwork implements Network {
 
     /** The addresses that listeners announce. */
     private List<InetAddress> announced() {
-        return options.addresses().isEmpty() ? Interfaces.chooseAll(options.interfaces(), options.family())
-                : options.addresses();
+        Interfaces.Choice choice = Interfaces.choose(options);
+        LOG.info("TCP over {}", choice);
+        return choice.addresses();
     }
 
     /** The addresses that streams of several rails come from; empty if the system chooses. */
-    private synchronized List<RailAddresses.Local> locals() {
-        List<RailAddresses.Local> known = locals;
+    private synchronized List<LocalAddress> locals() {
+        List<LocalAddress> known = locals;
         if (known == null) {
             boolean chosen = !options.addresses().isEmpty() || !options.interfaces().isBlank();
-            known = chosen ? announced().stream().map(Interfaces::local).toList() : List.of();
+            known = chosen ? Interfaces.choose(options).addresses().stream().map(LocalAddress::of).toList() : List.of();
             locals = known;
         }
         return known;

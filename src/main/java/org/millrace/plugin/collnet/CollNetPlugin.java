@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
+import java.util.function.LongFunction;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
@@ -24,6 +24,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pending;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.NetEndpoint;
@@ -54,13 +55,13 @@ public final class CollNetPlugin {
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
 
-    private final Supplier<NetEndpoint> endpoint;
+    private final LongFunction<NetEndpoint> endpoints;
     private final UnaryOperator<@Nullable String> environment;
     private final HandleTable handles = new HandleTable();
     private final SecureRandom random = new SecureRandom();
 
     /** What listen gave to NCCL. */
-    private record Listening(ConnectionKey key) {
+    private record Listening(NetEndpoint here) {
     }
 
     /** All ranks, connected. */
@@ -84,24 +85,26 @@ public final class CollNetPlugin {
     /**
      * Nothing is open before the first group.
      *
-     * @param endpoint where this process is in the network, which the network table has opened
+     * @param endpoints where this process is in the network, which the network table has opened, by the library that
+     *                  calls
      */
-    public CollNetPlugin(Supplier<NetEndpoint> endpoint, UnaryOperator<@Nullable String> environment) {
-        this.endpoint = endpoint;
+    public CollNetPlugin(LongFunction<NetEndpoint> endpoints, UnaryOperator<@Nullable String> environment) {
+        this.endpoints = endpoints;
         this.environment = environment;
     }
 
-    public void collNetListen(int device, long handle, long listener) {
+    public void collNetListen(long library, int device, long handle, long listener) {
         if (device != 0) {
             throw new IllegalArgumentException("there is one device, 0; NCCL asked for " + device);
         }
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        new PeerHandle(PATH, key, endpoint.get().listener().address()).write(handle);
+        NetEndpoint here = endpoints.apply(library);
+        new PeerHandle(PATH, key, here.listener().address()).write(handle);
         String aggregators = aggregators();
         PeerHandle.putNumber(handle,
                 aggregators.isEmpty() ? Math.min(MOST_AGGREGATORS, ProxyThreads.decide(environment).count())
                         : ELSEWHERE | aggregators.hashCode() & ELSEWHERE - 1);
-        NativeMemory.putLong(listener, handles.add(new Listening(key)));
+        NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
     private String aggregators() {
@@ -110,7 +113,7 @@ public final class CollNetPlugin {
 
     /** Returns when all ranks are connected: NCCL calls it on every rank. */
     public void collNetConnect(long peers, int ranks, int rank, long listener, long group) {
-        handles.get(listener, Listening.class);
+        NetEndpoint here = handles.get(listener, Listening.class).here;
         byte[][] addresses = new byte[ranks][];
         long key = 0;
         int aggregators = Integer.MAX_VALUE;
@@ -131,7 +134,7 @@ public final class CollNetPlugin {
             throw new IllegalArgumentException(Settings.COLLNET_AGGREGATORS.name()
                     + " must be the same on all ranks; here it is '" + aggregators() + "'");
         }
-        Group made = most >= ELSEWHERE ? elsewhere(key, ranks, rank) : mesh(addresses, key, aggregators, rank);
+        Group made = most >= ELSEWHERE ? elsewhere(key, ranks, rank) : mesh(here, addresses, key, aggregators, rank);
         NativeMemory.putLong(group, handles.add(made));
     }
 
@@ -139,8 +142,9 @@ public final class CollNetPlugin {
     private Group elsewhere(long key, int ranks, int rank) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         String named = aggregators();
-        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(NetEndpoint.sockets(settings),
-                AggregatorConnect.parse(named), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
+        SocketOptions sockets = NetEndpoint.sockets(settings);
+        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(sockets,
+                AggregatorConnect.parse(named, sockets), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
             long end = System.nanoTime() + deadline().toNanos();
             CollectiveNetwork made = pending.poll();
             while (made == null) {
@@ -158,8 +162,7 @@ public final class CollNetPlugin {
     }
 
     /** The ranks reduce for each other. */
-    private Group mesh(byte[][] addresses, long key, int aggregators, int rank) {
-        NetEndpoint here = endpoint.get();
+    private Group mesh(NetEndpoint here, byte[][] addresses, long key, int aggregators, int rank) {
         List<FullMesh> meshes = new ArrayList<>();
         try {
             for (int each = 0; each < aggregators; each++) {

@@ -58,7 +58,7 @@ public final class FallbackPath implements DataPath {
     @Override
     public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
             DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
-        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, more)
+        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, maxRecvs, more)
                 : new FallbackConnection.Receiver(receiver, network,
                         unpack == null ? null : unpack.connection(network, true));
     }

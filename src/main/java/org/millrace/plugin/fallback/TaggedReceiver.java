@@ -31,6 +31,7 @@ final class TaggedReceiver implements DataPath.Connection {
     private final List<FrameReceiver> silent = new ArrayList<>();
     private final List<TagQueue> queues = new ArrayList<>();
     private final FrameReceiver first;
+    private final int maxRecvs;
 
     /** Buffers that were posted as one. */
     private static final class GroupedRequest {
@@ -80,10 +81,12 @@ final class TaggedReceiver implements DataPath.Connection {
     /**
      * An end with its first stream.
      *
-     * @param more streams that the sending end makes when it needs them
+     * @param maxRecvs the most buffers of one receive
+     * @param more     streams that the sending end makes when it needs them
      */
-    TaggedReceiver(FrameReceiver first, Network network, List<Pending<FrameReceiver>> more) {
+    TaggedReceiver(FrameReceiver first, Network network, int maxRecvs, List<Pending<FrameReceiver>> more) {
         this.first = first;
+        this.maxRecvs = maxRecvs;
         regions = new RegionTable(network);
         pending = new ArrayList<>(more);
         silent.add(first);
@@ -95,6 +98,11 @@ final class TaggedReceiver implements DataPath.Connection {
     @Override
     public long deviceHandle() {
         return 0;
+    }
+
+    @Override
+    public int maxRecvs() {
+        return maxRecvs;
     }
 
     @Override

@@ -6,6 +6,8 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.millrace.plugin.shim.AsyncErrors.Reply;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: that
@@ -20,9 +22,9 @@ import org.jspecify.annotations.Nullable;
 public final class CommunicatorLosses {
 
     /** How long a device must be busy after a loss before it counts as one that waits. */
-    private static final Duration BUSY = Duration.ofSeconds(1);
+    private static final Duration BUSY = Duration.ofMillis(500);
     /** A peer that ended on purpose may be one of several that do: this process's own end is given the time to come. */
-    private static final Duration AFTER_GOODBYE = Duration.ofSeconds(1);
+    private static final Duration AFTER_GOODBYE = Duration.ofMillis(500);
 
     /** Tells whether a device gets on with its work. */
     interface Device {
@@ -126,13 +128,22 @@ public final class CommunicatorLosses {
      */
     public synchronized @Nullable String ending(Leaver connection) {
         open.remove(connection);
+        settle();
+        return culprit;
+    }
+
+    /** Nobody waits any more for what was lost. */
+    private void settle() {
         ended = true;
         lost.clear();
         problem = null;
+        if (waiting) {
+            waiting = false;
+            watch.lost(communicator, false);
+        }
         if (device != null) {
             device.stop();
         }
-        return culprit;
     }
 
     /** This process ends: leaves all peers that are left. */
@@ -197,8 +208,16 @@ public final class CommunicatorLosses {
         if (hurts && !waiting) {
             deadline = now + policy.grace().toNanos();
         }
+        Reply reply = hurts || waiting ? watch.lost(communicator, hurts) : Reply.NOT_ASKED;
         waiting = hurts;
-        return new Verdict(tell, hurts && policy.ends() && now - deadline >= 0);
+        if (reply == Reply.GIVEN_UP) {
+            settle();
+            ProcessTrace trace = ProcessTrace.current();
+            if (trace != null) {
+                trace.settle(communicator);
+            }
+        }
+        return new Verdict(tell, hurts && policy.ends() && reply == Reply.NOT_ASKED && now - deadline >= 0);
     }
 
     /** Two peers may know a third by different names of its host. */

@@ -7,13 +7,19 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.PluginSettings;
+import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.shim.AsyncErrors;
+import org.millrace.plugin.shim.AsyncErrors.Reply;
 
 /** Watches the communicators of this process that have lost a peer, on a thread that runs only while there are some. */
 public final class LossWatch {
 
     private static final long PERIOD_NANOS = Duration.ofMillis(20).toNanos();
+    /** A program may load what asks for errors at any time. */
+    private static final long LOOK_FOR_ASKERS_NANOS = Duration.ofMillis(500).toNanos();
 
-    /** What is done for a program that has no ear of its own. */
+    /** What is done for a program that gets no exceptions. */
     interface Reaction {
         /** Says once for each peer that it is lost. */
         void tell(LostEnd lost, LossPolicy policy);
@@ -24,6 +30,12 @@ public final class LossWatch {
          * @param leave ends connections before; may take its time
          */
         void end(Runnable leave);
+
+        /** From now on {@code ncclCommGetAsyncError} is answered, whoever asks. */
+        void answer();
+
+        /** What it says of a communicator; returns what the program has done since. */
+        Reply lost(long communicator, boolean is);
     }
 
     private final LongSupplier nanoClock;
@@ -31,8 +43,10 @@ public final class LossWatch {
     private final BooleanSupplier hasExceptions;
     private final Reaction reaction;
     private final List<CommunicatorLosses> open = new CopyOnWriteArrayList<>();
-    private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5));
+    private volatile LossPolicy policy = new LossPolicy(true, Duration.ofSeconds(5), true);
     private @Nullable Thread thread;
+    /** When it was looked last for who asks; of the thread that looks. */
+    private long answered;
 
     /** The watch of a process. */
     public LossWatch() {
@@ -48,6 +62,25 @@ public final class LossWatch {
     /** Goes by what the user wants from now on. */
     public void use(LossPolicy wanted) {
         policy = wanted;
+    }
+
+    /**
+     * Says whether a program that asks NCCL is told.
+     *
+     * @param library where that NCCL begins in memory
+     */
+    public void announce(long library) {
+        AsyncErrors shim = AsyncErrors.current();
+        if (shim == null || hasExceptions.getAsBoolean()) {
+            return;
+        }
+        AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers(library)
+                : new AsyncErrors.Askers(0, PluginSettings.ASYNC_ERROR.name() + " switches it off");
+        NcclLog.info(
+                askers.count() > 0 ? "ncclCommGetAsyncError tells of a lost peer: it is called by " + askers.names()
+                        : "ncclCommGetAsyncError does not tell of a lost peer: " + askers.names()
+                                + ". The next enqueue does, and " + PluginSettings.ON_LOSS.name()
+                                + " says what comes then");
     }
 
     /**
@@ -80,6 +113,11 @@ public final class LossWatch {
         return nanoClock.getAsLong();
     }
 
+    /** Has NCCL's answer say whether a communicator has lost a peer that it waits for. */
+    Reply lost(long communicator, boolean is) {
+        return policy.asyncErrors() ? reaction.lost(communicator, is) : Reply.NOT_ASKED;
+    }
+
     /** A communicator has lost its first connection. */
     synchronized void open(CommunicatorLosses losses) {
         if (hasExceptions.getAsBoolean()) {
@@ -101,6 +139,11 @@ public final class LossWatch {
 
     /** One look at all; false if there is nothing left to watch, and the thread ends. */
     boolean look() {
+        long now = now();
+        if (policy.asyncErrors() && (answered == 0 || now - answered >= LOOK_FOR_ASKERS_NANOS)) {
+            answered = now;
+            reaction.answer();
+        }
         for (CommunicatorLosses each : open) {
             CommunicatorLosses.Verdict verdict = each.look(policy);
             verdict.tell().forEach(lost -> reaction.tell(lost, policy));
@@ -111,6 +154,7 @@ public final class LossWatch {
         synchronized (this) {
             open.removeIf(CommunicatorLosses::isEmpty);
             if (open.isEmpty()) {
+                answered = 0;
                 thread = null;
                 return false;
             }

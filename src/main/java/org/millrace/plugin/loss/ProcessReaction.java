@@ -9,6 +9,8 @@ import org.millrace.config.PluginSettings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 import org.millrace.foreign.CFunction;
+import org.millrace.plugin.shim.AsyncErrors;
+import org.millrace.plugin.shim.AsyncErrors.Reply;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /** Tells on standard error, and ends the process. */
@@ -23,8 +25,9 @@ final class ProcessReaction implements LossWatch.Reaction {
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
         String consequence = policy.ends() ? "The process ends in " + DurationType.text(policy.grace())
-                + " unless the program aborts or destroys the communicator before (" + PluginSettings.LOSS_GRACE.name()
-                + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
+                + " unless the program aborts or destroys the communicator before"
+                + (policy.asyncErrors() ? ", or is told by ncclCommGetAsyncError" : "") + " ("
+                + PluginSettings.LOSS_GRACE.name() + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
                 : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
         line(self() + ": " + lost.line() + ". " + consequence);
     }
@@ -40,6 +43,20 @@ final class ProcessReaction implements LossWatch.Reaction {
         bounded(StaleFiles::leave);
         bounded(() -> CFunction.named("fflush").call());
         CFunction.named("_exit").call(STATUS);
+    }
+
+    @Override
+    public void answer() {
+        AsyncErrors shim = AsyncErrors.current();
+        if (shim != null) {
+            shim.answer();
+        }
+    }
+
+    @Override
+    public Reply lost(long communicator, boolean is) {
+        AsyncErrors shim = AsyncErrors.current();
+        return shim == null ? Reply.NOT_ASKED : shim.lost(communicator, is);
     }
 
     private static String self() {

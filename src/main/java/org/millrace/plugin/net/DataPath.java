@@ -176,6 +176,16 @@ public interface DataPath extends AutoCloseable {
          */
         int register(long address, long bytes, boolean onDevice);
 
+        /** Whether memory may be a GPU's. */
+        default boolean takesDeviceMemory() {
+            return false;
+        }
+
+        /** The most {@link #buffers()} of one receive. */
+        default int maxRecvs() {
+            return 1;
+        }
+
         /** Forgets memory: when this returns nobody touches it any more, whatever was still under way. */
         void deregister(int region);
 

@@ -5,8 +5,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
-import java.net.NetworkInterface;
-import java.net.SocketException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -20,6 +18,7 @@ import org.millrace.ffi.plugin.ncclNetVDeviceProps_v12_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.plugin.table.PluginDevice;
+import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.unpack.UnpackDevice;
 
@@ -61,7 +60,7 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
 
     /** The device of addresses of this machine, at least one. */
     public static NetDevice of(List<InetAddress> addresses) {
-        return of(INTERFACES, addresses.stream().map(NetDevice::interfaceOf).distinct().toList());
+        return of(INTERFACES, addresses.stream().map(address -> LocalAddress.of(address).name()).distinct().toList());
     }
 
     /** The device of interfaces that a directory tells of. */
@@ -83,20 +82,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
                 Arena.global().allocateFrom(devices.stream().map(PluginDevice::name).collect(Collectors.joining("+"))),
                 devices.stream().mapToInt(PluginDevice::speedMbps).sum(),
                 path.isEmpty() ? MemorySegment.NULL : Arena.global().allocateFrom(path));
-    }
-
-    /** The name that the kernel has for the interface; of an address that no interface shows, the address. */
-    private static String interfaceOf(InetAddress address) {
-        try {
-            NetworkInterface found = NetworkInterface.getByInetAddress(address);
-            if (found == null && address.isLoopbackAddress()) {
-                found = NetworkInterface.getByInetAddress(InetAddress.ofLiteral("127.0.0.1"));
-            }
-            // eth0:1 is one more address of eth0
-            return found == null ? address.getHostAddress() : found.getName().split(":", 2)[0];
-        } catch (SocketException e) {
-            return address.getHostAddress();
-        }
     }
 
     private static int speed(Path directory) {

@@ -1,11 +1,7 @@
 package org.millrace.plugin.net;
 
-import java.net.InetAddress;
-import java.net.ProtocolFamily;
-import java.net.StandardProtocolFamily;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Locale;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
@@ -24,7 +20,6 @@ import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
 import org.millrace.plugin.log.NcclLog;
 
 /**
@@ -44,7 +39,6 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
     public static NetEndpoint open(UnaryOperator<@Nullable String> environment) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         List<Fault> faults = faults(settings);
-        List<InetAddress> addresses = addresses(settings);
         SocketOptions socket = sockets(settings);
         ShmOptions shm = ShmOptions.defaults()
                 .withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)))
@@ -55,18 +49,15 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                         .withDevices(settings.get(Settings.NET_DEVICES))
                         .withMaxRecvs(settings.get(Settings.NET_MAX_RECVS)));
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
-                : NetDevice.of(addresses);
+                : NetDevice.of(Interfaces.choose(socket).addresses());
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
                 device, faults);
     }
 
     /** How TCP is used. */
     public static SocketOptions sockets(EnvironmentSettings settings) {
-        SocketOptions defaults = SocketOptions.defaults();
-        SocketOptions socket = defaults.withStreams(streams(settings), defaults.stripeThreshold())
-                .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), defaults.handshakeDeadline())
-                .withRails(addresses(settings))
-                .withTls(TlsIdentity.of(settings::get));
+        SocketOptions named = SocketOptions.of(settings::get);
+        SocketOptions socket = named.withStreams(streams(settings), named.stripeThreshold());
         requireTls(settings, socket);
         return socket;
     }
@@ -92,22 +83,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
 
     /** The device that {@link #open} would have. */
     public static NetDevice device(UnaryOperator<@Nullable String> environment) {
-        return NetDevice.of(addresses(new EnvironmentSettings(environment)));
-    }
-
-    private static List<InetAddress> addresses(EnvironmentSettings settings) {
-        return settings.get(Settings.SOCKET_ADDRESSES)
-                .filter(exact -> !exact.isEmpty())
-                .orElseGet(() -> Interfaces.chooseAll(settings.get(Settings.SOCKET_INTERFACES).orElse(""),
-                        family(settings.text("NCCL_SOCKET_FAMILY"))));
-    }
-
-    private static @Nullable ProtocolFamily family(String name) {
-        return switch (name.toUpperCase(Locale.ROOT)) {
-            case "AF_INET" -> StandardProtocolFamily.INET;
-            case "AF_INET6" -> StandardProtocolFamily.INET6;
-            default -> null;
-        };
+        return NetDevice.of(
+                Interfaces.choose(SocketOptions.addressesOf(new EnvironmentSettings(environment)::get)).addresses());
     }
 
     private static int streams(EnvironmentSettings settings) {

@@ -37,14 +37,47 @@ public final class NetPlugin {
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
     private final LossWatch losses;
-    private final Context commonContext;
+    private final NcclEnvironment environment = new NcclEnvironment();
     private final SecureRandom random = new SecureRandom();
 
-    /** What is open while there are communicators; guarded by this, and read without it behind an init. */
-    private volatile @Nullable Session session;
-    private int communicators;
+    /** By the library that calls; changed under the lock of this, and read without it behind an init. */
+    private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
 
-    private record Session(NetEndpoint endpoint, DataPath path, boolean choosesChannels) {
+    /** What is open while an NCCL of this process has communicators. */
+    public static final class Session {
+        private final long library;
+        private final NetEndpoint endpoint;
+        private final DataPath path;
+        private final PluginConfiguration settings;
+        private final long logger;
+        private final Context commonContext;
+        /** Guarded by the plugin's lock. */
+        private int communicators;
+
+        private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
+                LossWatch losses) {
+            this.library = library;
+            this.endpoint = endpoint;
+            this.path = path;
+            this.settings = settings;
+            this.logger = logger;
+            commonContext = new Context(this, 0, losses);
+        }
+
+        /** Where this process is in the network. */
+        public NetEndpoint endpoint() {
+            return endpoint;
+        }
+
+        /** What moves the data. */
+        public DataPath path() {
+            return path;
+        }
+
+        /** Whether the user leaves the number of channels to the plugin. */
+        public boolean choosesChannels() {
+            return settings.choosesChannels();
+        }
     }
 
     /**
@@ -56,16 +89,18 @@ public final class NetPlugin {
         private final AtomicInteger connects = new AtomicInteger();
         private final AtomicInteger listens = new AtomicInteger();
         private final DataPath.Owner owner;
+        private final Session in;
         private final long communicator;
 
         /** NCCL's hash of the communicator is for messages, and for the tuner, which is told the same. */
-        Context(long communicator, LossWatch losses) {
+        Context(Session in, long communicator, LossWatch losses) {
+            this.in = in;
             this.communicator = communicator;
             owner = new DataPath.Owner(communicator, new DataPath.DrainTimeout(), losses.communicator(communicator));
         }
 
         /** Goes on with a connection, or begins it; returns null while it is not made. */
-        DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs, Session in) {
+        DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs) {
             Connecting begun = connecting.computeIfAbsent(peer.key(),
                     key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
                             new ConnectionNumber(key, connects.getAndIncrement())));
@@ -100,8 +135,8 @@ public final class NetPlugin {
     }
 
     /** What NCCL calls a listener: it is good for one connection, of one communicator, and for its further streams. */
-    private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams,
-            DataPath.Owner owner, ConnectionNumber number, AtomicBoolean accepted) {
+    private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
+            ConnectionNumber number, AtomicBoolean accepted) {
     }
 
     /** The key of a further stream of a connection, 1 or more. */
@@ -118,33 +153,47 @@ public final class NetPlugin {
     public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
         this.paths = paths;
         this.losses = losses;
-        commonContext = new Context(0, losses);
     }
 
-    public void init(int version, long context, long communicator, long logger) {
+    /**
+     * A communicator is made.
+     *
+     * @param library where the NCCL that calls begins in memory, which tells it from others of this process
+     * @param nccl    its version, as {@link CallingNccl} has it
+     */
+    public void init(int version, long context, long communicator, long logger, long library, int nccl) {
         NcclLog.use(logger);
-        openSession(version);
+        Session session = openSession(version, logger, library, new CallingNccl(nccl));
         if (context != 0) {
-            NativeMemory.putLong(context, handles.add(new Context(communicator, losses)));
+            NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
         }
     }
 
-    private synchronized void openSession(int version) {
+    private synchronized Session openSession(int version, long logger, long library, CallingNccl nccl) {
+        Session session = sessions.get(library);
         if (session == null) {
-            PluginConfiguration settings = PluginConfiguration.read(NativeEnvironment::get);
+            PluginConfiguration settings = PluginConfiguration.read(nccl, environment::users);
             if (settings.refusal() != null) {
                 NcclLog.warn(settings.refusal());
             }
-            settings.apply(NativeEnvironment::set);
+            environment.use(settings.toSet());
             losses.use(settings.loss());
             PluginTrace.open(version);
             NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
-            session = new Session(endpoint, path, settings.choosesChannels());
-            NcclLog.info(PluginTrace.java() + ", network table v" + version + ", " + endpoint + "; " + path);
+            session = new Session(library, endpoint, path, settings, logger, losses);
+            sessions.put(library, session);
+            NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
+                    + "; " + path);
+            if (path.takesOver()) {
+                losses.announce(library);
+            }
+        } else {
+            environment.use(session.settings.toSet());
         }
-        communicators++;
+        session.communicators++;
+        return session;
     }
 
     private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
@@ -156,51 +205,33 @@ public final class NetPlugin {
         }
     }
 
-    /** Where this process is in the network: there while a communicator is. */
-    public NetEndpoint endpoint() {
-        return session().endpoint;
+    /** What is open for an NCCL of this process; null before its first init, and behind its last finalize. */
+    public @Nullable Session sessionIfAny(long library) {
+        return sessions.get(library);
     }
 
-    /** Whether Java moves the data of this process' connections; false before the first init. */
-    public boolean takesOver() {
-        Session now = session;
-        return now != null && now.path.takesOver();
+    /** What is open for an NCCL of this process. */
+    public Session session(long library) {
+        return Objects.requireNonNull(sessions.get(library),
+                "NCCL called an operation before init, or after the last finalize");
     }
 
-    /** Whether slots may be in the memory of GPUs; false before the first init. */
-    public boolean takesDeviceMemory() {
-        Session now = session;
-        return now != null && now.path.takesDeviceMemory();
-    }
-
-    /** Whether the user leaves the number of channels to the plugin; false before the first init. */
-    public boolean choosesChannels() {
-        Session now = session;
-        return now != null && now.choosesChannels;
-    }
-
-    /** An operation is about to be launched: see {@link DataPath#operationComing}. */
+    /** An operation is about to be launched, by whichever NCCL: see {@link DataPath#operationComing}. */
     public void operationComing() {
-        Session now = session;
-        if (now != null) {
-            now.path.operationComing();
-        }
-    }
-
-    private Session session() {
-        return Objects.requireNonNull(session, "NCCL called an operation before init, or after the last finalize");
+        sessions.values().forEach(each -> each.path.operationComing());
     }
 
     public void devices(long count) {
         NativeMemory.putInt(count, 1);
     }
 
-    public void getProperties(int version, int device, long properties) {
+    public void getProperties(int version, int device, long properties, long library) {
         checkDevice(device);
-        DataPath path = session().path;
-        session().endpoint.device()
+        Session now = session(library);
+        now.endpoint.device()
                 .writeProperties(version, device,
-                        new NetDevice.Abilities(path.unpacks(), path.takesDeviceMemory(), path.maxRecvs()), properties);
+                        new NetDevice.Abilities(now.path.unpacks(), now.path.takesDeviceMemory(), now.path.maxRecvs()),
+                        properties);
     }
 
     private static void checkDevice(int device) {
@@ -209,45 +240,51 @@ public final class NetPlugin {
         }
     }
 
-    public void listen(long context, int device, long handle, long listener) {
+    public void listen(long context, int device, long handle, long listener, long library) {
         checkDevice(device);
-        Session now = session();
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
-        Context of = context(context);
+        Context of = context(context, library);
+        Session now = of.in;
         of.owner.restart();
         List<Pending<FrameReceiver>> streams = IntStream.range(1, now.path.streams())
                 .mapToObj(stream -> now.endpoint.listener().expect(stream(key, stream)))
                 .toList();
-        Listening listening = new Listening(now.endpoint.listener().expect(key), streams, of.owner,
+        Listening listening = new Listening(now.endpoint.listener().expect(key), streams, of,
                 new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
         new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
         PeerHandle.putNumber(handle, now.path.maxRecvs());
         NativeMemory.putLong(listener, handles.add(listening));
     }
 
-    public void connect(long context, int device, long handle, long connection, long deviceHandle) {
+    public void connect(long context, int device, long handle, long connection, long deviceHandle, long library) {
         checkDevice(device);
-        Session now = session();
+        Context of = context(context, library);
         PeerHandle peer = PeerHandle.read(handle);
-        int maxRecvs = PeerHandle.number(handle);
-        if (peer.path() != now.path.id()) {
-            throw new ConnectionException("the receiving rank is served another way than this one (here: " + now.path
+        if (peer.path() != of.in.path.id()) {
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + of.in.path
                     + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
         }
-        finish(context(context).connect(peer, maxRecvs, now), connection, deviceHandle);
+        finish(of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
     }
 
-    private Context context(long context) {
-        return context == NO_CONTEXT ? commonContext : handles.get(context, Context.class);
+    private Context context(long context, long library) {
+        return context == NO_CONTEXT ? session(library).commonContext : handles.get(context, Context.class);
     }
 
     public void accept(long listener, long connection, long deviceHandle) {
-        Session now = session();
         Listening listening = handles.get(listener, Listening.class);
-        FrameReceiver receiver = listening.connection.poll();
-        listening.accepted.compareAndSet(false, receiver != null);
+        Session in = listening.of.in;
+        FrameReceiver receiver;
+        synchronized (listening.accepted) { // threads of NCCL may ask at once
+            if (listening.accepted.get()) {
+                throw new IllegalArgumentException("a connection was accepted from this listener before ("
+                        + listening.number + "); each is good for one");
+            }
+            receiver = listening.connection.poll();
+            listening.accepted.set(receiver != null);
+        }
         finish(receiver == null ? null
-                : now.path.receiving(receiver, now.endpoint.network(), listening.owner, listening.number,
+                : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
                         listening.streams),
                 connection, deviceHandle);
     }
@@ -266,13 +303,13 @@ public final class NetPlugin {
      * ({@code TakeoverConnection.register}), one that NCCL's own proxy serves keeps them for its messages.
      */
     public void regMr(long connection, long address, long bytes, int type, long memory) {
-        boolean onDevice = type == plugin_h.NCCL_PTR_CUDA() && session().path.takesDeviceMemory();
+        DataPath.Connection to = handles.get(connection, DataPath.Connection.class);
+        boolean onDevice = type == plugin_h.NCCL_PTR_CUDA() && to.takesDeviceMemory();
         if (type != plugin_h.NCCL_PTR_HOST() && !onDevice) {
             throw new IllegalArgumentException(
                     "memory of type " + type + " was registered, and the device's properties do not allow it");
         }
-        int region = handles.get(connection, DataPath.Connection.class).register(address, bytes, onDevice);
-        NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, region));
+        NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, to.register(address, bytes, onDevice)));
     }
 
     public void deregMr(long connection, long memory) {
@@ -288,7 +325,7 @@ public final class NetPlugin {
     public void irecv(long connection, int count, long addresses, long lengths, long tags, long memories,
             long request) {
         DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
-        int most = session().path.maxRecvs();
+        int most = on.maxRecvs();
         if (count < 1 || count > most) {
             throw new IllegalArgumentException("a receive of " + count + " buffers was posted, and the device's"
                     + " properties allow " + most + " (" + Settings.NET_MAX_RECVS.name() + ")");
@@ -327,27 +364,31 @@ public final class NetPlugin {
     public void closeListen(long listener) {
         // further streams are made when they are needed: those of a connection that was made are that one's to close
         Listening ended = handles.remove(listener, Listening.class);
-        ended.connection.close();
-        if (!ended.accepted.get()) {
-            ended.streams.forEach(Pending::close);
+        synchronized (ended.accepted) {
+            ended.connection.close();
+            if (!ended.accepted.get()) {
+                ended.streams.forEach(Pending::close);
+            }
         }
     }
 
     /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */
     public void finalize(long context) {
         if (context != NO_CONTEXT) {
-            handles.remove(context, Context.class).close();
-            closeSessionOfLast();
+            Context ended = handles.remove(context, Context.class);
+            ended.close();
+            communicatorEnded(ended.in);
         }
     }
 
-    private synchronized void closeSessionOfLast() {
-        communicators--;
-        if (communicators == 0) {
-            Session last = session;
-            session = null;
-            last.path.close();
-            last.endpoint.close();
+    private synchronized void communicatorEnded(Session session) {
+        session.communicators--;
+        if (session.communicators == 0) {
+            sessions.remove(session.library);
+            session.path.close();
+            session.endpoint.close();
+            // the NCCL that has none left may be unloaded, and its logger with it
+            sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }
     }
 }

@@ -9,7 +9,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.function.BiConsumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CoreShare;
@@ -31,6 +30,7 @@ import org.millrace.plugin.loss.LossPolicy;
  * when the topology's paths are computed, NET_SHARED_BUFFERS when a connection is set up. GDRCOPY_ENABLE is read
  * before; but its default is what is needed.
  *
+ * @param nccl            the NCCL that calls
  * @param takeover        whether connections are taken over
  * @param threads         the threads that then serve them
  * @param unpack          which kernels gather what arrives from a bounce buffer themselves (NCCL's network device
@@ -44,8 +44,8 @@ import org.millrace.plugin.loss.LossPolicy;
  * @param choosesChannels whether the user leaves the number of channels to the plugin
  * @param maxRecvs        the most buffers of one receive, where connections are not taken over
  */
-public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernels unpack, long bounceBytes,
-        Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
+public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThreads threads, Kernels unpack,
+        long bounceBytes, Map<String, String> toSet, @Nullable String refusal, LossPolicy loss, boolean deviceSlots,
         boolean choosesChannels, int maxRecvs) {
 
     /**
@@ -109,15 +109,23 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
     /**
      * Reads the settings and decides.
      *
+     * @param nccl        the NCCL that calls: where it is not known how it lays memory out, its own proxy moves the
+     *                    data
+     * @param environment as the user has it
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
      */
-    public static PluginConfiguration read(UnaryOperator<@Nullable String> environment) {
+    public static PluginConfiguration read(CallingNccl nccl, UnaryOperator<@Nullable String> environment) {
         EnvironmentSettings settings = new EnvironmentSettings(environment);
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
-        String conflict = wish.orElse(true) ? prepareTakeover(environment, settings, toSet) : null;
+        if (nccl.isUnknown() && unpack != Kernels.NONE) {
+            throw new ConfigurationException(unpackSetting(settings) + " is not possible with " + newer(nccl));
+        }
+        String conflict = !wish.orElse(true) ? null
+                : nccl.isUnknown() ? "the takeover is not possible with " + newer(nccl)
+                        : prepareTakeover(environment, settings, toSet);
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
         }
@@ -130,12 +138,16 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         if (unpack != Kernels.NONE) {
             prepareUnpack(environment, settings, toSet);
         }
-        return new PluginConfiguration(takeover, ProxyThreads.decide(environment, deviceSlots, 1), unpack, bounceBytes,
-                Map.copyOf(toSet),
+        return new PluginConfiguration(nccl, takeover, ProxyThreads.decide(environment, deviceSlots, 1), unpack,
+                bounceBytes, Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
                 LossPolicy.read(settings), deviceSlots, choosesChannels(environment), maxRecvs(settings, unpack));
+    }
+
+    private static String newer(CallingNccl nccl) {
+        return nccl + ", which is newer than this Millrace: how its memory is laid out is not known";
     }
 
     /**
@@ -227,7 +239,7 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
         return null;
     }
 
-    /** An earlier communicator of this process may have left what was set for it. */
+    /** A process that this one comes from may have left what was set for it. */
     private static boolean choosesChannels(UnaryOperator<@Nullable String> environment) {
         return CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)
                 || CHANNELS.equals(environment.apply(CHANNEL_BOUNDS.getFirst()));
@@ -283,13 +295,5 @@ public record PluginConfiguration(boolean takeover, ProxyThreads threads, Kernel
             String because) {
         return new ConfigurationException(unpackSetting(new EnvironmentSettings(environment)) + " is not possible with "
                 + name + "=" + environment.apply(name) + ": " + because + ", or unset one of the two");
-    }
-
-    /** Sets what has to be set, for NCCL to read later. */
-    public void apply(BiConsumer<String, String> environment) {
-        toSet.forEach((name, value) -> {
-            environment.accept(name, value);
-            NcclLog.info("set " + name + "=" + value);
-        });
     }
 }

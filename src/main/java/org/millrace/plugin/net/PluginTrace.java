@@ -12,6 +12,7 @@ import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
+import org.millrace.net.liveness.SilenceWatch;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
@@ -57,6 +58,7 @@ final class PluginTrace {
             if (first) {
                 TraceBean.whenWanted(trace);
                 StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
+                SilenceWatch.start(trace);
             }
         }
     }
@@ -76,7 +78,7 @@ final class PluginTrace {
     private static void tell(String sentence) {
         int rank = LauncherRank.rank(NativeEnvironment::get);
         System.err.println("millrace: " + (rank < 0 ? "" : "rank " + rank + ", ") + "pid "
-                + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": nothing moves. " + sentence);
+                + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": " + sentence);
     }
 
     private static Map<String, String> set() {

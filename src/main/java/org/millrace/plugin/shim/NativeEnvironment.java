@@ -9,6 +9,7 @@ public final class NativeEnvironment {
 
     private static final CFunction GETENV = CFunction.named("getenv");
     private static final CFunction SETENV = CFunction.named("setenv");
+    private static final CFunction UNSETENV = CFunction.named("unsetenv");
 
     private NativeEnvironment() {}
 
@@ -31,6 +32,13 @@ public final class NativeEnvironment {
         }
         if (result != 0) {
             throw new IllegalStateException("cannot set the environment variable " + name + ": out of memory");
+        }
+    }
+
+    /** Takes a variable out, under the conditions of {@link #set}. */
+    public static void unset(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            UNSETENV.call(arena.allocateFrom(name).address());
         }
     }
 }

@@ -25,7 +25,7 @@ import org.millrace.plugin.log.NcclLog;
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 8;
+    public static final int VERSION = 10;
 
     private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();
@@ -34,11 +34,11 @@ public final class Upcalls {
 
     /** A function that the shim calls, in the order of its struct. */
     public enum Function {
-        INIT(4),
+        INIT(6),
         DEVICES(1),
-        GET_PROPERTIES(3),
-        LISTEN(4),
-        CONNECT(5),
+        GET_PROPERTIES(4),
+        LISTEN(5),
+        CONNECT(6),
         ACCEPT(3),
         REG_MR(5),
         DEREG_MR(2),
@@ -73,7 +73,7 @@ public final class Upcalls {
         PROFILER_INIT(6),
         PROFILER_FINALIZE(2),
         PROFILER_PAUSE_ENDED(1),
-        COLL_NET_LISTEN(3),
+        COLL_NET_LISTEN(4),
         COLL_NET_CONNECT(5),
         COLL_NET_REDUCE_SUPPORT(3),
         COLL_NET_REG_MR(5),
@@ -146,7 +146,7 @@ public final class Upcalls {
     }
 
     /**
-     * Gives the functions to the shim; they live as long as the process.
+     * Gives the functions to the shim, and takes its own; they live as long as the process.
      *
      * @param install the shim's {@code millraceInstallUpcalls}
      */
@@ -159,7 +159,12 @@ public final class Upcalls {
                     .upcallStub(call.bindTo(this),
                             FunctionDescriptor.of(ValueLayout.JAVA_INT, ValueLayout.JAVA_INT, ValueLayout.JAVA_LONG),
                             Arena.global());
-            return (int) CFunction.at(install).call(VERSION, stub.address());
+            MemorySegment shim = Arena.global().allocate(ValueLayout.JAVA_LONG);
+            int result = (int) CFunction.at(install).call(VERSION, stub.address(), shim.address());
+            if (result == SUCCESS) {
+                AsyncErrors.use(shim.get(ValueLayout.JAVA_LONG, 0));
+            }
+            return result;
         } catch (Throwable e) {
             throw new IllegalStateException("cannot give the plugin's functions to the shim", e);
         }

@@ -1,12 +1,16 @@
 package org.millrace.plugin.takeover;
 
 import java.lang.foreign.MemorySegment;
+import java.util.StringJoiner;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.FifoLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.config.Settings;
+import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -78,36 +82,64 @@ final class ConnectionLocator {
         return NativeMemory.at(base, layout.sendMemOffset());
     }
 
+    /** A connection's control memory. */
+    record Control(SendMem sendMem, RecvMem recvMem) {
+    }
+
     /**
      * Where {@code ncclSendMem} lies, and {@code ncclRecvMem} behind it.
      *
-     * @throws MillraceException if it is not filled as NCCL 2.28 to 2.30 do
+     * @param nccl whose memory it is
+     * @throws MillraceException if it is not filled as that NCCL fills it
      */
-    MemorySegment control(boolean receives) {
+    Control control(boolean receives, CallingNccl nccl) {
         ConnectionLayout layout = layout();
         long bytes = SendMem.BYTES + RecvMem.BYTES;
         long at = !llIsApart() ? address(Protocol.LL) + layout.sendMemOffset()
                 : receives ? address(Protocol.LL) - bytes : address(Protocol.LL) + layout.llBytes();
         MemorySegment control = NativeMemory.at(at, bytes);
-        requireInitial("head", SendMem.of(control.asSlice(0, SendMem.BYTES)).headAcquire(), 0);
-        RecvMem recvMem = RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES));
-        requireInitial("tail", recvMem.tailAcquire(), 0);
-        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
-            requireInitial("the size of slot " + slot, recvMem.sizeAcquire(slot), RecvMem.EMPTY);
-            requireInitial("the mode of slot " + slot, recvMem.modePlain(slot), RecvMem.MODE_NORMAL);
+        SendMem sendMem = SendMem.of(control.asSlice(0, SendMem.BYTES));
+        MemorySegment second = control.asSlice(SendMem.BYTES, RecvMem.BYTES);
+        StringJoiner problems = new StringJoiner("; ");
+        for (FifoLayout fifo : nccl.layouts()) {
+            RecvMem recvMem = RecvMem.of(second, fifo);
+            String problem = difference(sendMem, recvMem);
+            if (problem == null) {
+                return new Control(sendMem, recvMem);
+            }
+            problems.add("with " + fifo + " " + problem);
         }
-        return control;
+        throw refusal(problems + seen(sendMem, second, nccl) + ". This is " + nccl);
     }
 
-    private static void requireInitial(String field, long found, long expected) {
-        if (found != expected) {
-            throw refusal(field + " is " + found + " where " + expected + " was expected");
+    /** Which other layout the memory has, to go on from a sentence that says which it has not. */
+    private static String seen(SendMem sendMem, MemorySegment recvMem, CallingNccl nccl) {
+        for (FifoLayout other : FifoLayout.values()) {
+            if (!nccl.layouts().contains(other) && difference(sendMem, RecvMem.of(recvMem, other)) == null) {
+                return ": it has " + other;
+            }
         }
+        return "";
+    }
+
+    /** What is not as NCCL fills a connection's memory before it registers it; null if all is. */
+    private static @Nullable String difference(SendMem sendMem, RecvMem recvMem) {
+        String found = difference("head", sendMem.headAcquire(), 0);
+        found = found != null ? found : difference("tail", recvMem.tailAcquire(), 0);
+        for (int slot = 0; slot < ConnectionLayout.SLOTS && found == null; slot++) {
+            found = difference("the size of slot " + slot, recvMem.sizeAcquire(slot), RecvMem.EMPTY);
+            found = found != null ? found
+                    : difference("the mode of slot " + slot, recvMem.modePlain(slot), RecvMem.MODE_NORMAL);
+        }
+        return found;
+    }
+
+    private static @Nullable String difference(String field, long found, long expected) {
+        return found == expected ? null : field + " is " + found + " where " + expected + " was expected";
     }
 
     private static MillraceException refusal(String what) {
-        return new MillraceException(
-                "cannot take this connection over: " + what + ". Its memory is not laid out as by NCCL 2.28 to 2.30; "
-                        + Settings.TAKEOVER.name() + "=0 leaves it to NCCL's proxy");
+        return new MillraceException("cannot take this connection over, as its memory is laid out in a way that is not"
+                + " known: " + what + ". " + Settings.TAKEOVER.name() + "=0 leaves it to NCCL's proxy");
     }
 }

@@ -166,19 +166,26 @@ public final class DeviceSlots implements AutoCloseable {
         /** Slots are apart: those of all connections that are ready in one pass are begun together. */
         @Override
         public long copy(long to, long from, long bytes) {
-            return copy(to, from, bytes, CopyOrder.FREE);
+            awaitRoom();
+            return queue.copy(to, from, bytes, CopyOrder.FREE);
+        }
+
+        @Override
+        public long copyFromHost(long to, long from, long bytes) {
+            awaitRoom();
+            return queue.copyFromHost(to, from, bytes, CopyOrder.FREE);
         }
 
         @Override
         public long copyAlone(long to, long from, long bytes) {
-            return copy(to, from, bytes, CopyOrder.IN_TURN);
+            awaitRoom();
+            return queue.copyFromHost(to, from, bytes, CopyOrder.IN_TURN);
         }
 
-        private long copy(long to, long from, long bytes, int order) {
+        private void awaitRoom() {
             while (!queue.hasRoom()) {
                 Thread.onSpinWait(); // a thousand are under way, and end by themselves
             }
-            return queue.copy(to, from, bytes, order);
         }
 
         /** With all that were begun since, of other connections too. */

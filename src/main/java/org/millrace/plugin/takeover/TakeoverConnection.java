@@ -11,8 +11,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
-import org.millrace.abi.RecvMem;
-import org.millrace.abi.SendMem;
+import org.millrace.config.Settings;
 import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -164,13 +163,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private SlotBuffers buffers(@Nullable Staging device) {
-        MemorySegment control = locator.control(receives());
+        ConnectionLocator.Control control = locator.control(receives(), path.nccl());
         MemoryRegion apart = locator.llIsApart() ? hold(network.register(locator.ll())) : null;
         MemoryRegion together = device == null ? hold(network.register(locator.buffers())) : null;
         MemoryRegion ll = apart == null ? together : apart;
-        return new SlotBuffers(locator.layout(), SendMem.of(control.asSlice(0, SendMem.BYTES)),
-                RecvMem.of(control.asSlice(SendMem.BYTES, RecvMem.BYTES)), ll, together == null ? ll : together,
-                device == null ? together : device.device());
+        return new SlotBuffers(locator.layout(), control.sendMem(), control.recvMem(), ll,
+                together == null ? ll : together, device == null ? together : device.device());
     }
 
     private <T extends AutoCloseable> T hold(T made) {
@@ -187,8 +185,8 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /**
-     * The proxy has stopped; NCCL has no ear for why, so it is said in the log, and to the Java program if there is
-     * one. Called by the agent's thread.
+     * The proxy has stopped; NCCL does not ask why, so it is said in the log, and to the Java program if there is one.
+     * Called by the agent's thread.
      */
     final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
         if (reason == null) {
@@ -260,6 +258,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
         path.release(agent, receives());
         agent = null;
         letGo();
+        ProcessTrace trace = ProcessTrace.current();
+        if (failure != null && trace != null) {
+            trace.settle(owner.communicator());
+        }
     }
 
     /** Waits for the proxy's thread, and keeps it awake meanwhile: it would park between the peer's answers. */
@@ -296,8 +298,14 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     private IllegalStateException taken() {
-        return new IllegalStateException("NCCL's proxy asks for progress of a connection that was taken over:"
-                + " is this NCCL older than 2.28, or newer than 2.30?");
+        return new IllegalStateException(
+                "the proxy of " + path.nccl() + " asks for progress of a connection that was taken over; "
+                        + Settings.TAKEOVER.name() + "=0 leaves all connections to it");
+    }
+
+    @Override
+    public final boolean takesDeviceMemory() {
+        return path.takesDeviceMemory();
     }
 
     @Override

@@ -10,6 +10,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.plugin.log.NcclLog;
+import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
@@ -26,6 +27,7 @@ public final class TakeoverPath implements DataPath {
     private static final byte ID = 2;
     private static final byte ID_WITH_DEVICE_SLOTS = 3;
 
+    private final CallingNccl nccl;
     private final IntFunction<ProxyThreads> threadsAmong;
     private final @Nullable UnpackDevice unpack;
     private final @Nullable DeviceSlots deviceSlots;
@@ -58,18 +60,24 @@ public final class TakeoverPath implements DataPath {
     /**
      * Starts the threads.
      *
+     * @param nccl         whose connections it serves
      * @param threads      how many if this process is alone
      * @param threadsAmong how many if so many processes of this host have connections, this one among them
      * @param unpack       what kernels that unpack need, closed with the path; null for those that do not
      * @param deviceSlots  what serves slots in the memory of GPUs, closed with the path; null if slots are in the
      *                     host's
      */
-    public TakeoverPath(ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong, @Nullable UnpackDevice unpack,
-            @Nullable DeviceSlots deviceSlots) {
+    public TakeoverPath(CallingNccl nccl, ProxyThreads threads, IntFunction<ProxyThreads> threadsAmong,
+            @Nullable UnpackDevice unpack, @Nullable DeviceSlots deviceSlots) {
+        this.nccl = nccl;
         this.threadsAmong = threadsAmong;
         this.unpack = unpack;
         this.deviceSlots = deviceSlots;
         serving = Threads.start(threads);
+    }
+
+    CallingNccl nccl() {
+        return nccl;
     }
 
     @Override

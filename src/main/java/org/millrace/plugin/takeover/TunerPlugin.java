@@ -1,10 +1,12 @@
 package org.millrace.plugin.takeover;
 
 import java.lang.foreign.ValueLayout;
-import java.util.function.BooleanSupplier;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.Protocol;
 import org.millrace.net.ConnectionException;
 import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;
 
@@ -42,45 +44,48 @@ public final class TunerPlugin {
     private static final long BYTES_FOR_TWO_CHANNELS = 8 << 10;
     private static final long BYTES_FOR_FOUR_CHANNELS = 1 << 20;
 
-    private final BooleanSupplier takesOver;
-    private final BooleanSupplier deviceSlots;
-    private final BooleanSupplier choosesChannels;
-    private final Runnable operationComing;
+    private final LongFunction<@Nullable Choices> choices;
     private final LossWatch losses;
     private final HandleTable handles = new HandleTable();
 
+    /**
+     * What the tuner of an NCCL goes by; the same on every rank.
+     *
+     * @param path            what moves the data, and is told of every collective that is enqueued, before its kernel
+     *                        is launched
+     * @param choosesChannels whether the user leaves the number of channels to the plugin
+     */
+    public record Choices(DataPath path, boolean choosesChannels) {
+    }
+
     /** What the tuner of one communicator goes by. */
-    private record Tuned(long communicator, long ranks) {
+    private record Tuned(long communicator, long ranks, Choices by) {
     }
 
     /**
      * A tuner for the connections of a plugin.
      *
-     * @param takesOver       whether Java moves the data of this process' connections: NCCL's own proxy is NCCL's own
-     *                        to tune
-     * @param deviceSlots     whether slots are in the memory of GPUs; the same on every rank
-     * @param choosesChannels whether the user leaves the number of channels to the plugin; the same on every rank
-     * @param operationComing is told of every collective that is enqueued, before its kernel is launched
-     * @param losses          which communicators have lost a peer
+     * @param choices by the library that calls; null for one that has no connections
+     * @param losses  which communicators have lost a peer
      */
-    public TunerPlugin(BooleanSupplier takesOver, BooleanSupplier deviceSlots, BooleanSupplier choosesChannels,
-            Runnable operationComing, LossWatch losses) {
-        this.takesOver = takesOver;
-        this.deviceSlots = deviceSlots;
-        this.choosesChannels = choosesChannels;
-        this.operationComing = operationComing;
+    public TunerPlugin(LongFunction<@Nullable Choices> choices, LossWatch losses) {
+        this.choices = choices;
         this.losses = losses;
     }
 
-    /** The context is null if there is nothing to say: then the shim does not call again. */
-    public void tunerInit(long context, long communicator, long ranks, long nodes, long constants) {
+    /**
+     * The context is null if there is nothing to say, as where NCCL's own proxy moves the data: then the shim does not
+     * call again.
+     */
+    public void tunerInit(long context, long communicator, long ranks, long nodes, long library) {
+        Choices by = choices.apply(library);
         NativeMemory.putLong(context,
-                takesOver.getAsBoolean() && nodes > 1 ? handles.add(new Tuned(communicator, ranks)) : 0);
+                by != null && by.path.takesOver() && nodes > 1 ? handles.add(new Tuned(communicator, ranks, by)) : 0);
     }
 
     /**
-     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: the only ear
-     * that it has for a communicator that has lost a peer.
+     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: so one that
+     * enqueues more on a communicator that has lost a peer is told.
      */
     public void tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs,
             int algorithms, int protocols, int registered, long channels) {
@@ -89,11 +94,11 @@ public final class TunerPlugin {
         if (problem != null) {
             throw new ConnectionException("the communicator has lost a peer, abort it: " + problem);
         }
-        operationComing.run();
+        tuned.by.path.operationComing();
         boolean small = bytes <= tuned.ranks * LL_BYTES_PER_RANK;
-        if (channels != 0 && choosesChannels.getAsBoolean()) {
+        if (channels != 0 && tuned.by.choosesChannels) {
             NativeMemory.putInt(channels,
-                    !small && deviceSlots.getAsBoolean() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
+                    !small && tuned.by.path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
         }
         for (int algorithm = 0; algorithm < algorithms; algorithm++) {
             long row = costs + (long) algorithm * protocols * Float.BYTES;

@@ -144,7 +144,7 @@ final class WarmUp implements Runnable {
 
     /** What NCCL asks the tuner with every collective. */
     private void chooseProtocols() {
-        TunerPlugin tuner = new TunerPlugin(() -> true, () -> device != null, () -> true, () -> {}, new LossWatch());
+        TunerPlugin tuner = new TunerPlugin(library -> new TunerPlugin.Choices(path, true), new LossWatch());
         try (Arena arena = Arena.ofConfined()) {
             long context = arena.allocate(Long.BYTES, Long.BYTES).address();
             tuner.tunerInit(context, 0, 2, 2, 0);

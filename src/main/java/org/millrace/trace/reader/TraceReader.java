@@ -46,7 +46,7 @@ public final class TraceReader {
                     continue;
                 }
                 try {
-                    if (PrivateFile.isOurs(file)) {
+                    if (PrivateFile.isOurFile(file)) {
                         found.add(read(file));
                     }
                 } catch (NoSuchFileException gone) {
@@ -91,7 +91,7 @@ public final class TraceReader {
                     header.intAt(TraceLayout.FAILED_OFFSET) != 0, begun, header.longAt(TraceLayout.HEARTBEAT_OFFSET),
                     header.longAt(TraceLayout.LATE_BEAT_OFFSET), header.longAt(TraceLayout.EPOCH_MILLIS_OFFSET),
                     header.longAt(TraceLayout.EPOCH_NANOS_OFFSET), settings(header), agents(header),
-                    blocks.communicators, blocks.connections, blocks.gin, messages(header));
+                    blocks.communicators, blocks.connections, blocks.gin, blocks.silences, messages(header));
         }
     }
 
@@ -160,6 +160,7 @@ public final class TraceReader {
         private final List<TracedConnection> connections = new ArrayList<>();
         private final List<TracedCommunicator> communicators = new ArrayList<>();
         private final List<TracedGin> gin = new ArrayList<>();
+        private final List<TracedSilence> silences = new ArrayList<>();
 
         Blocks(FileChannel channel, TraceBytes header) throws IOException {
             this.channel = channel;
@@ -185,6 +186,7 @@ public final class TraceReader {
                         afterwards.countAt(ConnectionFields.FRAMES_OFFSET)));
                 case TraceLayout.COMMUNICATOR -> addTo(communicators, TracedCommunicator.parse(block, afterwards));
                 case TraceLayout.GIN -> addTo(gin, TracedGin.parse(block));
+                case TraceLayout.SILENCE -> addTo(silences, TracedSilence.parse(block));
                 default -> {
                     // nothing, or something that a later release wrote
                 }

@@ -28,12 +28,13 @@ import org.millrace.trace.TraceLayout;
  * @param communicators those of the process
  * @param connections   open ones, and the last that were closed
  * @param gin           contexts of GIN
+ * @param silences      links over which nothing came for long
  * @param messages      the last, oldest first
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
         Map<String, String> settings, List<TracedAgent> agents, List<TracedCommunicator> communicators,
-        List<TracedConnection> connections, List<TracedGin> gin, List<Message> messages) {
+        List<TracedConnection> connections, List<TracedGin> gin, List<TracedSilence> silences, List<Message> messages) {
 
     /** Living processes beat ten times a second while they have anything open. */
     private static final double SILENT_SECONDS = 2;

@@ -1,5 +1,7 @@
 package org.millrace.trace.why;
 
+import static java.util.stream.Collectors.joining;
+
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
@@ -10,6 +12,8 @@ import org.millrace.trace.why.Verdict.Cause;
 
 /** What a communicator waits for of whose ranks it is known what their kernels are in: the engine's. */
 final class EngineHang extends HangingGroup {
+
+    private static final int MOST_NAMED = 4;
 
     EngineHang(Links links, Duration quiet) {
         super(links, quiet);
@@ -41,7 +45,25 @@ final class EngineHang extends HangingGroup {
         if (verdict == null) {
             verdict = outside();
         }
-        return verdict == null ? notConsumed(waiting, root(waiting)) : verdict;
+        if (verdict == null) {
+            verdict = notConsumed(waiting, root(waiting));
+        }
+        return verdict == null ? elsewhere() : verdict;
+    }
+
+    /** Ranks of this host that are in an operation, and nothing here shows why it does not end. */
+    private @Nullable Verdict elsewhere() {
+        TracedRank rank = links.members().stream().filter(TracedRank::isInside).findFirst().orElse(null);
+        List<Link> away = links.all()
+                .stream()
+                .filter(link -> rank != null
+                        && (link.from() == rank && link.to() == null || link.to() == rank && link.from() == null))
+                .toList();
+        return away.isEmpty() ? null
+                : verdict(Cause.ELSEWHERE, rank, null, away.getFirst(), operation(rank),
+                        away.stream().map(Link::peerText).distinct().limit(MOST_NAMED).collect(joining(", "))
+                                + "; what they do is not seen from here: ask there, or give their traces with --from",
+                        Duration.ofNanos(now() - lastChange()));
     }
 
     private @Nullable Verdict outside() {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
@@ -67,7 +68,27 @@ public final class Hang extends HangingGroup {
                 verdicts.add(verdict);
             }
         }
+        for (TracedProcess process : processes) {
+            if (process.alive()) {
+                verdicts.addAll(untold(process, states.apply(process), verdicts));
+            }
+        }
         return verdicts;
+    }
+
+    /**
+     * Silent links of a process for which no communicator stands still: nothing is asked of them, or it does not show.
+     */
+    private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told) {
+        TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
+        Set<Long> self = Set.of(process.identity().pid());
+        return process.silences()
+                .stream()
+                .filter(link -> link.state() == TracedState.OPEN)
+                .map(link -> new Silence(rank, link).verdict(0, null, process.read(), self))
+                .filter(verdict -> told.stream()
+                        .noneMatch(other -> other.subject().equals(verdict.subject()) && other.concerns(self)))
+                .toList();
     }
 
     /**
@@ -97,6 +118,11 @@ public final class Hang extends HangingGroup {
         boolean stands = kernels.areTold() ? engine.standsStill() : nccl.waitsInOperations();
         if (waiting.isEmpty() && !failed && !stands && queue == null) {
             return null;
+        }
+        boolean lost = failed || waiting.stream().anyMatch(link -> link.sign() == Sign.FAILED);
+        Silence silence = Silence.longest(links.members(), lost);
+        if (silence != null) {
+            return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
         }
         verdict = stopped(waiting);
         if (verdict == null) {

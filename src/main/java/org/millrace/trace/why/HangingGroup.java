@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
@@ -30,11 +31,15 @@ class HangingGroup {
 
     Verdict verdict(Cause cause, @Nullable TracedRank culprit, @Nullable TracedRank peer, @Nullable Link link,
             @Nullable Operation operation, String detail, Duration still) {
-        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, still,
-                links.members()
-                        .stream()
-                        .map(member -> member.process().identity().pid())
-                        .collect(Collectors.toUnmodifiableSet()));
+        long moved = links.gin().stream().mapToLong(each -> each.queue().lastChange()).reduce(lastChange(), Math::max);
+        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
+    }
+
+    Set<Long> pids() {
+        return links.members()
+                .stream()
+                .map(member -> member.process().identity().pid())
+                .collect(Collectors.toUnmodifiableSet());
     }
 
     /** Nanoseconds since anything happened on a connection; negative while that is not long enough to count. */
@@ -116,7 +121,9 @@ class HangingGroup {
         return oldest == null ? null
                 : verdict(Cause.WIRE, oldest.from(), oldest.to(), oldest, operation(oldest.from()),
                         oldest.network() + ", " + oldest.channelText() + ", step " + oldest.step()
-                                + "; the receiving kernel has room for it",
+                                + (oldest.from() == null || oldest.to() == null
+                                        ? "; what the other end does is not seen from here"
+                                        : "; the receiving kernel has room for it"),
                         still(waiting));
     }
 

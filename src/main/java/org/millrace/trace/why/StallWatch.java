@@ -3,10 +3,10 @@ package org.millrace.trace.why;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -33,15 +33,15 @@ public final class StallWatch {
     private final BooleanSupplier still;
     private final Hang.Reading reading;
     private final Duration quiet;
-    private final Consumer<String> tell;
+    private final Consumer<Verdict> tell;
     /** When the next look is due: nothing has stood still for longer than the process has been watched. */
     private long next;
+    private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    private volatile boolean toldOne;
-    /** Communicators that stand still, and of which that was told; of whoever looks. */
-    private final Set<Long> told = new HashSet<>();
+    /** What was told to stand still, and when it had moved last; of whoever looks. */
+    private final Map<Object, Long> told = new HashMap<>();
 
-    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<String> tell) {
+    StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> tell) {
         this.still = still;
         this.reading = reading;
         this.quiet = quiet;
@@ -54,7 +54,7 @@ public final class StallWatch {
      *
      * @param own   its trace
      * @param quiet for how long a connection stands still before it is told; zero: never
-     * @param tell  gets the sentence
+     * @param tell  gets the sentence, with what it is of
      */
     public static void start(ProcessTrace own, Duration quiet, Consumer<String> tell) {
         if (quiet.isZero()) {
@@ -63,11 +63,11 @@ public final class StallWatch {
         Path directory = Objects.requireNonNull(own.path().getParent(), "a trace is in a directory");
         StallWatch watch = new StallWatch(() -> Stillness.of(own, quiet.toNanos()),
                 () -> TraceReader.readAll(directory, (file, problem) -> LOG.debug("{}", file, problem)), quiet,
-                sentence -> {
-                    own.message(TOLD + sentence);
-                    tell.accept(sentence);
+                verdict -> {
+                    own.message(TOLD + verdict.sentence());
+                    tell.accept((verdict.silence() == null ? "nothing moves. " : "") + verdict.sentence());
                 });
-        own.watch(watch::glance);
+        own.watch(() -> watch.glance(own.silences()));
     }
 
     /** Whether a message says what a stall came to. */
@@ -76,12 +76,13 @@ public final class StallWatch {
     }
 
     /** Called by the trace's thread, which must not wait: a closer look has a thread of its own. */
-    private void glance() {
-        if (isDue(System.nanoTime())) {
-            boolean pays = still.getAsBoolean() || toldOne;
-            if (pays && looking.compareAndSet(false, true)) {
-                Thread.ofPlatform().daemon().name("look for stalls").start(this::lookAndEnd);
-            }
+    private void glance(int silences) {
+        if (silences != silencesSeen) { // the link has been silent for long enough
+            silencesSeen = silences;
+            next = System.nanoTime();
+        }
+        if (isDue(System.nanoTime()) && still.getAsBoolean() && looking.compareAndSet(false, true)) {
+            Thread.ofPlatform().daemon().name("look for stalls").start(this::lookAndEnd);
         }
     }
 
@@ -106,16 +107,16 @@ public final class StallWatch {
     /** One look, which may take its time: what it comes to was so when it began to read for the second time. */
     void look() throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
-        Set<Long> still = new HashSet<>();
         for (Verdict verdict : Hang.verdicts(reading, quiet)) {
             if (verdict.concerns(self)) {
-                still.add(verdict.hash());
-                if (told.add(verdict.hash())) {
-                    tell.accept(verdict.sentence());
+                Long before = told.put(verdict.subject(), verdict.since());
+                if (verdict.silence() != null) {
+                    told.put(verdict.hash(), System.nanoTime()); // which stands still for the link, whatever follows
+                }
+                if (before == null || verdict.since() - before > 0) {
+                    tell.accept(verdict);
                 }
             }
         }
-        told.retainAll(still);
-        toldOne = !told.isEmpty();
     }
 }

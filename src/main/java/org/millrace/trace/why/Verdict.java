@@ -3,11 +3,15 @@ package org.millrace.trace.why;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedSilence;
+import org.millrace.trace.reader.TracedState;
 
 /**
  * What the ranks of a communicator wait for.
@@ -19,11 +23,14 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
  * @param link      the connection that shows it; null if none does
  * @param operation what is waited for, as far as anybody told; null if nobody did
  * @param detail    what is to be said besides
+ * @param silence   the link over which nothing comes; null if none is silent
+ * @param since     when anything moved last, by the host's clock
  * @param still     for how long nothing has moved
  * @param members   numbers of the processes whose ranks the communicator has
  */
 public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
-        @Nullable Link link, @Nullable Operation operation, String detail, Duration still, Set<Long> members) {
+        @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence, long since,
+        Duration still, Set<Long> members) {
 
     /** Why nothing moves. */
     public enum Cause {
@@ -37,12 +44,16 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         ENDED,
         /** A rank's process is stopped. */
         STOPPED,
+        /** Nothing comes from another host any more. */
+        SILENT,
         /** A connection has failed. */
         CUT,
         /** What was sent does not arrive. */
         WIRE,
         /** A kernel does not take what has arrived. */
         NOT_CONSUMED,
+        /** Nothing here shows why an operation with ranks of other hosts does not end. */
+        ELSEWHERE,
         /** Ranks run different operations, or of different sizes. */
         DISAGREEMENT,
         /** A rank's communicator has failed for another reason. */
@@ -56,9 +67,14 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
 
     /** Whether another reading came to this, too. */
     boolean isSame(Verdict other) {
-        return cause == other.cause && hash == other.hash && rank() == other.rank() && (culprit == null
+        return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null
                 : other.culprit != null && culprit.process().identity().equals(other.culprit.process().identity()));
+    }
+
+    /** What stands still: a communicator, or the link that is silent. */
+    Object subject() {
+        return silence == null ? hash : List.of(silence.local(), silence.remote());
     }
 
     /** The rank's number; -1 if nothing is known of it. */
@@ -79,7 +95,8 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     /** In a sentence. */
     public String sentence() {
         boolean saysState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
-        String who = culprit == null ? "an end of a connection" : saysState ? culprit.whose() : culprit.words();
+        String who = culprit != null ? saysState ? culprit.whose() : culprit.words()
+                : link != null ? link.peerText() : "an end of a connection";
         String what = operation == null ? "" : ", " + words(operation);
         return switch (cause) {
             case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
@@ -91,18 +108,27 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                             : " was the first to stop running, of " + members.size() + " processes that have all ended")
                     + what + ": " + detail;
             case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
+            case SILENT -> "The network between " + ends() + what + ": " + detail;
             case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
             case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
             case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
+            case ELSEWHERE -> capital(who) + " waits for ranks of other hosts" + what + ": " + detail;
             case DISAGREEMENT -> capital(who) + " disagrees with "
                     + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
                     + detail;
             case FAILED -> "The communicator of " + who + " has failed: " + detail;
-        } + (still.isZero() ? "" : ". Nothing has moved for " + seconds(still));
+        } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
     }
 
     static String seconds(Duration time) {
         return Math.round(time.toMillis() / 100.0) / 10.0 + " s";
+    }
+
+    /** "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
+    private String ends() {
+        TracedSilence link = Objects.requireNonNull(silence);
+        return Objects.requireNonNull(culprit).process().host() + " (" + link.local() + ") and " + link.remote()
+                + (link.state() == TracedState.OPEN ? " is silent" : " was silent until its connections were lost");
     }
 
     private String other() {
@@ -140,6 +166,8 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         json.put("operation", operation == null ? null : operation.name());
         json.put("number", operation == null || operation.sequence() < 0 ? null : operation.sequence());
         json.put("bytes", operation == null || operation.bytes() < 0 ? null : operation.bytes());
+        json.put("local", silence == null ? null : silence.local());
+        json.put("remote", silence == null ? null : silence.remote());
         json.put("stillSeconds", still.toMillis() / 1000.0);
         json.put("sentence", sentence());
         return json;

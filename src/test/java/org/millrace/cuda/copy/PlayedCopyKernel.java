@@ -84,14 +84,7 @@ final class PlayedCopyKernel {
     }
 
     private static void carryOut(long to, long from, int bytes) {
-        int value = mailbox_h.MILLRACE_COPY_VALUE();
-        if (bytes == (value | Long.BYTES)) {
-            at(to, Long.BYTES).set(ValueLayout.JAVA_LONG, 0, from);
-        } else if (bytes == (value | Integer.BYTES)) {
-            at(to, Integer.BYTES).set(ValueLayout.JAVA_INT, 0, (int) from);
-        } else {
-            at(to, bytes).copyFrom(at(from, bytes));
-        }
+        at(to, bytes).copyFrom(at(from, bytes));
     }
 
     @SuppressWarnings("restricted") // tests give addresses of their own memory

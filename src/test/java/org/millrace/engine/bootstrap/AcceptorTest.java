@@ -186,7 +186,7 @@ class AcceptorTest {
             return assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 1, 2, options))
                     .getMessage();
         }
-        ServerAddress place = Rendezvous.parse(rendezvous, options).find();
+        ServerAddress place = Rendezvous.parse(rendezvous, options).find(0);
         try (Selector selector = Selector.open()) {
             BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2);
             AtomicReference<String> refusal = new AtomicReference<>();

@@ -104,7 +104,7 @@ class ControlFuzzTest {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
         RawRank.connect(rendezvous).close(); // it listens
         try {
-            disturb(zero, Rendezvous.parse(rendezvous, options).find().address());
+            disturb(zero, Rendezvous.parse(rendezvous, options).find(0).address());
             try (ControlPlane one = ControlPlane.join(rendezvous, 1, 2, options);
                     ControlPlane first = Ranks.get(zero)) {
                 FutureTask<Void> barrier = Ranks.async(() -> {

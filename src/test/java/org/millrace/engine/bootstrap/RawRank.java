@@ -28,7 +28,7 @@ final class RawRank implements AutoCloseable {
     private RawRank(InetSocketAddress address) throws IOException {
         channel = SocketChannel.open(address);
         connection = new ControlConnection(channel, selector);
-        connection.trust();
+        connection.trust(RankIdentity.local(0));
     }
 
     /** Connected to rank 0, which may not be there yet; nothing is said. */
@@ -36,7 +36,7 @@ final class RawRank implements AutoCloseable {
         long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
         while (true) {
             try {
-                return new RawRank(rendezvous.find().address());
+                return new RawRank(rendezvous.find(0).address());
             } catch (IOException e) {
                 if (System.nanoTime() - end > 0) {
                     fail("rank 0 has not come", e);
@@ -61,7 +61,7 @@ final class RawRank implements AutoCloseable {
         Hello hello = new Hello(rank, size, 4242, "raw-host", Secret.randomBytes());
         raw.say(hello);
         Challenge challenge = (Challenge) raw.receive();
-        Secret secret = parsed.find().secret();
+        Secret secret = parsed.find(0).secret();
         RankIdentity zero = challenge.identity();
         raw.say(new Proof(secret.memberProof(hello, zero, challenge.nonce())));
         raw.seal = secret.memberSeal(hello, zero, challenge.nonce());

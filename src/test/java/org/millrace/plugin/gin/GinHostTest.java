@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.regex.MatchResult;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -23,6 +24,9 @@ class GinHostTest {
     private static final int ADDS = 40;
     private static final Pattern DRIVER_CALLS = Pattern
             .compile("(\\d+) copies within devices, (\\d+) with the host, 0 in the program's context\n(\\d+) events");
+
+    private static final Pattern IN_ROWS =
+            Pattern.compile("in all (\\d+) copies that a kernel could hold up, (\\d+) in rows");
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
@@ -80,6 +84,12 @@ class GinHostTest {
         MatchResult calls = DRIVER_CALLS.matcher(outcome.output()).results().findFirst().orElseThrow();
         long copies = Long.parseLong(calls.group(1)) + Long.parseLong(calls.group(2));
         assertTrue(Long.parseLong(calls.group(3)) < copies, "short copies share events: " + calls.group());
+        Matcher rows = IN_ROWS.matcher(outcome.output());
+        assertTrue(rows.find(), outcome.output());
+        boolean segments = windows.contains("s"); // the driver makes no rows of a copy that lies in two of them
+        assertTrue(Long.parseLong(rows.group(1)) <= (segments ? 10 : 0),
+                "none waits for the time slice of another context's kernel: " + rows.group());
+        assertTrue(!windows.startsWith("s") || Long.parseLong(rows.group(2)) > 0, rows.group());
         if (windows.equals("ss")) {
             assertEquals(lanes == 1 ? 1 : 0, outcome.count("in all 0 waits of streams for others"), outcome.output());
         }

@@ -7,8 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
+import org.millrace.plugin.shim.AsyncErrors.Reply;
 
 /** Which losses are told of, and when the process is to end, on a clock that the test moves. */
 class CommunicatorLossesTest {
@@ -18,6 +21,10 @@ class CommunicatorLossesTest {
     private long now = 1_000_000_000_000L;
     private final List<String> told = new ArrayList<>();
     private int ends;
+    private int answers;
+    /** Of which NCCL's answer says that they are lost. */
+    private final Set<Long> lost = new HashSet<>();
+    private Reply reply = Reply.NOT_ASKED;
     private boolean owes;
     private boolean isJava;
     /** How long the device has been busy; negative for a host without one. */
@@ -33,11 +40,26 @@ class CommunicatorLossesTest {
         public void end(Runnable leave) {
             ends++;
         }
+
+        @Override
+        public void answer() {
+            answers++;
+        }
+
+        @Override
+        public Reply lost(long communicator, boolean is) {
+            if (is) {
+                lost.add(communicator);
+            } else {
+                lost.remove(communicator);
+            }
+            return reply;
+        }
     }, () -> isJava);
     private final CommunicatorLosses losses = watch.communicator(NUMBER);
 
     CommunicatorLossesTest() {
-        watch.use(new LossPolicy(true, Duration.ofSeconds(5)));
+        watch.use(new LossPolicy(true, Duration.ofSeconds(5), true));
     }
 
     private void withDevice(long busy) {
@@ -95,7 +117,7 @@ class CommunicatorLossesTest {
 
     @Test
     void whoOnlyWantsReportsGoesOn() {
-        watch.use(new LossPolicy(false, Duration.ofSeconds(5)));
+        watch.use(new LossPolicy(false, Duration.ofSeconds(5), true));
         lose("A", false);
         after(0);
         after(60_000);
@@ -126,6 +148,64 @@ class CommunicatorLossesTest {
         after(4_000);
         assertEquals(0, ends);
         after(1_100);
+        assertEquals(1, ends);
+    }
+
+    @Test
+    void ncclAnswersThatAPeerIsLostUntilTheProgramAborts() {
+        lose("A", false);
+        after(0);
+        assertEquals(Set.of(NUMBER), lost);
+        losses.ending(peer -> {});
+        assertEquals(Set.of(), lost);
+    }
+
+    /** It gives up by itself, as it would with NCCL's own proxy, and in its own time. */
+    @Test
+    void aProgramThatWasToldIsNotEnded() {
+        lose("A", false);
+        after(0);
+        reply = Reply.TOLD;
+        after(60_000);
+        assertEquals(0, ends);
+    }
+
+    /** Its connections stay, and so does what was posted on them. */
+    @Test
+    void aCommunicatorThatWasShrunkIsLookedAtNoMore() {
+        withDevice(1_000);
+        owes = true;
+        lose("A", false);
+        reply = Reply.GIVEN_UP;
+        after(0);
+        assertEquals(Set.of(), lost);
+        assertEquals(0, busyMillis, "its device is no longer watched");
+        lose("B", false);
+        after(60_000);
+        assertEquals(List.of("A"), told);
+        assertEquals(0, ends);
+        assertFalse(watch.look(), "nothing is left to watch");
+    }
+
+    /** What the program loads later may ask, too. */
+    @Test
+    void whoAsksIsLookedForAgainAndAgain() {
+        lose("A", false);
+        for (int i = 0; i < 100; i++) {
+            after(20);
+        }
+        assertEquals(4, answers);
+    }
+
+    @Test
+    void ncclsOwnAnswerIsLeftAloneIfItIsToBe() {
+        watch.use(new LossPolicy(true, Duration.ofSeconds(5), false));
+        lose("A", false);
+        after(0);
+        reply = Reply.TOLD;
+        after(5_100);
+        assertEquals(0, answers);
+        assertEquals(Set.of(), lost);
         assertEquals(1, ends);
     }
 
@@ -172,9 +252,9 @@ class CommunicatorLossesTest {
         assertEquals(List.of("A"), told);
         CommunicatorLosses other = watch.communicator(NUMBER + 1);
         other.add(new LostEnd("B", "connection to B", true, () -> true));
-        after(500);
+        after(400);
         assertFalse(told.contains("B"));
-        after(600);
+        after(200);
         assertTrue(told.contains("B"));
     }
 }

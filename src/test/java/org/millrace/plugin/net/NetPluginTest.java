@@ -2,6 +2,8 @@ package org.millrace.plugin.net;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -29,7 +34,9 @@ import org.millrace.plugin.shim.NativeMemory;
 class NetPluginTest {
 
     private static final long DEVICE_HANDLE = 0x123450;
+    private static final long LIBRARY = 0x1000;
     private static final int CALLS = 200_000;
+    private static final int ROUNDS = 100;
     private static final long STRAY_BYTES = 64 << 10;
 
     private final Arena arena = Arena.ofConfined();
@@ -109,7 +116,8 @@ class NetPluginTest {
         }
     }
 
-    private final NetPlugin plugin = new NetPlugin(settings -> new StubService(9), new LossWatch());
+    private final NetPlugin plugin =
+            new NetPlugin(settings -> new StubService(settings.takeover() ? 9 : 1), new LossWatch());
     private long context;
 
     @BeforeEach
@@ -117,7 +125,7 @@ class NetPluginTest {
         CapturedLog.begin();
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set("NCCL_PXN_DISABLE", "");
-        plugin.init(11, pointer, 5, CapturedLog.address());
+        plugin.init(11, pointer, 5, CapturedLog.address(), LIBRARY, 22809);
         context = read(pointer);
     }
 
@@ -137,13 +145,13 @@ class NetPluginTest {
     }
 
     private long[] connect() {
-        plugin.listen(context, 0, handle, pointer);
+        plugin.listen(context, 0, handle, pointer, 0);
         long listener = read(pointer);
         long sender = 0;
         long receiver = 0;
         while (sender == 0 || receiver == 0) {
             if (sender == 0) {
-                plugin.connect(context, 0, handle, pointer, deviceHandle);
+                plugin.connect(context, 0, handle, pointer, deviceHandle, 0);
                 sender = read(pointer);
                 assertEquals(sender == 0 ? 0 : DEVICE_HANDLE, read(deviceHandle));
             }
@@ -183,10 +191,10 @@ class NetPluginTest {
 
     @Test
     void aPeerThatIsServedAnotherWayIsRefused() {
-        plugin.listen(context, 0, handle, pointer);
+        plugin.listen(context, 0, handle, pointer, 0);
         NativeMemory.at(handle + 5, 1).set(ValueLayout.JAVA_BYTE, 0, (byte) 8);
         ConnectionException refused = assertThrows(ConnectionException.class,
-                () -> plugin.connect(context, 0, handle, pointer, deviceHandle));
+                () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
         assertTrue(
                 refused.getMessage()
                         .contains("MILLRACE_TAKEOVER and the NCCL_* settings the same values on every rank"),
@@ -213,9 +221,111 @@ class NetPluginTest {
         }
     }
 
+    /** What a thread got of a listener: a connection, or why not. */
+    private FutureTask<Object> accepting(long listener, CountDownLatch together) {
+        FutureTask<Object> task = new FutureTask<>(() -> {
+            try (Arena own = Arena.ofConfined()) {
+                long connection = own.allocate(8, 8).address();
+                together.countDown();
+                together.await();
+                while (read(connection) == 0) {
+                    plugin.accept(listener, connection, 0);
+                }
+                return read(connection);
+            } catch (IllegalArgumentException refused) {
+                return refused.getMessage();
+            }
+        });
+        Thread.ofPlatform().daemon().start(task);
+        return task;
+    }
+
+    private long connectTo(long peer) {
+        cell.set(ValueLayout.JAVA_LONG, 0, 0);
+        while (read(pointer) == 0) {
+            plugin.connect(context, 0, peer, pointer, 0, 0);
+        }
+        return read(pointer);
+    }
+
+    /** A listener is good for one connection: one of two threads gets it, and the other learns that it is gone. */
+    @Test
+    void ofTwoThreadsThatAcceptFromOneListenerOneGetsTheConnection() throws Exception {
+        for (int round = 0; round < ROUNDS; round++) {
+            plugin.listen(context, 0, handle, pointer, 0);
+            long listener = read(pointer);
+            CountDownLatch together = new CountDownLatch(2);
+            List<FutureTask<Object>> both = List.of(accepting(listener, together), accepting(listener, together));
+            long sender = connectTo(handle);
+            int accepted = 0;
+            for (FutureTask<Object> each : both) {
+                if (each.get(60, TimeUnit.SECONDS) instanceof Long connection) {
+                    accepted++;
+                    plugin.closeSend(connection);
+                } else {
+                    String why = (String) each.get();
+                    assertTrue(why.startsWith("a connection was accepted from this listener before"), why);
+                }
+            }
+            assertEquals(1, accepted);
+            plugin.closeSend(sender);
+            plugin.closeListen(listener);
+        }
+    }
+
+    /** All listeners of a process are served at one address, by whichever thread asks. */
+    @Test
+    void twoThreadsAcceptFromTheirOwnListenersAtOnce() throws Exception {
+        MemorySegment otherHandle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8);
+        for (int round = 0; round < ROUNDS; round++) {
+            plugin.listen(context, 0, handle, pointer, 0);
+            long listener = read(pointer);
+            plugin.listen(context, 0, otherHandle.address(), pointer, 0);
+            long other = read(pointer);
+            CountDownLatch together = new CountDownLatch(2);
+            List<FutureTask<Object>> both = List.of(accepting(listener, together), accepting(other, together));
+            List<Long> senders = List.of(connectTo(otherHandle.address()), connectTo(handle));
+            for (FutureTask<Object> each : both) {
+                plugin.closeSend(assertInstanceOf(Long.class, each.get(60, TimeUnit.SECONDS)));
+            }
+            senders.forEach(plugin::closeSend);
+            plugin.closeListen(listener);
+            plugin.closeListen(other);
+        }
+    }
+
+    /**
+     * The first is taken over, and the second is too new for that: its connections, and its environment, are its own.
+     */
+    @Test
+    void anotherNcclOfThisProcess() {
+        plugin.init(12, pointer, 6, CapturedLog.address(), 2 * LIBRARY, 23301);
+        long other = read(pointer);
+        assertNull(NativeEnvironment.get("NCCL_PXN_DISABLE"));
+        plugin.listen(other, 0, handle, pointer, 0);
+        assertThrows(ConnectionException.class, () -> plugin.connect(context, 0, handle, pointer, deviceHandle, 0));
+        plugin.closeListen(read(pointer));
+        plugin.init(12, pointer, 7, CapturedLog.address(), LIBRARY, 22809);
+        assertEquals("1", NativeEnvironment.get("NCCL_PXN_DISABLE"));
+        plugin.finalize(read(pointer));
+        assertFalse(serviceClosed);
+        plugin.finalize(other);
+        assertTrue(serviceClosed);
+        serviceClosed = false;
+        assertNull(plugin.sessionIfAny(2 * LIBRARY));
+    }
+
+    /** Tables before v11 say with no call which communicator it is for. */
+    @Test
+    void whoHasNoContextIsKnownByTheLibraryThatCalls() {
+        plugin.listen(0, 0, handle, pointer, LIBRARY);
+        plugin.closeListen(read(pointer));
+        assertThrows(NullPointerException.class, () -> plugin.listen(0, 0, handle, pointer, 2 * LIBRARY));
+    }
+
     @Test
     void theLastFinalizeEndsTheService() {
-        plugin.init(11, pointer, 6, CapturedLog.address());
+        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, 22809);
         plugin.finalize(read(pointer));
         assertFalse(serviceClosed);
     }

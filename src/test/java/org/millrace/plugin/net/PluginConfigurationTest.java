@@ -16,7 +16,7 @@ import org.millrace.config.EnvironmentSettings;
 class PluginConfigurationTest {
 
     private static PluginConfiguration read(Map<String, String> environment) {
-        return PluginConfiguration.read(environment::get);
+        return PluginConfiguration.read(CallingNccl.UNTOLD, environment::get);
     }
 
     @Test

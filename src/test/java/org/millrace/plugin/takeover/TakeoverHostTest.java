@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
 
 /**
- * A host in C that behaves as libnccl 2.28 to 2.30 do, with threads for kernels: connections that are taken over carry
+ * A host in C that behaves as libnccl 2.28 to 2.32 do, with threads for kernels: connections that are taken over carry
  * random sequences of operations of all protocols, in both directions of several channels. The kernels look at every
  * byte; the totals show that all kinds of steps were among them.
  */
@@ -26,16 +26,19 @@ class TakeoverHostTest {
                     + " (\\d+) left out, \\d+ bytes)");
 
     @ParameterizedTest
-    @CsvSource({"8, threads, socket, 1, small", "8, processes, shm, 1, small", "9, threads, shm, 2, small",
-            "9, processes, socket, 1, small", "10, threads, socket, 1, small", "10, processes, auto, 1, small",
-            "11, threads, shm, 1, small", "11, processes, socket, 2, small", "12, threads, socket, 2, usual",
-            "12, processes, shm, 1, usual", "11, processes, ucx, 1, small", "10, threads, ucx, 2, small",
-            "12, processes, ucx tcp, 1, usual", "11, processes, plugin, 1, small", "9, threads, plugin, 2, small"})
-    void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes)
+    @CsvSource({"8, threads, socket, 1, small, FIFO_VERSION=28", "8, processes, shm, 1, small, FIFO_VERSION=31",
+            "9, threads, shm, 2, small, FIFO_VERSION=31", "9, processes, socket, 1, small, FIFO_VERSION=28",
+            "10, threads, socket, 1, small, FIFO_VERSION=31", "10, processes, auto, 1, small, FIFO_VERSION=28",
+            "11, threads, shm, 1, small, NCCL_CODE=22809", "11, processes, socket, 2, small, NCCL_CODE=22809",
+            "12, threads, socket, 2, usual, NCCL_CODE=23102", "12, processes, shm, 1, usual, NCCL_CODE=23206",
+            "12, processes, shm, 1, small, NCCL_CODE=23007", "11, processes, ucx, 1, small, FIFO_VERSION=28",
+            "10, threads, ucx, 2, small, FIFO_VERSION=31", "12, processes, ucx tcp, 1, usual, NCCL_CODE=23102",
+            "11, processes, plugin, 1, small, FIFO_VERSION=28", "9, threads, plugin, 2, small, FIFO_VERSION=31"})
+    void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes, String nccl)
             throws Exception {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
-        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version)
+        HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version, "-D" + nccl, "-rdynamic")
                 .withNetwork(network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
         if (sizes.equals("usual")) {
@@ -46,6 +49,10 @@ class TakeoverHostTest {
         assertTrue(outcome.output().endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
         assertEquals(0, outcome.count("LOG 2 "),
                 () -> "nothing is wrong, and so nobody is warned:\n" + outcome.output());
+        assertTrue(
+                outcome.count(nccl.startsWith("NCCL") ? described(nccl)
+                        : "an NCCL that does not tell its version, whose memory tells how connFifo is laid out") > 0,
+                outcome.output());
         for (int rank = 0; rank < 2; rank++) {
             MatchResult sent = totals(outcome, rank, "sent");
             assertEquals(sent.group(3), totals(outcome, 1 - rank, "received").group(3));
@@ -54,6 +61,16 @@ class TakeoverHostTest {
                 assertTrue(number(sent, kind) > steps / 100, outcome.output());
             }
         }
+    }
+
+    /** What the log says of a version and its layout. */
+    private static String described(String code) {
+        return switch (code) {
+            case "NCCL_CODE=22809" -> "NCCL 2.28.9, connFifo entries of 24 bytes";
+            case "NCCL_CODE=23007" -> "NCCL 2.30.7, connFifo entries of 24 bytes";
+            case "NCCL_CODE=23102" -> "NCCL 2.31.2, connFifo entries of 32 bytes";
+            default -> "NCCL 2.32.6, connFifo entries of 32 bytes";
+        };
     }
 
     private static MatchResult totals(HostProgram.Outcome outcome, int rank, String what) {

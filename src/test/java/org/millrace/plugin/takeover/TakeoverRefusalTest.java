@@ -3,6 +3,7 @@ package org.millrace.plugin.takeover;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,22 +20,46 @@ class TakeoverRefusalTest {
         return outcome;
     }
 
-    private static HostProgram host() throws Exception {
-        return HostProgram.compile("refusal_host", "-DNET_VERSION=12");
+    private static HostProgram host(String... definitions) throws Exception {
+        return HostProgram.compile("refusal_host",
+                Stream.concat(Stream.of("-DNET_VERSION=12", "-rdynamic"), Stream.of(definitions))
+                        .toArray(String[]::new));
     }
 
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {"gap | the SIMPLE buffer is at 0x[0-9a-f]+ and not behind the one before, at 0x[0-9a-f]+",
-                    "sentinel | the size of slot 3 is 0 where -1 was expected",
-                    "started | head is 8 where 0 was expected", "mode | the mode of slot 5 is 1 where 0 was expected"})
+                    "sentinel | with connFifo entries of 24 bytes the size of slot 3 is 0 where -1 was expected; with"
+                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This is an"
+                            + " NCCL that does not tell its version",
+                    "started | with connFifo entries of 24 bytes head is 8 where 0 was expected; with connFifo entries"
+                            + " of 32 bytes head is 8 where 0 was expected\\. This is an NCCL that does not tell its"
+                            + " version",
+                    "mode | with connFifo entries of 24 bytes the mode of slot 5 is 1 where 0 was expected; with"
+                            + " connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected\\. This is an"
+                            + " NCCL that does not tell its version"})
     void memoryThatIsNotAsNcclLaysItOut(String way, String what) throws Exception {
-        var outcome = refuse(host(), way);
+        refuses(refuse(host(), way), what);
+    }
+
+    /** Its version says one layout and its memory another: neither is believed. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                    "23007 | 31 | with connFifo entries of 24 bytes the size of slot 0 is 0 where -1 was expected: it has"
+                            + " connFifo entries of 32 bytes\\. This is NCCL 2\\.30\\.7",
+                    "23206 | 28 | with connFifo entries of 32 bytes the size of slot 0 is 0 where -1 was expected: it has"
+                            + " connFifo entries of 24 bytes\\. This is NCCL 2\\.32\\.6"})
+    void anNcclWhoseMemoryIsNotThatOfItsVersion(int version, int fifo, String what) throws Exception {
+        refuses(refuse(host("-DNCCL_CODE=" + version, "-DFIFO_VERSION=" + fifo), "as it is"), what);
+    }
+
+    private static void refuses(HostProgram.Outcome outcome, String what) {
         assertTrue(outcome.logLine(2)
-                .matches("NET/Millrace: regMr: cannot take this connection over: " + what
-                        + "\\. Its memory is not laid out as by NCCL 2\\.28 to 2\\.30; MILLRACE_TAKEOVER=0 leaves"
-                        + " it to NCCL's proxy"),
+                .matches("NET/Millrace: regMr: cannot take this connection over, as its memory is laid out in a way"
+                        + " that is not known: " + what + "\\. MILLRACE_TAKEOVER=0 leaves it to NCCL's proxy"),
                 outcome.output());
     }
 
@@ -53,9 +78,9 @@ class TakeoverRefusalTest {
         var outcome = refuse(host(), "proxy");
         for (String operation : new String[] {"isend", "irecv"}) {
             assertEquals(2,
-                    outcome.count("LOG 2 NET/Millrace: " + operation
-                            + ": NCCL's proxy asks for progress of a connection that was taken over: is this NCCL older"
-                            + " than 2.28, or newer than 2.30?"),
+                    outcome.count("LOG 2 NET/Millrace: " + operation + ": the proxy of an NCCL that does not tell its"
+                            + " version asks for progress of a connection that was taken over; MILLRACE_TAKEOVER=0"
+                            + " leaves all connections to it"),
                     outcome.output());
         }
     }

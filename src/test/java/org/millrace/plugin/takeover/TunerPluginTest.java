@@ -6,16 +6,28 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.reflect.Proxy;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.net.DataPath;
 
 /** Which protocols the tuner leaves attractive: the cost table is NCCL's, seven algorithms of three protocols. */
 class TunerPluginTest {
 
     private static final float FAR = 1e9f;
     private static int lastChannels;
+
+    /** One without connections. */
+    private static DataPath path(boolean takesOver, boolean deviceSlots) {
+        return (DataPath) Proxy.newProxyInstance(DataPath.class.getClassLoader(), new Class<?>[] {DataPath.class},
+                (self, method, arguments) -> switch (method.getName()) {
+                    case "takesOver" -> takesOver;
+                    case "takesDeviceMemory" -> deviceSlots;
+                    default -> null;
+                });
+    }
 
     private static float[] costs(long bytes, float... row) {
         return costs(bytes, true, true, row);
@@ -24,8 +36,8 @@ class TunerPluginTest {
     private static float[] costs(long bytes, boolean deviceSlots, boolean choosesChannels, float... row) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            TunerPlugin tuner =
-                    new TunerPlugin(() -> true, () -> deviceSlots, () -> choosesChannels, () -> {}, new LossWatch());
+            TunerPlugin tuner = new TunerPlugin(
+                    library -> new TunerPlugin.Choices(path(true, deviceSlots), choosesChannels), new LossWatch());
             tuner.tunerInit(context.address(), 1, 2, 2, 0);
             MemorySegment channels = arena.allocate(ValueLayout.JAVA_INT);
             MemorySegment table = arena.allocate(7 * 3 * 4, 4);
@@ -82,8 +94,11 @@ class TunerPluginTest {
     void withoutATakeoverNothingIsSaid() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            new TunerPlugin(() -> false, () -> false, () -> false, () -> {}, new LossWatch())
+            new TunerPlugin(library -> new TunerPlugin.Choices(path(false, false), false), new LossWatch())
                     .tunerInit(context.address(), 1, 2, 2, 0);
+            assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
+            context.set(ValueLayout.JAVA_LONG, 0, 1);
+            new TunerPlugin(library -> null, new LossWatch()).tunerInit(context.address(), 1, 2, 2, 0);
             assertEquals(0, context.get(ValueLayout.JAVA_LONG, 0));
         }
     }

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
 import org.millrace.proxy.ProxyAgent;
@@ -27,7 +28,7 @@ class WarmUpTest {
     @Test
     void theNumberOfThreadsIsSettledOnce() {
         AtomicInteger asked = new AtomicInteger();
-        TakeoverPath path = new TakeoverPath(threads(3), processes -> {
+        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(3), processes -> {
             asked.incrementAndGet();
             return threads(2);
         }, null, null);
@@ -47,7 +48,7 @@ class WarmUpTest {
 
     @Test
     void theFirstConnectionFindsItOver() {
-        TakeoverPath path = new TakeoverPath(threads(1), processes -> threads(1), null, null);
+        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null, null);
         try (NetEndpoint endpoint = NetEndpoint.open(SETTINGS::get)) {
             WarmUp warmUp = new WarmUp(endpoint, path, true);
             warmUp.begin();

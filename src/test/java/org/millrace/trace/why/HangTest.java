@@ -22,14 +22,15 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedGin;
 import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.reader.TracedSilence;
 import org.millrace.trace.reader.TracedState;
 import org.millrace.trace.why.Verdict.Cause;
 
 /** Verdicts on processes that are made up. */
 class HangTest {
 
-    private static final long SECOND = 1_000_000_000L;
-    private static final long NOW = 1000 * SECOND;
+    static final long SECOND = 1_000_000_000L;
+    static final long NOW = 1000 * SECOND;
     private static final Duration QUIET = Duration.ofSeconds(1);
 
     /** One end of a connection that has sent, or been given, so many steps, and used so many. */
@@ -42,7 +43,8 @@ class HangTest {
 
     private static TracedProcess process(long pid, int rank, boolean alive, long heartbeat, TracedConnection... ends) {
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(pid, 1, 1), alive, "host", "a test", rank, 2,
-                false, NOW, heartbeat, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of());
+                false, NOW, heartbeat, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(ends), List.of(), List.of(),
+                List.of());
     }
 
     private static List<Verdict> verdicts(TracedProcess... processes) {
@@ -78,7 +80,7 @@ class HangTest {
         TracedProcess of = ranks[1];
         ranks[1] = new TracedProcess(of.file(), of.identity(), true, of.host(), of.program(), of.rank(), of.size(),
                 false, NOW, NOW, NOW - SECOND / 2, 0, 0, of.settings(), of.agents(), of.communicators(),
-                of.connections(), of.gin(), of.messages());
+                of.connections(), of.gin(), of.silences(), of.messages());
         assertEquals(List.of(), verdicts(ranks));
         assertEquals(1, Hang.withoutCore(List.of(ranks), QUIET));
         assertEquals(0, Hang.withoutCore(List.of(pair(7, 10, true, NOW - 2 * SECOND, 1)), QUIET));
@@ -143,7 +145,8 @@ class HangTest {
         TracedGin context = new TracedGin(7, rank, 2, 3, 128, "", TracedState.OPEN, Map.of(),
                 List.of(new TracedGin.Queue(1 - rank, taken, completed, lastChange)));
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10 + rank, 1, 1), true, "host", "a test", rank,
-                2, false, NOW, NOW, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(), List.of(context), List.of());
+                2, false, NOW, NOW, 0, 0, 0, Map.of(), List.of(), List.of(), List.of(), List.of(context), List.of(),
+                List.of());
     }
 
     @Test
@@ -170,7 +173,59 @@ class HangTest {
     private static TracedProcess readAt(long read, TracedProcess of) {
         return new TracedProcess(of.file(), of.identity(), of.alive(), of.host(), of.program(), of.rank(), of.size(),
                 of.failed(), read, read, of.late(), of.epochMillis(), of.epochNanos(), of.settings(), of.agents(),
-                of.communicators(), of.connections(), of.gin(), of.messages());
+                of.communicators(), of.connections(), of.gin(), of.silences(), of.messages());
+    }
+
+    private static TracedSilence silence(TracedState state) {
+        return new TracedSilence(state, NOW - 12 * SECOND, NOW - SECOND, 4, "10.0.0.1, eth0", "b2 (10.0.0.2)",
+                "pid 11 on 10.0.0.2");
+    }
+
+    static TracedProcess silent(TracedProcess of, TracedState state) {
+        return new TracedProcess(of.file(), of.identity(), of.alive(), of.host(), of.program(), of.rank(), of.size(),
+                of.failed(), of.read(), of.heartbeat(), of.late(), of.epochMillis(), of.epochNanos(), of.settings(),
+                of.agents(), of.communicators(), of.connections(), of.gin(), List.of(silence(state)), of.messages());
+    }
+
+    /** Of two hosts: this one's trace is all there is. */
+    @Test
+    void aSilentNetworkIsNamedBeforeWhatFollowsFromIt() {
+        TracedProcess waiting = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND),
+                end(7, 11, Direction.RECEIVE, 3, 1, NOW - 12 * SECOND));
+        assertEquals(List.of(Cause.NOT_CONSUMED), verdicts(waiting).stream().map(Verdict::cause).toList());
+        Verdict verdict = verdicts(silent(waiting, TracedState.OPEN)).getFirst();
+        assertEquals(List.of(Cause.SILENT, 7L, 0), List.of(verdict.cause(), verdict.hash(), verdict.rank()));
+        assertEquals("The network between host (10.0.0.1, eth0) and b2 (10.0.0.2) is silent: nothing comes back on the "
+                + "connection of rank 0 (pid 10 on host, running) with pid 11 on 10.0.0.2, the first of 4 over it. "
+                + "Nothing has come for 12.0 s", verdict.sentence());
+        assertEquals("b2 (10.0.0.2)", verdict.json().get("remote"));
+        assertEquals(List.of(Cause.NOT_CONSUMED),
+                verdicts(silent(waiting, TracedState.CLOSED)).stream().map(Verdict::cause).toList(), "it is over");
+    }
+
+    /** Nobody waits for anything, or it does not show. */
+    @Test
+    void aSilentNetworkIsNamedWhereNothingStandsStill() {
+        TracedProcess idle = process(10, 0, true, NOW, end(7, 10, Direction.SEND, 3, 3, NOW - SECOND / 2));
+        assertEquals(List.of(), verdicts(idle));
+        List<Verdict> verdicts = verdicts(silent(idle, TracedState.OPEN));
+        assertEquals(List.of(Cause.SILENT), verdicts.stream().map(Verdict::cause).toList());
+        assertEquals(Set.of(10L), verdicts.getFirst().members());
+        assertEquals(List.of(), verdicts(silent(idle, TracedState.FAILED)), "and it was lost, which hurts nobody");
+    }
+
+    @Test
+    void ofAConnectionThatWasLostForSilenceTheSilenceIsTold() {
+        TracedConnection lost = end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND);
+        lost = new TracedConnection(0, 1, TracedState.FAILED, lost.identity(), 0, lost.opened(), NOW - SECOND, 3, 0, 3,
+                3, lost.lastChange(), -1, 0, 0, 0, 0, -1, List.of());
+        TracedProcess failed = process(10, 0, true, NOW, lost);
+        assertEquals(List.of(Cause.CUT), verdicts(failed).stream().map(Verdict::cause).toList());
+        Verdict verdict = verdicts(silent(failed, TracedState.FAILED)).getFirst();
+        assertEquals(Cause.SILENT, verdict.cause());
+        assertTrue(verdict.sentence().contains("b2 (10.0.0.2) was silent until its connections were lost: "),
+                verdict.sentence());
+        assertEquals(Duration.ofSeconds(11), verdict.still());
     }
 
     /** It has gone on between two readings: what the first came to was over before it could be told. */
@@ -191,7 +246,11 @@ class HangTest {
 
     /** Two ranks of this process, of which the second has used so many of three steps. */
     static TracedProcess[] running(long consumed) {
-        TracedProcess[] ranks = pair(7, 10, true, NOW - 2 * SECOND, consumed);
+        return running(consumed, NOW - 2 * SECOND);
+    }
+
+    static TracedProcess[] running(long consumed, long lastChange) {
+        TracedProcess[] ranks = pair(7, 10, true, lastChange, consumed);
         for (int rank = 0; rank < ranks.length; rank++) {
             TracedProcess of = ranks[rank];
             ranks[rank] = with(of, ProcessIdentity.CURRENT, List.of(), of.communicators());
@@ -203,7 +262,7 @@ class HangTest {
             List<TracedCommunicator> communicators) {
         return new TracedProcess(of.file(), identity, of.alive(), of.host(), of.program(), of.rank(), of.size(),
                 of.failed(), of.read(), of.heartbeat(), of.late(), of.epochMillis(), of.epochNanos(), of.settings(),
-                of.agents(), communicators, of.connections(), of.gin(), messages);
+                of.agents(), communicators, of.connections(), of.gin(), of.silences(), messages);
     }
 
     /** A rank that has launched broadcasts up to one, of which it remembers 32; the wrong one has another size. */

@@ -15,6 +15,7 @@ import org.millrace.net.plugin.frames.PluginSender;
 import org.millrace.net.plugin.table.CallWatch;
 import org.millrace.net.plugin.table.PluginDevice;
 import org.millrace.net.socket.handshake.AddressFormat;
+import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.handshake.OutgoingStream;
 import org.millrace.net.socket.stream.SocketOptions;
 
@@ -47,7 +48,7 @@ public final class PluginConnect extends OutgoingConnection {
                 + OutgoingStream.name(to), options.connectDeadline());
         this.devices = devices;
         this.options = options;
-        this.listener = to;
+        this.listener = Interfaces.reachable(to, () -> Interfaces.choose(options).addresses());
         this.key = key;
         secret = AddressFormat.secret(address);
         stream = open();

@@ -1,6 +1,5 @@
 package org.millrace.net.socket.handshake;
 
-import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -17,29 +16,6 @@ import org.millrace.net.socket.stream.SocketOptions;
 public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remote) {
 
     /**
-     * An address of this machine.
-     *
-     * @param subnetBits length of its subnet's prefix
-     */
-    public record Local(InetAddress address, int subnetBits) {
-
-        private boolean isFamilyOf(InetAddress other) {
-            return address instanceof Inet4Address == other instanceof Inet4Address;
-        }
-
-        private boolean isSubnetOf(InetAddress other) {
-            byte[] ours = address.getAddress();
-            byte[] theirs = other.getAddress();
-            for (int bit = 0; bit < subnetBits; bit++) {
-                if (((ours[bit / Byte.SIZE] ^ theirs[bit / Byte.SIZE]) & 0x80 >> bit % Byte.SIZE) != 0) {
-                    return false;
-                }
-            }
-            return true;
-        }
-    }
-
-    /**
      * Pairs addresses: as many rails as the side with more addresses has, remote address i with local address i, the
      * shorter list from its beginning again. Where address i is not in the remote one's subnet, the next one that is
      * goes before it.
@@ -47,7 +23,7 @@ public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remot
      * @param locals  ours; empty to leave them to the system
      * @param remotes the listener's, at least one
      */
-    static List<RailAddresses> pair(List<Local> locals, List<InetSocketAddress> remotes) {
+    static List<RailAddresses> pair(List<LocalAddress> locals, List<InetSocketAddress> remotes) {
         List<RailAddresses> rails = new ArrayList<>();
         int count = Math.min(Math.max(locals.size(), remotes.size()), SocketOptions.MAX_RAILS);
         for (int rail = 0; rail < count; rail++) {
@@ -57,15 +33,15 @@ public record RailAddresses(@Nullable InetAddress local, InetSocketAddress remot
         return rails;
     }
 
-    private static @Nullable InetAddress localFor(List<Local> locals, int rail, InetAddress remote) {
+    private static @Nullable InetAddress localFor(List<LocalAddress> locals, int rail, InetAddress remote) {
         InetAddress sameFamily = null;
         for (int i = 0; i < locals.size(); i++) {
-            Local local = locals.get((rail + i) % locals.size());
+            LocalAddress local = locals.get((rail + i) % locals.size());
             if (local.isFamilyOf(remote)) {
                 if (local.isSubnetOf(remote)) {
-                    return local.address;
+                    return local.address();
                 }
-                sameFamily = sameFamily == null ? local.address : sameFamily;
+                sameFamily = sameFamily == null ? local.address() : sameFamily;
             }
         }
         return sameFamily;

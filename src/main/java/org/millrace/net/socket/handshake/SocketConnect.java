@@ -37,7 +37,7 @@ public final class SocketConnect extends OutgoingConnection {
     private static final Logger LOG = LogManager.getLogger(SocketConnect.class);
 
     private final SocketOptions options;
-    private final List<RailAddresses.Local> locals;
+    private final List<LocalAddress> locals;
     private final ConnectionKey key;
     private final byte[] secret;
     private final InetSocketAddress listener;
@@ -53,7 +53,7 @@ public final class SocketConnect extends OutgoingConnection {
      *
      * @param locals the addresses that streams of several rails come from; empty if the system chooses
      */
-    public SocketConnect(OpenResources network, SocketOptions options, List<RailAddresses.Local> locals, byte[] address,
+    public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
             ConnectionKey key) {
         super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.SOCKET.decode(address)),
                 options.connectDeadline());
@@ -61,7 +61,7 @@ public final class SocketConnect extends OutgoingConnection {
         this.locals = locals;
         this.key = key;
         secret = AddressFormat.secret(address);
-        listener = AddressFormat.SOCKET.decode(address);
+        listener = reachable(AddressFormat.SOCKET.decode(address));
         hasRails = AddressFormat.rails(address) > 1;
         try {
             begin();
@@ -86,6 +86,10 @@ public final class SocketConnect extends OutgoingConnection {
         } else {
             connect(List.of(listener));
         }
+    }
+
+    private InetSocketAddress reachable(InetSocketAddress theirs) {
+        return Interfaces.reachable(theirs, () -> Interfaces.choose(options).addresses());
     }
 
     private void connect(List<InetSocketAddress> addresses) {
@@ -152,7 +156,7 @@ public final class SocketConnect extends OutgoingConnection {
                 return false;
             }
             query = null;
-            connect(addresses);
+            connect(addresses.stream().map(this::reachable).toList());
         }
         boolean all = !streams.isEmpty();
         for (int stream = 0; stream < streams.size(); stream++) {

@@ -7,13 +7,13 @@ import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.Arrays;
-import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.liveness.TcpStreams;
 
 /** The TCP streams of one connection, their end, and the connection's own views of the memory that it uses. */
 public final class StreamSet extends ConnectionState {
@@ -26,13 +26,6 @@ public final class StreamSet extends ConnectionState {
 
     /** More than any system allows: it gives what it allows. */
     private static final int LARGEST_BUFFER_BYTES = 1 << 30;
-    /**
-     * Half a minute until a host that is gone is noticed on streams that wait to receive: its peers' kernels stand
-     * still all that time. A process that is stopped answers all the same, by its host's kernel.
-     */
-    private static final int KEEP_ALIVE_IDLE_SECONDS = 10;
-    private static final int KEEP_ALIVE_INTERVAL_SECONDS = 5;
-    private static final int KEEP_ALIVE_PROBES = 4;
 
     private final SocketChannel[] channels;
     private final StreamInput[] inputs;
@@ -49,21 +42,18 @@ public final class StreamSet extends ConnectionState {
         super(network, name, peer);
         this.channels = channels;
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
+        for (SocketChannel channel : channels) {
+            TcpStreams.watch(channel, peer, null);
+        }
     }
 
     /**
-     * Makes a stream non-blocking, undelayed, and able to notice within half a minute that the peer's host is gone even
-     * while nothing is sent.
+     * Makes a stream non-blocking, undelayed, and able to notice that the peer's host is gone while nothing is sent.
      */
     public static void configure(SocketChannel channel, SocketOptions options) throws IOException {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
-        channel.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
-        if (channel.supportedOptions().contains(ExtendedSocketOptions.TCP_KEEPIDLE)) {
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, KEEP_ALIVE_IDLE_SECONDS);
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, KEEP_ALIVE_INTERVAL_SECONDS);
-            channel.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, KEEP_ALIVE_PROBES);
-        }
+        TcpStreams.keepAlive(channel);
         if (options.sendBufferBytes() > 0) {
             channel.setOption(StandardSocketOptions.SO_SNDBUF, options.sendBufferBytes());
         }
@@ -98,9 +88,7 @@ public final class StreamSet extends ConnectionState {
         String what =
                 cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
         return fail(new ConnectionException(
-                this + ": connection lost (" + what + ") " + progress
-                        + "; the peer's process ended, or the network between failed: look at what the peer said last",
-                cause));
+                this + ": connection lost (" + what + ") " + progress + "; " + TcpStreams.reason(cause), cause));
     }
 
     /**

@@ -32,10 +32,10 @@ class RailAddressesTest {
                     "10.0.0.1/24 fd00::1/64|fd00::2 10.0.0.2|fd00:0:0:0:0:0:0:1-fd00:0:0:0:0:0:0:2 10.0.0.1-10.0.0.2",
                     "10.0.0.1/24|fd00::2|null-fd00:0:0:0:0:0:0:2"})
     void addressesArePaired(String locals, String remotes, String pairs) {
-        List<RailAddresses.Local> ours = Arrays.stream(locals.split(" "))
+        List<LocalAddress> ours = Arrays.stream(locals.split(" "))
                 .filter(text -> !text.isEmpty())
                 .map(text -> text.split("/"))
-                .map(parts -> new RailAddresses.Local(InetAddress.ofLiteral(parts[0]), Integer.parseInt(parts[1])))
+                .map(parts -> new LocalAddress("eth0", InetAddress.ofLiteral(parts[0]), Integer.parseInt(parts[1])))
                 .toList();
         List<InetSocketAddress> theirs = Arrays.stream(remotes.split(" "))
                 .map(text -> new InetSocketAddress(InetAddress.ofLiteral(text), 1))

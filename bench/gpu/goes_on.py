@@ -1,0 +1,129 @@
+"""Programs that go on after a loss: what they are told, by what, how long after it, and what is left in their processes. Started by kills.sh, which says what is set."""
+import argparse
+import os
+import re
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+options = argparse.ArgumentParser()
+for name in ("c", "torch", "plugin", "output"):
+    options.add_argument("--" + name, default="")
+options.add_argument("--losses", type=int, default=20)
+options = options.parse_args()
+LOST = re.compile(r"loss \d+: joined in (\S+) told after (\S+) by (.+?) \(.*\) aborted in (\S+)")
+OPEN = re.compile(r"open (early|late): files (\d+) threads (\d+) resident (\d+) gpu (\d+)")
+GRACE, STALL = 3, 3  # seconds: what is left of an aborted communicator would be told of, or end the process, long before the program ends
+SHRUNK_SECONDS = 10
+SIDES = {"C++ proxy": None}
+if options.plugin:
+    SIDES.update({"GPU slots": ("shm", "1"), "host slots": ("shm", "0"), "TCP": ("socket", "0")})
+OPEN_MAY_GROW = {"files": 2, "threads": 4, "resident": 96, "gpu": 32}  # the JVM's compilers come and go
+
+
+class Job:
+    """The ranks of one program over one network."""
+
+    def __init__(self, client, side, way, ranks, amount):
+        self.client, self.side, self.way, self.ranks, self.amount = client, side, way, ranks, amount
+        self.label = f"{client}-{way}-{side.replace(' ', '-')}"
+        self.file = os.path.join(tempfile.mkdtemp(), "id")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.status, self.text = [], ""
+
+    def start(self, rank, loss=None):
+        environment = dict(os.environ, NCCL_HOSTID=f"{self.label}-{rank}", RANK=str(rank), WORLD_SIZE=str(self.ranks), MASTER_ADDR="127.0.0.1",
+                           MASTER_PORT=str(self.port), MILLRACE_LOSS_GRACE=f"{GRACE}s", MILLRACE_STALL_REPORT=f"{STALL}s")
+        environment.setdefault("NCCL_SOCKET_IFNAME", "lo")
+        environment.pop("NCCL_DEBUG", None)
+        if SIDES[self.side]:
+            net, slots = SIDES[self.side]
+            environment.update(NCCL_NET_PLUGIN=options.plugin, MILLRACE_NET=net, MILLRACE_DEVICE_SLOTS=slots)
+        else:
+            environment.update(NCCL_NET="Socket")
+        program = [options.c] if self.client == "c" else [sys.executable, options.torch]
+        command = program + [str(rank), str(self.ranks), self.file, self.way, str(self.amount)] + ([] if loss is None else [str(loss)])
+        with open(self.log(rank), "a") as log:
+            return subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
+
+    def log(self, rank):
+        return os.path.join(options.output, f"{self.label}.{rank}.log")
+
+    def run(self):
+        for rank in range(self.ranks):
+            open(self.log(rank), "w").close()
+        survives = self.way == "survive"
+        survivors = [self.start(rank) for rank in range(self.ranks - 1)]
+        victims = [self.start(self.ranks - 1, loss if survives else None) for loss in range(2 if survives else 1)]
+        deadline = time.monotonic() + 60 + (8 * self.amount if survives else SHRUNK_SECONDS)
+        last = 0
+        while any(process.poll() is None for process in survivors) and time.monotonic() < deadline:
+            # one that is ready waits for its turn
+            if survives and victims[last].poll() is not None and last < self.amount:
+                last += 1
+                if last < self.amount:
+                    victims.append(self.start(self.ranks - 1, last + 1))
+            time.sleep(0.01)
+        time.sleep(0.5)
+        self.status = [process.poll() for process in survivors]
+        for process in survivors + victims:
+            process.kill()
+            process.wait()
+        for rank in range(self.ranks - 1):
+            with open(self.log(rank), errors="replace") as log:
+                self.text += log.read()
+
+    def row(self):
+        """What to print, and whether all is as it should be."""
+        lost = [(float(told), by, float(aborted)) for _, told, by, aborted in LOST.findall(self.text)]
+        expected = (self.amount if self.way == "survive" else 1) * (self.ranks - 1)
+        found = {when: dict(zip(OPEN_MAY_GROW, map(int, counts))) for when, *counts in OPEN.findall(self.text)}
+        stalls = self.text.count("nothing moves.")
+        right = len(re.findall(r"^right", self.text, re.MULTILINE)) == self.ranks - 1 and "wrong" not in self.text
+        left = {what: found["late"][what] - found["early"][what] for what in OPEN_MAY_GROW} if len(found) == 2 else {}
+        good = right and not stalls and len(lost) == expected and all(status == 0 for status in self.status)
+        alone = self.client == "c"
+        good = good and all(left[what] <= OPEN_MAY_GROW[what] or what == "gpu" and not alone for what in left) and (self.way == "shrink" or bool(left))
+        good = good and max(told for told, _, _ in lost) <= 1
+        told = [1000 * each for each, _, _ in lost]
+        return good, [
+            self.client, self.way, self.side, f"{len(lost)} of {expected}",
+            f"{statistics.median(told):.1f} / {max(told):.1f} ms" if told else "-", ", ".join(sorted({by for _, by, _ in lost})) or "-",
+            f"{statistics.median(each for _, _, each in lost):.2f} s" if lost else "-", "yes" if right else "NO",
+            " ".join(f"{left[what]:+d}" for what in left) or "-", str(stalls), " ".join(map(str, self.status))]
+
+
+def run(jobs, together):
+    """Some at once: those that measure the device's memory are alone on it."""
+    for begin in range(0, len(jobs), together):
+        threads = [threading.Thread(target=job.run) for job in jobs[begin:begin + together]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return jobs
+
+
+begin = time.monotonic()
+done = []
+if options.c:
+    done += run([Job("c", side, "survive", 2, options.losses) for side in SIDES], 1)
+    done += run([Job("c", side, "shrink", 3, SHRUNK_SECONDS) for side in SIDES], len(SIDES))
+if options.torch:
+    done += run([Job("torch", side, "survive", 2, options.losses) for side in SIDES], len(SIDES))
+titles = ["client", "way", "side", "told", "after, median / most", "by", "abort", "right", "left: files threads MiB GPU-MiB", "stalls told", "status"]
+rows = [job.row() for job in done]
+widths = [max(len(row[i]) for row in [titles] + [cells for _, cells in rows]) for i in range(len(titles))]
+print(f"programs that go on: {options.losses} losses each, {time.monotonic() - begin:.0f} s; logs: {options.output}")
+for cells in [titles] + [cells for _, cells in rows]:
+    print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip())
+bad = [job.label for job, (good, _) in zip(done, rows) if not good]
+if bad:
+    print("not as it should be:", *bad)
+sys.exit(bool(bad))

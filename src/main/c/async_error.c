@@ -1,0 +1,416 @@
+/* Answers ncclCommGetAsyncError with ncclRemoteError for a communicator that has lost a peer. NCCL does not know of
+ * it: it asks nobody about connections that were taken over. So once a peer is lost, and not before, the program's
+ * calls of that function are led here: the entry in the import table of each object that calls it, found by its
+ * relocations. What a program has looked up by dlsym stays NCCL's own.
+ *
+ * Which communicator is meant is known by its hash, which NCCL tells a network, and which stands in NCCL's structure
+ * behind the pointer at one place, whatever the version. The place is looked for once, in the memory of a
+ * communicator that NCCL has accepted as one. */
+#define _GNU_SOURCE
+#include "async_error.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <inttypes.h>
+#include <link.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#if defined(__aarch64__)
+#define JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define GLOB_DAT R_AARCH64_GLOB_DAT
+#define ABSOLUTE R_AARCH64_ABS64
+#else
+#define JUMP_SLOT R_X86_64_JUMP_SLOT
+#define GLOB_DAT R_X86_64_GLOB_DAT
+#define ABSOLUTE R_X86_64_64
+#endif
+
+#define COMMUNICATORS 4096
+/* NCCL's structure has one MiB, and its hash lies behind its first page. */
+#define MOST_BYTES (16 << 20)
+#define PIECE_BYTES (16 << 10)
+#define NONE 0
+
+/* Guards what follows, but for what is said to be read without it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct communicator {
+  void *context; /* null: the place is free */
+  uint64_t hash;
+  int lost;
+  int answered;
+} communicators[COMMUNICATORS];
+static int places;
+
+/* How many communicators are lost. Read without the lock: while it is 0 a call costs a load. */
+static int lost_count;
+
+static ncclDebugLogger_t logger;
+
+/* Where the libnccl is loaded that has called: it is its functions that are meant. It stays loaded. */
+static void *nccl;
+
+/* Where the hash stands; NONE while nobody has found it. */
+static size_t offset;
+static int told_of_absence;
+
+static ncclResult_t async_error(ncclComm_t, ncclResult_t *);
+static ncclResult_t shrink(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
+
+/* NCCL's functions, and what stands in for them. Each also has a name with a p before it, for tools that stand in
+ * for the other. own is written once, before any call is led here. */
+static struct {
+  const char *name;
+  void *instead;
+  void *own;
+} functions[] = {{"pncclCommGetAsyncError", (void *)async_error, NULL}, {"pncclCommShrink", (void *)shrink, NULL}};
+
+enum { ASYNC_ERROR, SHRINK, FUNCTIONS };
+
+/* What a program has done since its communicator lost a peer: org.millrace.plugin.loss.AsyncErrors. */
+enum { NOT_ASKED, TOLD, GIVEN_UP };
+
+static void say(const char *what) {
+  logger(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", what);
+}
+
+void millraceFindNccl(ncclDebugLogger_t logFunction) {
+  Dl_info from;
+  pthread_mutex_lock(&lock);
+  if (!logger && dladdr((void *)logFunction, &from)) {
+    void *library = dlopen(from.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    logger = logFunction;
+    nccl = from.dli_fbase;
+    for (int i = 0; library && i < FUNCTIONS; i++) {
+      void *found = dlsym(library, functions[i].name + 1);
+      if (found && millraceLibrary(found) == nccl)
+        functions[i].own = found;
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void millraceCommunicatorBegins(void *context, uint64_t communicator) {
+  int place = 0;
+  pthread_mutex_lock(&lock);
+  while (place < COMMUNICATORS && communicators[place].context)
+    place++;
+  if (place < COMMUNICATORS) {
+    communicators[place] = (struct communicator){context, communicator, 0, NOT_ASKED};
+    places = place < places ? places : place + 1;
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void set_lost(struct communicator *communicator, int lost) {
+  __atomic_add_fetch(&lost_count, lost - communicator->lost, __ATOMIC_RELEASE);
+  communicator->lost = lost;
+}
+
+void millraceCommunicatorEnds(void *context) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; context && i < places; i++)
+    if (communicators[i].context == context) {
+      set_lost(&communicators[i], 0);
+      communicators[i].context = NULL;
+    }
+  pthread_mutex_unlock(&lock);
+}
+
+/* Returns what the program has done about it since. */
+static int set_all_lost(uint64_t hash, int lost) {
+  int answered = NOT_ASKED;
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < places; i++)
+    if (communicators[i].context && communicators[i].hash == hash) {
+      set_lost(&communicators[i], lost);
+      answered = communicators[i].answered > answered ? communicators[i].answered : answered;
+    }
+  pthread_mutex_unlock(&lock);
+  return answered;
+}
+
+static int is_known(uint64_t hash) {
+  for (int i = 0; i < places; i++)
+    if (communicators[i].context && communicators[i].hash == hash)
+      return 1;
+  return 0;
+}
+
+/* Reads this process's memory: an address that is none is an error, and no signal. */
+static ssize_t read_safely(void *to, const void *from, size_t bytes) {
+  struct iovec here = {to, bytes}, there = {(void *)from, bytes};
+  return process_vm_readv(getpid(), &here, 1, &there, 1, 0);
+}
+
+/* Looks for the hash of a communicator in its memory. A structure in which several are found, as one might keep that
+ * of the communicator it was made of, says nothing. */
+static void find_offset(ncclComm_t comm) {
+  uint64_t piece[PIECE_BYTES / sizeof(uint64_t)], hash = 0;
+  size_t bytes = malloc_usable_size(comm), found = NONE;
+  ssize_t got;
+  for (size_t at = 0; at < bytes && at < MOST_BYTES; at += (size_t)got) {
+    size_t wanted = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+    got = read_safely(piece, (char *)comm + at, wanted);
+    if (got < (ssize_t)sizeof *piece)
+      break;
+    for (size_t i = 0; i < (size_t)got / sizeof *piece; i++) {
+      if (piece[i] == 0 || !is_known(piece[i]))
+        continue;
+      if (found != NONE && piece[i] != hash)
+        return;
+      hash = piece[i];
+      found = found != NONE ? found : at + i * sizeof *piece;
+    }
+  }
+  offset = found;
+}
+
+/* The program asks about a communicator, or gives it up. Returns whether it has lost a peer. */
+static int note(ncclComm_t comm, int answered) {
+  int lost = 0;
+  /* One that is given up may be lost only later, or be known to be. */
+  if (answered == TOLD && !__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
+    return 0;
+  pthread_mutex_lock(&lock);
+  if (offset == NONE)
+    find_offset(comm);
+  if (offset != NONE) {
+    uint64_t hash = *(uint64_t *)((char *)comm + offset);
+    for (int i = 0; i < places; i++)
+      if (communicators[i].context && communicators[i].hash == hash) {
+        if (communicators[i].lost || answered == GIVEN_UP)
+          communicators[i].answered = answered;
+        lost |= communicators[i].lost;
+      }
+  } else if (!told_of_absence) {
+    told_of_absence = 1;
+    say("ncclCommGetAsyncError does not tell of a lost peer: a communicator's hash is not found in its memory");
+  }
+  pthread_mutex_unlock(&lock);
+  return lost;
+}
+
+static ncclResult_t async_error(ncclComm_t comm, ncclResult_t *error) {
+  ncclResult_t result = ((ncclResult_t (*)(ncclComm_t, ncclResult_t *))functions[ASYNC_ERROR].own)(comm, error);
+  if (result == ncclSuccess && (*error == ncclSuccess || *error == ncclInProgress) && note(comm, TOLD))
+    *error = ncclRemoteError;
+  return result;
+}
+
+/* The others go on in a new communicator; the connections of this one stay as they are until it is destroyed, and
+ * nobody waits for them any more. */
+static ncclResult_t shrink(ncclComm_t comm, int *excluded, int count, ncclComm_t *made, ncclConfig_t *config,
+                           int flags) {
+  if (comm && flags & NCCL_SHRINK_ABORT)
+    note(comm, GIVEN_UP);
+  return ((ncclResult_t (*)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int))functions[SHRINK].own)(
+      comm, excluded, count, made, config, flags);
+}
+
+/* A look at the objects that are loaded. */
+struct look {
+  int answer;      /* whether calls are led here, or only counted */
+  int ambiguous; /* whose an import is that has not been resolved yet */
+  int others;      /* imports that are of somebody else's function */
+  int found;
+  char *names;
+  size_t size;
+};
+
+/* What is to be known of one object. */
+struct object {
+  uintptr_t base, begin, end, relro_begin, relro_end;
+  const ElfW(Sym) *symbols;
+  const char *strings;
+  size_t imports; /* the symbols before this one may be some */
+};
+
+/* ld.so has made a page that it protects read-only when it was done with the object; before it may still write
+ * there. */
+static int is_read_only(uintptr_t address) {
+  FILE *maps = fopen("/proc/self/maps", "re");
+  char line[512], mode[5] = "";
+  int found = 0;
+  while (maps && !found && fgets(line, sizeof line, maps)) {
+    uintptr_t begin, end;
+    found = sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, mode) == 3 && begin <= address &&
+            address < end;
+  }
+  if (maps)
+    fclose(maps);
+  return found && mode[1] != 'w';
+}
+
+static void store(const struct object *object, uintptr_t *slot, uintptr_t value) {
+  uintptr_t address = (uintptr_t)slot, size = (uintptr_t)sysconf(_SC_PAGESIZE);
+  void *page = (void *)(address & ~(size - 1));
+  if (address < object->relro_begin || address >= object->relro_end) {
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+  } else if (is_read_only(address) && mprotect(page, size, PROT_READ | PROT_WRITE) == 0) {
+    __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+    mprotect(page, size, PROT_READ);
+  }
+}
+
+static int is_import_of(const struct object *object, size_t symbol, const char *name) {
+  const ElfW(Sym) *import = &object->symbols[symbol];
+  const char *called = object->strings + import->st_name;
+  return import->st_shndx == SHN_UNDEF && import->st_name &&
+         (strcmp(called, name + 1) == 0 || strcmp(called, name) == 0);
+}
+
+/* One entry of an import table; returns whether a call through it is answered here, or would be. */
+static int lead(struct look *look, const struct object *object, uintptr_t *slot, int function) {
+  uintptr_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+  uintptr_t own = (uintptr_t)functions[function].own, instead = (uintptr_t)functions[function].instead;
+  /* An import that is resolved when it is first called leads back into the object until then. */
+  int unresolved = now >= object->begin && now < object->end && !look->ambiguous;
+  if (now == instead)
+    return 1;
+  if (now != own && !unresolved) {
+    look->others++;
+    return 0;
+  }
+  if (look->answer)
+    store(object, slot, instead);
+  return 1;
+}
+
+static int lead_all(struct look *look, const struct object *object, const ElfW(Rela) *relocations, size_t bytes,
+                    size_t symbol, int function) {
+  int led = 0;
+  for (size_t i = 0; relocations && i < bytes / sizeof *relocations; i++) {
+    unsigned type = ELF64_R_TYPE(relocations[i].r_info);
+    if (ELF64_R_SYM(relocations[i].r_info) == symbol &&
+        (type == JUMP_SLOT || type == GLOB_DAT || (type == ABSOLUTE && relocations[i].r_addend == 0)))
+      led += lead(look, object, (uintptr_t *)(object->base + relocations[i].r_offset), function);
+  }
+  return led;
+}
+
+/* ld.so has made addresses of most entries, and the kernel's own object it has left alone. */
+static const void *address_of(const struct object *object, const ElfW(Dyn) *entry) {
+  return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
+}
+
+/* An object's table of exports says which of its symbols is the first; where there are none, it says nothing. */
+static size_t symbols_of(const ElfW(Rela) *const *relocations, const size_t *bytes) {
+  size_t symbols = 0;
+  for (int table = 0; table < 2; table++)
+    for (size_t i = 0; relocations[table] && i < bytes[table] / sizeof **relocations; i++)
+      if (ELF64_R_SYM(relocations[table][i].r_info) >= symbols)
+        symbols = ELF64_R_SYM(relocations[table][i].r_info) + 1;
+  return symbols;
+}
+
+static const char *name_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+/* dl_iterate_phdr holds the loader's lock meanwhile: the object stays. */
+static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
+  struct look *look = argument;
+  struct object object = {.base = info->dlpi_addr, .begin = UINTPTR_MAX};
+  const ElfW(Dyn) *dynamic = NULL;
+  const ElfW(Rela) *relocations[2] = {NULL, NULL};
+  const uint32_t *exports = NULL;
+  size_t bytes[2] = {0, 0}, page = (size_t)sysconf(_SC_PAGESIZE);
+  int led = 0;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+    uintptr_t begin = object.base + part->p_vaddr, end = begin + part->p_memsz;
+    if (part->p_type == PT_DYNAMIC) {
+      dynamic = (const ElfW(Dyn) *)begin;
+    } else if (part->p_type == PT_GNU_RELRO) {
+      object.relro_begin = begin & ~(page - 1); /* as ld.so rounds it */
+      object.relro_end = end & ~(page - 1);
+    } else if (part->p_type == PT_LOAD) {
+      object.begin = begin < object.begin ? begin : object.begin;
+      object.end = end > object.end ? end : object.end;
+    }
+  }
+  if (!dynamic || (object.begin <= (uintptr_t)nccl && (uintptr_t)nccl < object.end))
+    return 0;
+  for (; dynamic->d_tag != DT_NULL; dynamic++)
+    switch (dynamic->d_tag) {
+    case DT_SYMTAB: object.symbols = address_of(&object, dynamic); break;
+    case DT_STRTAB: object.strings = address_of(&object, dynamic); break;
+    case DT_GNU_HASH: exports = address_of(&object, dynamic); break;
+    case DT_JMPREL: relocations[0] = address_of(&object, dynamic); break;
+    case DT_PLTRELSZ: bytes[0] = dynamic->d_un.d_val; break;
+    case DT_RELA: relocations[1] = address_of(&object, dynamic); break;
+    case DT_RELASZ: bytes[1] = dynamic->d_un.d_val; break;
+    }
+  object.imports = exports && exports[1] > 1 ? exports[1] : symbols_of(relocations, bytes);
+  for (size_t symbol = 1; object.symbols && object.strings && symbol < object.imports; symbol++)
+    for (int function = 0; function < FUNCTIONS; function++)
+      if (functions[function].own && is_import_of(&object, symbol, functions[function].name))
+        for (int i = 0; i < 2; i++) {
+          int some = lead_all(look, &object, relocations[i], bytes[i], symbol, function);
+          led += function == ASYNC_ERROR ? some : 0;
+        }
+  if (led) {
+    size_t used = look->size ? strlen(look->names) : 0;
+    look->found++;
+    if (used < look->size)
+      snprintf(look->names + used, look->size - used, "%s%s", used ? ", " : "",
+               *info->dlpi_name ? name_of(info->dlpi_name) : "the program");
+  }
+  return 0;
+}
+
+static int count_other_nccls(struct dl_phdr_info *info, size_t size, void *argument) {
+  static const char prefix[] = "libnccl.so";
+  uintptr_t own = (uintptr_t)nccl;
+  (void)size;
+  if (strncmp(name_of(info->dlpi_name), prefix, sizeof prefix - 1) == 0 && info->dlpi_addr != own)
+    ++*(int *)argument;
+  return 0;
+}
+
+/* Why it cannot be had of an NCCL; null if it can. */
+static const char *obstacle(const void *library) {
+  uint64_t one = 1, other = 0;
+  if (library && library != nccl)
+    return "it is another NCCL of this process whose calls are answered";
+  if (!functions[ASYNC_ERROR].own)
+    return "NCCL's functions are a part of the program, and not of a library";
+  if (millraceLibrary((void *)malloc) != millraceLibrary((void *)malloc_usable_size))
+    return "the program has a malloc of its own, without a malloc_usable_size";
+  if (read_safely(&other, &one, sizeof one) != sizeof one || other != one)
+    return "the kernel refuses process_vm_readv";
+  return NULL;
+}
+
+/* Looks which objects call ncclCommGetAsyncError, and if it is to answer leads these calls, and those of
+ * ncclCommShrink, here. The report is their names, or why there are none; how many is returned. */
+static int askers(const void *library, int answer, char *report, size_t size) {
+  struct look look = {.answer = answer, .names = report, .size = size};
+  pthread_mutex_lock(&lock);
+  const char *why = obstacle(library);
+  pthread_mutex_unlock(&lock);
+  if (size)
+    *report = 0;
+  if (!why) {
+    void *first = dlsym(RTLD_DEFAULT, functions[ASYNC_ERROR].name + 1);
+    look.ambiguous = first && first != functions[ASYNC_ERROR].own;
+    dl_iterate_phdr(count_other_nccls, &look.ambiguous);
+    dl_iterate_phdr(visit, &look);
+    if (!look.found)
+      why = look.others ? "another library than NCCL has it" : "no object that is loaded imports it";
+  }
+  if (why)
+    snprintf(report, size, "%s", why);
+  return look.found;
+}
+
+const struct millraceDowncalls millraceDowncalls = {askers, set_all_lost};

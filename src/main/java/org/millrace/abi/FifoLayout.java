@@ -1,0 +1,79 @@
+package org.millrace.abi;
+
+import static java.lang.foreign.MemoryLayout.PathElement.groupElement;
+import static java.lang.foreign.MemoryLayout.PathElement.sequenceElement;
+
+import java.lang.foreign.MemoryLayout;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.device.ncclConnFifo;
+import org.millrace.ffi.device.ncclConnFifo_v28;
+import org.millrace.ffi.device.ncclRecvMem;
+import org.millrace.ffi.device.ncclRecvMem_v28;
+
+/**
+ * How the entries of {@code connFifo} lie in {@link RecvMem}: a matter of NCCL's release.
+ *
+ * <pre>
+ *    V28      0           4           8                       16                      24
+ *             +-----------+-----------+-----------------------+-----------------------+
+ *             | mode      | offset    | size                  | ptr                   |
+ *             +-----------+-----------+-----------------------+-----------------------+
+ *               i32         i32         i64                     pointer
+ *
+ *    V31      0           4           8                       16                      24                      32
+ *             +-----------+-----------+-----------------------+-----------------------+-----------------------+
+ *             | mode      |           | offset                | size                  | ptr                   |
+ *             +-----------+-----------+-----------------------+-----------------------+-----------------------+
+ *               i32                     i64                     i64                     pointer
+ * </pre>
+ */
+public enum FifoLayout {
+    /** NCCL 2.28 to 2.30, and alpha releases of 2.31. */
+    V28(ncclRecvMem_v28.layout(), ncclConnFifo_v28.sizeof(), ncclConnFifo_v28.offset$layout().byteSize()),
+    /** NCCL 2.31 and later; our own memory. */
+    V31(ncclRecvMem.layout(), ncclConnFifo.sizeof(), ncclConnFifo.offset$layout().byteSize());
+
+    /** That of the engine's own memory. */
+    public static final FifoLayout NEWEST = V31;
+    /** The newest release whose layout was looked at, of whatever patch level. */
+    private static final int NEWEST_RELEASE = 232;
+    /** The last one with entries of 24 bytes, an alpha release. */
+    private static final int LAST_OF_V28 = 23100;
+
+    /** The size of an entry. */
+    final long entryBytes;
+    /** Where in {@link RecvMem} the first entry's fields are. */
+    final long mode;
+    final long offset;
+    final long size;
+    final long ptr;
+    /** Whether {@code offset} has 64 bits. */
+    final boolean isOffsetLong;
+
+    FifoLayout(MemoryLayout recvMem, long entryBytes, long offsetBytes) {
+        this.entryBytes = entryBytes;
+        mode = field(recvMem, "mode");
+        offset = field(recvMem, "offset");
+        size = field(recvMem, "size");
+        ptr = field(recvMem, "ptr");
+        isOffsetLong = offsetBytes == Long.BYTES;
+    }
+
+    /**
+     * {@return how a release lays {@code connFifo} out; null if that is not known, as it is later than those that are}
+     *
+     * @param version as {@code ncclGetVersion} says it: 23102 for 2.31.2
+     */
+    public static @Nullable FifoLayout ofRelease(int version) {
+        return version <= LAST_OF_V28 ? V28 : version / 100 <= NEWEST_RELEASE ? V31 : null;
+    }
+
+    private static long field(MemoryLayout recvMem, String name) {
+        return recvMem.byteOffset(groupElement("connFifo"), sequenceElement(0), groupElement(name));
+    }
+
+    @Override
+    public String toString() {
+        return "connFifo entries of " + entryBytes + " bytes";
+    }
+}

@@ -1,0 +1,50 @@
+package org.millrace.trace.why;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedSilence;
+import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.why.Verdict.Cause;
+
+/**
+ * A link over which nothing comes any more, and a rank that has connections over it.
+ *
+ * @param of   the rank
+ * @param link as its process has written it down
+ */
+record Silence(TracedRank of, TracedSilence link) {
+
+    /**
+     * The longest of some ranks of this host.
+     *
+     * @param lost whether also those count whose connections were lost, and have failed since
+     */
+    static @Nullable Silence longest(List<TracedRank> ranks, boolean lost) {
+        return ranks.stream()
+                .flatMap(rank -> rank.process().silences().stream().map(link -> new Silence(rank, link)))
+                .filter(each -> each.link.state() == TracedState.OPEN
+                        || lost && each.link.state() == TracedState.FAILED)
+                .min(Comparator.comparingLong(each -> each.link.since()))
+                .orElse(null);
+    }
+
+    /**
+     * What to say of it.
+     *
+     * @param hash      of the communicator that stands still for it; 0 if none does
+     * @param operation that it stands still in, if that is known
+     * @param now       by the host's clock
+     * @param members   of that communicator
+     */
+    Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
+        boolean open = link.state() == TracedState.OPEN;
+        return new Verdict(Cause.SILENT, hash, of, null, null, operation,
+                "nothing comes back on the connection of " + of.words() + " with " + link.peer() + ", the first of "
+                        + link.streams() + " over it",
+                link, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
+    }
+}

@@ -1,0 +1,256 @@
+/* A program that goes on when a peer is lost, as NCCL's documents have it: rank 0, one process, asks
+ * ncclCommGetAsyncError of a stub of libnccl; rank 1 is killed in the middle of it all and started anew.
+ * Usage LIBRARY WAY LOSSES [ASKER].
+ * abort: rank 0 is told, aborts and joins a new communicator, LOSSES times; in the last nobody is killed. Then it
+ * waits for its standard input's end.
+ * stay: rank 0 is told, and does nothing about it for longer than the time of grace.
+ * shrink: rank 0 asks nothing, and goes on without rank 1; its old communicator stays until its standard input ends.
+ * silent: rank 0 asks, and is not told: what it comes to is the caller's to know.
+ * ASKER is a library to be opened once the communicator is there, through which it asks. */
+#define _GNU_SOURCE
+#include "communicator.h"
+#include "nccl/api.h"
+#include "process.h"
+
+#include <signal.h>
+
+#define LOSSES 64
+#define ENDLESS 1000000000L
+#define STEPS_BEFORE 100
+#define FIRST_HASH 0x6f65735f6f6e0000
+#define BYSTANDER 0x6279737461640000
+/* What is there when so many were lost is to be there at the end. */
+#define SETTLED 5
+
+ncclComm_t stubCommunicator(uint64_t hash);
+void stubAsyncResult(ncclComm_t comm, ncclResult_t result);
+void stubLogger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line, const char *format, ...);
+
+typedef ncclResult_t (*question_t)(ncclComm_t, ncclResult_t *);
+
+/* When the victim has killed itself; all processes see it. */
+static volatile long *killed;
+static const char *path, *way, *asker;
+static int losses, ends[LOSSES + 1][2];
+static question_t question = ncclCommGetAsyncError;
+static ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
+
+typedef ncclResult_t (*shrink_t)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
+/* An import, too: it leads elsewhere once something is lost. */
+static shrink_t volatile shrink = ncclCommShrink;
+
+static int is(const char *name) {
+  return strcmp(way, name) == 0;
+}
+
+/* Called by its name wherever there is no other asker: that is what import tables are for. */
+static ncclResult_t ask(ncclComm_t comm) {
+  ncclResult_t error = ncclNumResults;
+  SUCCEEDS(asker ? question(comm, &error) : ncclCommGetAsyncError(comm, &error));
+  return error;
+}
+
+static void load_asker(void) {
+  if (asker)
+    question = (question_t)symbol(open_plugin(asker), "askForError");
+}
+
+static ncclComm_t join(struct rank *rank, int generation, uint64_t hash) {
+  struct buffer_sizes sizes = buffer_sizes(1);
+  rank->bootstrap = ends[generation][rank->number];
+  SUCCEEDS(rank->net->init(&rank->ctx, hash, &config, stubLogger, NULL));
+  set_up(rank, &sizes);
+  return stubCommunicator(hash);
+}
+
+static void await_steps(const struct kernel *kernels) {
+  while (__atomic_load_n(&kernels[0].totals.steps, __ATOMIC_RELAXED) < STEPS_BEFORE)
+    sched_yield();
+}
+
+static void join_kernels(struct kernel *kernels, int count) {
+  for (int i = 0; i < count; i++)
+    pthread_join(kernels[i].thread, NULL);
+}
+
+static void await_error(ncclComm_t comm, ncclComm_t bystander) {
+  long begin = now_milliseconds();
+  ncclResult_t error;
+  while ((error = ask(comm)) == ncclSuccess) {
+    REQUIRE(now_milliseconds() - begin < STUCK_MILLISECONDS, "not told");
+    REQUIRE(ask(bystander) == ncclSuccess, "told of another communicator");
+    sched_yield();
+  }
+  printf("told after %ld ms\n", now_milliseconds() - *killed);
+  REQUIRE(error == ncclRemoteError, "told of error %d", error);
+  REQUIRE(ask(bystander) == ncclSuccess, "told of another communicator");
+  /* What goes on without the program is an answer that a loss takes precedence of, NCCL's own errors are not. */
+  stubAsyncResult(comm, ncclInProgress);
+  REQUIRE(ask(comm) == ncclRemoteError, "in progress");
+  stubAsyncResult(comm, ncclSystemError);
+  REQUIRE(ask(comm) == ncclSystemError, "not NCCL's own error");
+  stubAsyncResult(comm, ncclSuccess);
+}
+
+/* Watches losses, while there are some. */
+static int is_watched(void) {
+  int found = 0;
+  DIR *stream = opendir("/proc/self/task");
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    char file[300], name[32] = "";
+    snprintf(file, sizeof file, "/proc/self/task/%s/comm", entry->d_name);
+    FILE *comm = fopen(file, "r");
+    if (comm) {
+      found |= fgets(name, sizeof name, comm) && strncmp(name, "millrace-losses", 15) == 0;
+      fclose(comm);
+    }
+  }
+  closedir(stream);
+  return found;
+}
+
+/* How many threads there are when those that end have ended. */
+static void settle(long threads_before) {
+  long deadline = now_milliseconds() + STUCK_MILLISECONDS;
+  while ((is_watched() || (threads_before && threads() > threads_before)) && now_milliseconds() < deadline)
+    sched_yield();
+}
+
+static void await_end_of_input(void) {
+  printf("rank 0 went on\n");
+  fflush(stdout);
+  while (getchar() != EOF)
+    ;
+}
+
+static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
+  static struct kernel kernels[2 * MAX_CHANNELS];
+  static long before;
+  volatile int stop = 0;
+  int last = generation == losses, count = 2 * rank->channels;
+  uint64_t hash = FIRST_HASH + 2 * (uint64_t)generation;
+  ncclComm_t comm = join(rank, generation, hash), child;
+  if (generation == 0)
+    load_asker();
+  prepare_kernels(rank, kernels, last ? STEPS_BEFORE : ENDLESS, hash, &stop);
+  REQUIRE(ask(comm) == ncclSuccess, "told before anything was lost");
+  if (last) {
+    run_kernels(kernels, count);
+    REQUIRE(ask(comm) == ncclSuccess, "told, and nothing was lost");
+  } else {
+    for (int i = 0; i < count; i++)
+      start_kernel(&kernels[i]);
+    if (is("shrink")) {
+      while (shrink == (shrink_t)symbol(RTLD_DEFAULT, "ncclCommShrink"))
+        sched_yield();
+      SUCCEEDS(shrink(comm, (int[]){1}, 1, &child, NULL, NCCL_SHRINK_ABORT));
+      settle(0);
+      REQUIRE(!is_watched(), "it is still watched");
+      REQUIRE(ask(child) == ncclSuccess, "told of the child");
+      await_end_of_input();
+    } else if (is("silent")) {
+      for (;;) {
+        REQUIRE(ask(comm) == ncclSuccess, "told");
+        sched_yield();
+      }
+    } else {
+      await_error(comm, bystander);
+    }
+    if (is("stay"))
+      for (long since = now_milliseconds(); now_milliseconds() - since < 2000;)
+        sched_yield();
+    stop = 1;
+    join_kernels(kernels, count);
+  }
+  tear_down(rank);
+  SUCCEEDS(ncclCommDestroy(comm));
+  if (generation == SETTLED || last) {
+    settle(before);
+    before = threads();
+    print_process("after", generation);
+  }
+}
+
+static void be_survivor(void) {
+  struct rank rank = {.channels = 2};
+  void *library = open_plugin(path), *context;
+  ncclComm_t bystander = stubCommunicator(BYSTANDER);
+  rank.net = symbol(library, TABLE_NAME);
+  for (int i = 0; i <= losses; i++)
+    close(ends[i][1]);
+  SUCCEEDS(rank.net->init(&context, BYSTANDER, &config, stubLogger, NULL));
+  for (int generation = 0; generation <= losses; generation++)
+    survive(&rank, generation, bystander);
+  if (is("abort"))
+    await_end_of_input();
+  SUCCEEDS(rank.net->finalize(context));
+}
+
+static void be_victim(int generation) {
+  static struct kernel kernels[2 * MAX_CHANNELS];
+  struct rank rank = {.number = 1, .channels = 2};
+  volatile int stop = 0;
+  int last = generation == losses;
+  uint64_t hash = FIRST_HASH + 2 * (uint64_t)generation;
+  for (int i = 0; i <= losses; i++)
+    close(ends[i][0]);
+  rank.net = symbol(open_plugin(path), TABLE_NAME);
+  join(&rank, generation, hash);
+  prepare_kernels(&rank, kernels, last ? STEPS_BEFORE : ENDLESS, hash, &stop);
+  if (last) {
+    run_kernels(kernels, 2 * rank.channels);
+    tear_down(&rank);
+    return;
+  }
+  for (int i = 0; i < 2 * rank.channels; i++)
+    start_kernel(&kernels[i]);
+  await_steps(kernels);
+  *killed = now_milliseconds();
+  raise(SIGKILL);
+}
+
+/* Forked before anybody has a JVM. */
+static pid_t start(const char *number, int generation) {
+  fflush(NULL);
+  pid_t pid = fork();
+  REQUIRE(pid >= 0, "no process");
+  if (pid == 0) {
+    setenv("RANK", number, 1);
+    if (*number == '0')
+      be_survivor();
+    else
+      be_victim(generation);
+    exit(0);
+  }
+  return pid;
+}
+
+int main(int count, char **arguments) {
+  int status;
+  REQUIRE(count == 4 || count == 5, "usage: LIBRARY abort|stay|shrink|silent LOSSES [ASKER]");
+  path = arguments[1];
+  way = arguments[2];
+  losses = atoi(arguments[3]);
+  asker = arguments[4];
+  REQUIRE(losses >= 1 && losses <= LOSSES, "1 to %d losses", LOSSES);
+  killed = mmap(NULL, sizeof *killed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(killed != MAP_FAILED, "no shared memory");
+  for (int i = 0; i <= losses; i++)
+    REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
+  pid_t survivor = start("0", 0);
+  printf("rank 0 is pid %d\n", (int)survivor);
+  for (int generation = 0; generation <= losses; generation++) {
+    pid_t other = start("1", generation);
+    REQUIRE(waitpid(other, &status, 0) == other, "wait");
+    REQUIRE(generation == losses ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+            "rank 1 of %d ended with %d", generation, status);
+    close(ends[generation][0]);
+    close(ends[generation][1]);
+    if (is("silent"))
+      break;
+  }
+  REQUIRE(waitpid(survivor, &status, 0) == survivor, "wait");
+  printf("rank 0 ended with status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -status);
+  printf("OK " TABLE_NAME "\n");
+  return 0;
+}

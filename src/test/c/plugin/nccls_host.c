@@ -1,0 +1,43 @@
+/* Several NCCLs in one process, at once: usage HOST ARGUMENTS -- HOST ARGUMENTS ... Each is a host that was compiled as a
+ * library (-shared -fPIC -Dmain=play), with a logger and a version of its own. */
+#define _GNU_SOURCE
+#include "host.h"
+
+#include <pthread.h>
+
+#define MOST 4
+
+struct nccl {
+  int count;
+  char **arguments;
+  pthread_t thread;
+};
+
+static void *play(void *argument) {
+  struct nccl *nccl = argument;
+  int (*host)(int, char **) = symbol(open_plugin(nccl->arguments[0]), "play");
+  REQUIRE(host(nccl->count, nccl->arguments) == 0, "%s failed", nccl->arguments[0]);
+  return NULL;
+}
+
+int main(int count, char **arguments) {
+  struct nccl nccls[MOST] = {{0}};
+  int all = 0;
+  for (int i = 1; i < count; i++) {
+    REQUIRE(all < MOST, "too many");
+    if (strcmp(arguments[i], "--") == 0) {
+      arguments[i] = NULL;
+      all++;
+    } else if (nccls[all].count++ == 0) {
+      nccls[all].arguments = &arguments[i];
+    }
+  }
+  all++;
+  for (int i = 0; i < all; i++)
+    pthread_create(&nccls[i].thread, NULL, play, &nccls[i]);
+  for (int i = 0; i < all; i++)
+    pthread_join(nccls[i].thread, NULL);
+  printf("ALL OK\n");
+  (void)logger;
+  return 0;
+}

@@ -1,0 +1,71 @@
+/* What a process has open, counted from outside of whoever has opened it. */
+#ifndef MILLRACE_TEST_PROCESS_H
+#define MILLRACE_TEST_PROCESS_H
+
+#include "host.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <malloc.h>
+#include <sched.h>
+#include <unistd.h>
+
+static inline long threads(void) {
+  long count = 0;
+  DIR *stream = opendir("/proc/self/task");
+  for (struct dirent *entry; (entry = readdir(stream));)
+    count += entry->d_name[0] != '.';
+  closedir(stream);
+  return count;
+}
+
+/* A thread that was joined is listed until the kernel is done with it: the fewest of many looks are those that stay. */
+static inline long lasting_threads(void) {
+  long fewest = threads();
+  for (int look = 0; look < 200; look++) {
+    sched_yield();
+    long now = threads();
+    fewest = now < fewest ? now : fewest;
+  }
+  return fewest;
+}
+
+/* The JVM's compiler and collector read /proc and /sys (cgroups) at any time; those are not ours to close. */
+static inline long descriptors(void) {
+  long count = 0;
+  DIR *stream = opendir("/proc/self/fd");
+  for (struct dirent *entry; (entry = readdir(stream));) {
+    char target[PATH_MAX] = "";
+    ssize_t length = readlinkat(dirfd(stream), entry->d_name, target, sizeof target - 1);
+    count += length > 0 && strncmp(target, "/proc/", 6) != 0 && strncmp(target, "/sys/", 5) != 0;
+  }
+  closedir(stream);
+  return count;
+}
+
+static inline long lines(const char *file) {
+  long count = 0;
+  FILE *stream = fopen(file, "r");
+  for (int c; (c = getc(stream)) != EOF;)
+    count += c == '\n';
+  fclose(stream);
+  return count;
+}
+
+static inline long resident_kilobytes(void) {
+  long total = 0, resident = 0;
+  FILE *stream = fopen("/proc/self/statm", "r");
+  REQUIRE(fscanf(stream, "%ld %ld", &total, &resident) == 2, "statm");
+  fclose(stream);
+  return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* One line of it all. */
+static inline void print_process(const char *when, int number) {
+  malloc_trim(0);
+  printf("%s %d: %ld fds, %ld threads, %ld mappings, %ld KiB\n", when, number, descriptors(), lasting_threads(),
+         lines("/proc/self/maps"), resident_kilobytes());
+  fflush(stdout);
+}
+
+#endif

@@ -1,0 +1,185 @@
+package org.millrace.namespace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.JoinBuilder;
+import org.millrace.Millrace;
+import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/** Ranks of two hosts meet, whatever the hosts are called and whatever addresses they have. */
+@Timeout(180)
+@Tag("root")
+@Tag("slow")
+class MeetingTest {
+
+    private TestHost zero;
+    private TestHost one;
+    private final List<Process> ranks = new ArrayList<>();
+
+    @BeforeEach
+    void start() throws Exception {
+        zero = TestHost.named("node0");
+        one = TestHost.named("node1");
+        // so that the interface has another number on each host
+        one.run("ip link add other type veth peer name another");
+        TestHost.connect(zero, "eth0", one, "eth0");
+    }
+
+    @AfterEach
+    void end() throws Exception {
+        zero.close();
+        one.close();
+    }
+
+    private void rank(TestHost host, String rendezvous, int size, String... settings) throws Exception {
+        List<String> arguments = new ArrayList<>(List.of(rendezvous, "" + ranks.size(), "" + size));
+        arguments.addAll(List.of(settings));
+        ranks.add(host.java(Rank.class, arguments.toArray(String[]::new)));
+    }
+
+    private void assertAllMet() throws Exception {
+        for (Process rank : ranks) {
+            assertEquals("all right", said(rank));
+        }
+    }
+
+    private static String said(Process rank) throws Exception {
+        return new String(rank.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+    }
+
+    private void addresses() throws Exception {
+        zero.run("ip addr add 10.0.0.1/24 dev eth0");
+        one.run("ip addr add 10.0.0.2/24 dev eth0");
+    }
+
+    /** What Debian and Ubuntu write into {@code /etc/hosts}. */
+    @Test
+    void aHostsOwnNameIsALoopbackAddressThere() throws Exception {
+        addresses();
+        zero.hosts("127.0.0.1 localhost\n127.0.1.1 node0\n10.0.0.2 node1\n");
+        one.hosts("127.0.0.1 localhost\n127.0.1.1 node1\n10.0.0.1 node0\n");
+        // a group of the last two: the first of them is on the host of rank 0, and the second is not
+        rank(zero, "tcp:node0:4711", 3);
+        rank(zero, "tcp:node0:4711", 3);
+        rank(one, "tcp:node0:4711", 3);
+        assertAllMet();
+    }
+
+    @Test
+    void aNameThatIsLoopbackElsewhereIsExplained() throws Exception {
+        addresses();
+        one.hosts("127.0.1.1 node1 node0\n");
+        ranks.add(one.java(Rank.class, "tcp:node0:4711", "1", "2", "MILLRACE_CONNECT_DEADLINE=1s"));
+        String said = said(ranks.getFirst());
+        assertTrue(said.contains("nobody listens at 10.0.0.2:4711 (node0 is 127.0.1.1 here, where other hosts do not"
+                + " reach it: taken for 10.0.0.2 of eth0"), said);
+    }
+
+    @Test
+    void ofSeveralAddressesOneLeadsThere() throws Exception {
+        addresses();
+        zero.hosts("10.0.0.1 node0\n");
+        one.hosts("10.0.0.2 node0\n192.0.2.1 node0\n10.0.0.1 node0\n");
+        rank(zero, "tcp:node0:4711", 2);
+        rank(one, "tcp:node0:4711", 2);
+        assertAllMet();
+    }
+
+    @Test
+    void rankZeroListensAtAllAddressesOfItsName() throws Exception {
+        addresses();
+        zero.run("ip addr add fd00::1/64 dev eth0 nodad");
+        one.run("ip addr add fd00::2/64 dev eth0 nodad");
+        zero.hosts("10.0.0.1 node0\nfd00::1 node0\n");
+        one.hosts("fd00::1 node0\n");
+        rank(zero, "tcp:node0:4711", 2);
+        rank(one, "tcp:node0:4711", 2);
+        assertAllMet();
+    }
+
+    @Test
+    void hostsWithoutIpv4MeetByTorchrunsVariables() throws Exception {
+        zero.run("ip addr add fd00::1/64 dev eth0 nodad");
+        one.run("ip addr add fd00::2/64 dev eth0 nodad");
+        for (TestHost host : List.of(zero, one)) {
+            Map<String, String> torchrun = Map.of("RANK", "" + ranks.size(), "WORLD_SIZE", "2", "MASTER_ADDR",
+                    "fd00::1", "MASTER_PORT", "4711");
+            ranks.add(host.java(torchrun, Rank.class));
+        }
+        assertAllMet();
+    }
+
+    @Test
+    void hostsWithAddressesOfTheLinkAloneMeet() throws Exception {
+        zero.run("ip addr add fe80::a/64 dev eth0 nodad");
+        one.run("ip addr add fe80::b/64 dev eth0 nodad");
+        rank(zero, "tcp:[fe80::a%eth0]:4711", 2);
+        rank(one, "tcp:[fe80::a%eth0]:4711", 2);
+        assertAllMet();
+    }
+
+    /** A rank that adds up, in its group and in one of all but rank 0. */
+    static final class Rank {
+
+        private static final int COUNT = 100_000;
+
+        private Rank() {}
+
+        public static void main(String[] arguments) {
+            JoinBuilder builder = Millrace.builder().network("socket");
+            if (arguments.length > 0) {
+                builder.rendezvous(arguments[0])
+                        .rank(Integer.parseInt(arguments[1]))
+                        .size(Integer.parseInt(arguments[2]));
+            }
+            for (int i = 3; i < arguments.length; i++) {
+                builder.set(arguments[i].split("=")[0], arguments[i].split("=")[1]);
+            }
+            try (Communicator group = builder.join();
+                    Communicator part = group.split(group.rank() == 0 ? 0 : 1, group.rank()).orElseThrow()) {
+                require(sum(group) == group.size());
+                require(sum(part) == part.size() && part.size() == (group.rank() == 0 ? 1 : group.size() - 1));
+                System.out.println("all right");
+            } catch (MillraceException e) {
+                System.out.println(e.getMessage());
+            }
+        }
+
+        private static void require(boolean right) {
+            if (!right) {
+                throw new MillraceException("wrong");
+            }
+        }
+
+        private static int sum(Communicator group) {
+            try (Arena arena = Arena.ofShared(); Stream stream = group.device().newStream()) {
+                MemorySegment mine = group.device().allocate(Integer.BYTES * COUNT, arena);
+                MemorySegment sum = group.device().allocate(Integer.BYTES * COUNT, arena);
+                for (int i = 0; i < COUNT; i++) {
+                    mine.setAtIndex(ValueLayout.JAVA_INT, i, 1);
+                }
+                group.allReduce(mine, sum, COUNT, DataType.INT32, ReduceOp.SUM, stream);
+                stream.synchronize(Duration.ofSeconds(60));
+                return sum.getAtIndex(ValueLayout.JAVA_INT, COUNT - 1);
+            }
+        }
+    }
+}

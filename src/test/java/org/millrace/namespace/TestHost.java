@@ -1,0 +1,139 @@
+package org.millrace.namespace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.abort;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A host on this machine: a process with interfaces, a name, {@code /etc/hosts}, {@code /sys} and {@code /dev/shm} of
+ * its own, in whose namespaces others are started. All of it ends with this JVM. Tests that use it need root and are
+ * tagged {@code root}.
+ */
+public final class TestHost implements AutoCloseable {
+
+    private static final List<String> UNSHARE = List.of("unshare", "--net", "--uts", "--mount");
+    private static final String PREPARE = """
+            echo "$0" > /proc/sys/kernel/hostname
+            mount -t sysfs sysfs /sys
+            mount -t tmpfs -o size=1g tmpfs /dev/shm
+            mount --bind "$1" /etc/hosts
+            ip link set lo up
+            echo ready
+            exec cat""";
+    private static final long PATIENCE_SECONDS = 60;
+
+    private final Path hosts;
+    private final Process holder;
+    private final List<Process> children = new ArrayList<>();
+
+    private TestHost(String name) throws IOException {
+        hosts = Files.createTempFile("hosts", null);
+        Files.writeString(hosts, "127.0.0.1 localhost\n::1 localhost\n");
+        List<String> command = new ArrayList<>(UNSHARE);
+        Collections.addAll(command, "sh", "-ec", PREPARE, name, hosts.toString());
+        // it reads from a pipe of this JVM's, and ends with it
+        holder = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String said = holder.inputReader().readLine();
+        if (!"ready".equals(said)) {
+            close();
+            skip(said);
+        }
+    }
+
+    /** A host of a name, with loopback alone. */
+    public static TestHost named(String name) throws IOException {
+        try {
+            return new TestHost(name);
+        } catch (IOException e) { // there is no unshare
+            skip(e.getMessage());
+            throw e;
+        }
+    }
+
+    private static void skip(String why) {
+        String message = "SKIPPED, as hosts in namespaces cannot be made here (they need root, unshare, ip): " + why;
+        System.err.println(message);
+        abort(message);
+    }
+
+    /** Connects two hosts by an interface of each, which are up and have no addresses but those of the link. */
+    public static void connect(TestHost one, String nameThere, TestHost other, String otherName) throws Exception {
+        one.run("ip link add " + nameThere + " type veth peer name " + otherName + " netns " + other.holder.pid());
+        one.run("ip link set " + nameThere + " up");
+        other.run("ip link set " + otherName + " up");
+    }
+
+    /** A process that lives as long as the host, in its namespaces. */
+    public long pid() {
+        return holder.pid();
+    }
+
+    /** Its {@code /dev/shm}, as it is reached from here. */
+    public Path sharedDirectory() {
+        return Path.of("/proc/" + pid() + "/root/dev/shm");
+    }
+
+    /** Its {@code /etc/hosts}. */
+    public void hosts(String lines) throws IOException {
+        Files.writeString(hosts, lines);
+    }
+
+    /** Runs a script of the shell there, which must succeed; what it prints. */
+    public String run(String script) throws IOException, InterruptedException {
+        Process shell = start(entering(List.of("sh", "-ec", script)).redirectErrorStream(true));
+        String output = new String(shell.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertTrue(shell.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS), script);
+        assertEquals(0, shell.exitValue(), () -> script + ": " + output);
+        return output;
+    }
+
+    /** Starts a program of the tests in a JVM there; its standard error is this process's. */
+    public Process java(Class<?> program, String... arguments) throws IOException {
+        return java(Map.of(), program, arguments);
+    }
+
+    /** The same, with more variables in its environment. */
+    public Process java(Map<String, String> environment, Class<?> program, String... arguments) throws IOException {
+        List<String> command =
+                new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx128m", "--enable-native-access=ALL-UNNAMED",
+                        "-cp", System.getProperty("java.class.path"), program.getName()));
+        Collections.addAll(command, arguments);
+        ProcessBuilder java = entering(command).redirectError(ProcessBuilder.Redirect.INHERIT);
+        java.environment().putAll(environment);
+        return start(java);
+    }
+
+    private ProcessBuilder entering(List<String> command) {
+        List<String> entering = new ArrayList<>(List.of("nsenter", "--target", "" + holder.pid(), "--net", "--uts",
+                "--mount", "--wd=" + System.getProperty("user.dir"), "--"));
+        entering.addAll(command);
+        return new ProcessBuilder(entering);
+    }
+
+    private Process start(ProcessBuilder command) throws IOException {
+        Process child = command.start();
+        children.add(child);
+        return child;
+    }
+
+    @Override
+    public void close() throws IOException {
+        children.add(holder);
+        children.forEach(Process::destroyForcibly);
+        for (Process child : children) { // others count this process's children
+            child.onExit().join();
+        }
+        Files.delete(hosts);
+    }
+}

@@ -1,0 +1,80 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.plugin.HostProgram.Outcome;
+
+/** Which NCCL calls, and what it gets: hosts in C that say a version as libnccl does. */
+@Tag("slow")
+class NcclVersionsTest {
+
+    private static final String TOO_NEW = "LOG 2 NET/Millrace: the takeover is not possible with NCCL 2.33.1, which is"
+            + " newer than this Millrace: how its memory is laid out is not known. NCCL's proxy stays in charge;"
+            + " MILLRACE_TAKEOVER=0 says so without this warning";
+
+    /** A host as an NCCL of its own, to be loaded beside others. */
+    private static String library(String host, int table, int version) throws Exception {
+        return HostProgram
+                .compile(host, "-DNET_VERSION=" + table, "-DNCCL_CODE=" + version, "-shared", "-fPIC", "-Dmain=play")
+                .path()
+                .toString();
+    }
+
+    /** It runs, as nothing has to be known of its memory, and nothing is set for it. */
+    @ParameterizedTest
+    @ValueSource(strings = {"threads", "processes"})
+    void anNcclThatIsTooNewRunsByItsOwnProxy(String way) throws Exception {
+        Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=12", "-DNCCL_CODE=23301", "-rdynamic")
+                .run(HostProgram.library(), 200, 7, way);
+        assertEquals(0, outcome.exit(), outcome.output());
+        // a process each, or twice in one
+        assertEquals(2, outcome.count(TOO_NEW), outcome.output());
+        assertEquals(0, outcome.count("set NCCL_"), outcome.output());
+        assertEquals(2, outcome.count("network table v12 of NCCL 2.33.1, "), outcome.output());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {"MILLRACE_TAKEOVER | , and MILLRACE_TAKEOVER=1 insists on it",
+                    "MILLRACE_UNPACK | MILLRACE_UNPACK=1 is not possible with NCCL 2.33.1"})
+    void whatTheUserInsistsOnIsRefusedThere(String setting, String what) throws Exception {
+        Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=12", "-DNCCL_CODE=23301", "-rdynamic")
+                .with(setting, "1")
+                .run(HostProgram.library(), 1, 7, "threads");
+        assertEquals(1, outcome.exit(), outcome.output());
+        assertTrue(outcome.logLine(2).contains(what), outcome.output());
+    }
+
+    /** Each by its own layout, and at once. */
+    @ParameterizedTest
+    @ValueSource(ints = {9, 12})
+    void twoNcclsOfOneProcess(int table) throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host")
+                .run(library("takeover_host", table, 22809), HostProgram.library(), "threads", 2, 1000, 7, "small",
+                        "--", library("takeover_host", table, 23102), HostProgram.library(), "threads", 2, 1000, 8,
+                        "small");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(0, outcome.warnings().size(), outcome.output());
+        assertEquals(1, outcome.count(" of NCCL 2.28.9, connFifo entries of 24 bytes"), outcome.output());
+        assertEquals(1, outcome.count(" of NCCL 2.31.2, connFifo entries of 32 bytes"), outcome.output());
+    }
+
+    /** One is taken over, and one that is too new goes another way: neither has the other's. */
+    @Test
+    void anNcclThatIsTooNewBesideAKnownOne() throws Exception {
+        Outcome outcome = HostProgram.compile("nccls_host")
+                .run(library("takeover_host", 12, 23007), HostProgram.library(), "threads", 2, 1000, 7, "small", "--",
+                        library("net_host", 12, 23301), HostProgram.library(), 200, 8, "threads");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(outcome.count(TOO_NEW) > 0, outcome.output());
+        assertTrue(outcome.count("network table v12 of NCCL 2.30.7, connFifo entries of 24 bytes") > 0,
+                outcome.output());
+    }
+}
