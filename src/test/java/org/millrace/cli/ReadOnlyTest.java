@@ -53,7 +53,8 @@ class ReadOnlyTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"auto|" + MEMORY, "auto|" + NO_MEMORY, "socket|" + MEMORY, "socket|" + NO_MEMORY})
+            value = {"auto|" + MEMORY, "auto|" + NO_MEMORY, "socket|" + MEMORY, "socket|" + NO_MEMORY,
+                    "ucx tcp|" + MEMORY})
     void thePluginRunsWithoutATraceAndOverTcp(String network, String memory) throws Exception {
         var outcome = host(network, memory);
         assertEquals(0, outcome.exit(), outcome.output());
@@ -75,6 +76,15 @@ class ReadOnlyTest {
                         .count(),
                 outcome.output());
         assertEquals(2, outcome.count("ended with status 1"), outcome.output());
+    }
+
+    /** UCX 1.13 makes no worker then, and says that it has. */
+    @Test
+    void ucxWithoutATransportIsALossAndNoCrash() throws Exception {
+        var outcome = host("ucx", MEMORY);
+        assertEquals(0, outcome.count("SIGSEGV"), outcome.output());
+        assertTrue(outcome.warnings().stream().anyMatch(line -> line.contains("UCX cannot make a worker")),
+                outcome.output());
     }
 
     @ParameterizedTest

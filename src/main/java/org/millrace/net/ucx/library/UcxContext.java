@@ -94,10 +94,7 @@ public final class UcxContext {
             int status = ucp_h.ucp_init_version(UcxLibrary.LEAST_MAJOR, UcxLibrary.LEAST_MINOR, params.address(),
                     config, result.address());
             ucp_h.ucp_config_release(config);
-            long handle = result.get(ValueLayout.JAVA_LONG, 0);
-            // Where UCX_TLS names no transport that there is, UCX 1.13 gives no context, and calls that no error.
-            UcxStatus.check(handle == 0 && status >= 0 ? UcxStatus.NO_DEVICE : status, "be initialized");
-            return handle;
+            return UcxStatus.made(status, result.get(ValueLayout.JAVA_LONG, 0), "be initialized");
         }
     }
 
