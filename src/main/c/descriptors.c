@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <langinfo.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -152,6 +153,13 @@ static int own_close(int descriptor) {
   return close(descriptor);
 }
 
+/* What file names are encoded in. In the C locale the JDK would take those apart that are not ASCII, and not find its own
+ * files, nor our jar. */
+static char *own_nl_langinfo(nl_item item) {
+  char *said = nl_langinfo(item);
+  return item == CODESET && !strcmp(said, "ANSI_X3.4-1968") ? "UTF-8" : said;
+}
+
 static void *own_dlopen(const char *name, int mode);
 
 static const struct {
@@ -174,6 +182,7 @@ static const struct {
     {"dup", own_dup},
     {"dup2", own_dup2},
     {"close", own_close},
+    {"nl_langinfo", own_nl_langinfo},
     {"dlopen", own_dlopen},
 };
 

@@ -83,8 +83,9 @@ static const char *why(void) {
 static void rest_if_starting(void) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
     return;
-  fail("the JVM did not start: %s; check MILLRACE_JAVA_OPTS and the memory that is free",
-       why());
+  char variables[64];
+  millraceOptionVariables(variables, sizeof variables);
+  fail("the JVM did not start: %s; check %s and the memory that is free", why(), variables);
   for (;;)
     pause();
 }
@@ -152,7 +153,7 @@ static int use_existing_vm(void) {
   return 1;
 }
 
-static void start_vm(void) {
+static void start_vm(ncclDebugLogger_t logFunction) {
   char directory[PATH_MAX], library[PATH_MAX], report[700];
   struct millraceOptions options;
   int release;
@@ -187,14 +188,16 @@ static void start_vm(void) {
     fail("cannot load %s: %s", library, dlerror());
     return;
   }
+  millraceTellOptions(logFunction);
   millraceKeepDescriptors(1);
   JavaVMInitArgs arguments = {JNI_VERSION_21, options.count, options.options, JNI_FALSE};
   JavaVM *vm;
   JNIEnv *env;
   jint result = create(&vm, (void **)&env, &arguments);
   if (result != JNI_OK) {
-    fail("the JVM %s did not start (%d): %s; check MILLRACE_JAVA_OPTS", library, result,
-         why());
+    char variables[64];
+    millraceOptionVariables(variables, sizeof variables);
+    fail("the JVM %s did not start (%d): %s; check %s", library, result, why(), variables);
     return;
   }
   millraceDeleteLeftoversAtExit();
@@ -203,15 +206,14 @@ static void start_vm(void) {
   (*vm)->DetachCurrentThread(vm);
 }
 
-static void *starter(void *unused) {
-  (void)unused;
+static void *starter(void *logFunction) {
   if (!use_existing_vm())
-    start_vm();
+    start_vm((ncclDebugLogger_t)logFunction);
   return NULL;
 }
 
 /* On a thread of its own, as a caller's stack may be too small for a JVM. */
-static int launch(void) {
+static int launch(ncclDebugLogger_t logFunction) {
   pthread_attr_t attributes;
   pthread_t thread;
   sigset_t before;
@@ -219,7 +221,7 @@ static int launch(void) {
   pthread_attr_setstacksize(&attributes, STARTER_STACK_BYTES);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   millraceBlockSignals(&before);
-  int result = pthread_create(&thread, &attributes, starter, NULL);
+  int result = pthread_create(&thread, &attributes, starter, (void *)logFunction);
   millraceRestoreSignals(&before);
   pthread_attr_destroy(&attributes);
   return result;
@@ -280,7 +282,7 @@ ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   if (state == NOT_STARTED) {
     state = STARTING;
     __atomic_store_n(&starter_pid, getpid(), __ATOMIC_RELAXED);
-    if (launch() != 0) {
+    if (launch(logFunction) != 0) {
       snprintf(reason, sizeof reason, "cannot create a thread to start a JVM");
       state = FAILED;
     }
