@@ -237,22 +237,18 @@ class PartitionTest {
             case HOST_GONE -> {
                 both(2, 0);
                 both(2, 1);
-                kill(of.takeover, 2);
+                kill(2);
             }
         }
     }
 
-    private void kill(boolean takeover, int rank) {
-        if (takeover) {
-            String line = saidBy(-1).stream()
-                    .map(Said::text)
-                    .filter(text -> text.startsWith("rank " + rank + " is pid "))
-                    .findFirst()
-                    .orElseThrow();
-            ProcessHandle.of(Long.parseLong(line.substring(line.lastIndexOf(' ') + 1))).orElseThrow().destroyForcibly();
-        } else {
-            processes.get(rank).destroyForcibly();
-        }
+    /** By its trace: a takeover's ranks are children of a host program. */
+    private void kill(int rank) throws IOException {
+        long pid = TraceReader.readAll(network.hosts.get(rank).sharedDirectory(), (file, problem) -> {})
+                .getFirst()
+                .identity()
+                .pid();
+        ProcessHandle.of(pid).orElseThrow().destroyForcibly();
     }
 
     @ParameterizedTest
