@@ -76,6 +76,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             return true;
         } catch (SocketTimeoutException e) {
             return true; // somebody listens there; that it is silent does not show that it is gone
+        } catch (BootstrapClient.UnprovenRefusalException e) {
+            throw new MillraceException("rank 0 cannot use " + path + ": " + e.getMessage(), e);
         } catch (IOException e) {
             LOG.debug("{} is stale", path, e);
             return false;
