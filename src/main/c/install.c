@@ -7,7 +7,8 @@
 static millraceCall_t installed;
 
 millraceCall_t millraceInstalled(void) {
-  return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+  millraceCall_t call = __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+  return call && millraceStackFits() ? call : NULL;
 }
 
 void millraceForget(void) {

@@ -269,6 +269,7 @@ static void prepare(void) {
 
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   pthread_once(&prepared, prepare);
+  millraceWarnTo(logFunction);
   /* clone(2) and _Fork() call no handlers */
   pid_t started_by = __atomic_load_n(&starter_pid, __ATOMIC_RELAXED);
   if (started_by && started_by != getpid() && millraceInstalled())

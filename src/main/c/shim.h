@@ -10,8 +10,12 @@
 
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
-/* What calls Java, or null while nobody has filled it in. */
+/* What calls Java, or null while nobody has filled it in, and on a stack that Java cannot run on. */
 millraceCall_t millraceInstalled(void);
+
+/* Whether Java can run on the stack of whoever calls this; if not, a line says so once for each thread. */
+int millraceStackFits(void);
+void millraceWarnTo(ncclDebugLogger_t logFunction);
 
 /* In a forked child: Java's threads are not there, and nothing of it may be called any more. */
 void millraceForget(void);
