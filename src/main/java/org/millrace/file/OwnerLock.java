@@ -57,7 +57,7 @@ public final class OwnerLock {
      */
     public static boolean isFree(Path file) {
         try {
-            if (!SystemCall.isKnown() || !PrivateFile.isOurs(file)
+            if (!SystemCall.isKnown() || !PrivateFile.isOurFile(file)
                     || !Files.getFileStore(file).type().equals(FILE_SYSTEM)) {
                 return false;
             }
