@@ -1,5 +1,5 @@
-/* The profiler plugin's tables (facts: plugin/profiler/profiler_v4.h to profiler_v6.h of 2.30; NCCL 2.27 takes v4, 2.28
- * v5, 2.29 and later v6). */
+/* The profiler plugin's tables (facts: plugin/profiler/profiler_v4.h to profiler_v6.h of 2.30, profiler_v7.h of 2.31; NCCL 2.27
+ * takes v4, 2.28 v5, 2.29 v6, 2.31 v7). */
 #ifndef MILLRACE_NCCL_PROFILER_H
 #define MILLRACE_NCCL_PROFILER_H
 
@@ -225,7 +225,102 @@ typedef struct ncclProfilerEventDescr_v6_t {
   ncclProfilerEvent_v6_t event;
 } ncclProfilerEventDescr_v6_t;
 
-/* Arguments of a state; the same in v4 to v6. */
+typedef struct ncclProfilerCollApi_v7_t {
+  const char *func;
+  size_t count;
+  const char *datatype;
+  int root;
+  void *stream;
+  bool graphCaptured;
+  uint64_t userTag;
+} ncclProfilerCollApi_v7_t;
+
+typedef struct ncclProfilerP2pApi_v7_t {
+  const char *func;
+  size_t count;
+  const char *datatype;
+  void *stream;
+  bool graphCaptured;
+  uint64_t userTag;
+} ncclProfilerP2pApi_v7_t;
+
+typedef struct ncclProfilerColl_v7_t {
+  uint64_t seqNumber;
+  const char *func;
+  void const *sendBuff;
+  void *recvBuff;
+  size_t count;
+  int root;
+  const char *datatype;
+  uint8_t nChannels;
+  uint8_t nWarps;
+  const char *algo;
+  const char *proto;
+  void *parentGroup;
+  const char *kernelVariant;
+  bool isSymColl;
+  uint64_t userTag;
+} ncclProfilerColl_v7_t;
+
+typedef struct ncclProfilerP2p_v7_t {
+  const char *func;
+  void *buff;
+  const char *datatype;
+  size_t count;
+  int peer;
+  uint8_t nChannels;
+  void *parentGroup;
+  uint64_t userTag;
+} ncclProfilerP2p_v7_t;
+
+typedef struct ncclProfilerCeColl_v7_t {
+  uint64_t seqNumber;
+  const char *func;
+  void const *sendBuff;
+  void *recvBuff;
+  size_t count;
+  int root;
+  const char *datatype;
+  const char *syncStrategy;
+  bool intraBatchSync;
+  uint32_t batchSize;
+  uint32_t numBatches;
+  uint32_t ceSeqNum;
+  void *stream;
+  uint64_t userTag;
+} ncclProfilerCeColl_v7_t;
+
+/* Where a kernel that meets its peers is: 0 before they have met, 1 while it works, 2 while they meet again. */
+typedef struct ncclProfilerKernelPhase_v7_t {
+  uint8_t channelId;
+  uint8_t phaseId;
+  const char *phaseName;
+  uint64_t pTimer;
+} ncclProfilerKernelPhase_v7_t;
+
+typedef union ncclProfilerEvent_v7_t {
+  ncclProfilerGroupApi_v5_t groupApi;
+  ncclProfilerCollApi_v7_t collApi;
+  ncclProfilerP2pApi_v7_t p2pApi;
+  ncclProfilerKernelLaunch_v5_t kernelLaunch;
+  ncclProfilerColl_v7_t coll;
+  ncclProfilerP2p_v7_t p2p;
+  ncclProfilerProxyOp_v4_t proxyOp;
+  ncclProfilerProxyStep_v4_t proxyStep;
+  ncclProfilerKernelCh_v4_t kernelCh;
+  ncclProfilerNetPlugin_v4_t netPlugin;
+  ncclProfilerCeColl_v7_t ceColl;
+  ncclProfilerKernelPhase_v7_t kernelPhase;
+} ncclProfilerEvent_v7_t;
+
+typedef struct ncclProfilerEventDescr_v7_t {
+  uint64_t type;
+  void *parentObj;
+  int rank;
+  ncclProfilerEvent_v7_t event;
+} ncclProfilerEventDescr_v7_t;
+
+/* Arguments of a state; the same in v4 to v7. */
 typedef struct ncclProfilerProxyStepState_v4_t {
   size_t transSize;
 } ncclProfilerProxyStepState_v4_t;
@@ -281,5 +376,16 @@ typedef struct ncclProfiler_v6_t {
                                    ncclProfilerEventStateArgs_v4_t *eStateArgs);
   ncclResult_t (*finalize)(void *context);
 } ncclProfiler_v6_t;
+
+typedef struct ncclProfiler_v7_t {
+  const char *name;
+  ncclResult_t (*init)(void **context, uint64_t commId, int *eActivationMask, const char *commName,
+                       int nNodes, int nranks, int rank, ncclDebugLogger_t logfn);
+  ncclResult_t (*startEvent)(void *context, void **eHandle, ncclProfilerEventDescr_v7_t *eDescr);
+  ncclResult_t (*stopEvent)(void *eHandle);
+  ncclResult_t (*recordEventState)(void *eHandle, ncclProfilerEventState_t eState,
+                                   ncclProfilerEventStateArgs_v4_t *eStateArgs);
+  ncclResult_t (*finalize)(void *context);
+} ncclProfiler_v7_t;
 
 #endif

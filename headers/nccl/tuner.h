@@ -1,4 +1,4 @@
-/* The tuner plugin's tables (facts: plugin/tuner/tuner_v5.h of 2.28, tuner_v6.h of 2.30). */
+/* The tuner plugin's tables (facts: plugin/tuner/tuner_v5.h of 2.28, tuner_v6.h of 2.30, tuner_v7.h of 2.32). */
 #ifndef MILLRACE_NCCL_TUNER_H
 #define MILLRACE_NCCL_TUNER_H
 
@@ -8,6 +8,7 @@
 #define NCCL_NUM_PROTOCOLS_V5 3
 #define NCCL_NUM_HW_LINKS_V5 3
 #define NCCL_NUM_COMPCAPS_V5 4
+#define NCCL_NUM_COMPCAPS_V7 5
 #define NCCL_NUM_TUNING_SCALES_V5 3
 
 /* Indices of the constants' dimensions. */
@@ -42,6 +43,16 @@ typedef struct ncclTunerConstants_v5_t {
   double perChMaxNVLSTreeBws[NCCL_NUM_COMPCAPS_V5][NCCL_NUM_TUNING_SCALES_V5];
 } ncclTunerConstants_v5_t;
 
+typedef struct ncclTunerConstants_v7_t {
+  double baseLatencies[NCCL_NUM_ALGORITHMS_V5][NCCL_NUM_PROTOCOLS_V5];
+  double hwLatencies[NCCL_NUM_HW_LINKS_V5][NCCL_NUM_ALGORITHMS_V5][NCCL_NUM_PROTOCOLS_V5];
+  double llMaxBws[NCCL_NUM_COMPCAPS_V7][NCCL_NUM_TUNING_SCALES_V5];
+  double perChMaxRingLL128Bws[NCCL_NUM_COMPCAPS_V7][NCCL_NUM_TUNING_SCALES_V5];
+  double perChMaxTreeLL128Bws[NCCL_NUM_COMPCAPS_V7][NCCL_NUM_TUNING_SCALES_V5];
+  double perChMaxTreeBws[NCCL_NUM_COMPCAPS_V7][NCCL_NUM_TUNING_SCALES_V5];
+  double perChMaxNVLSTreeBws[NCCL_NUM_COMPCAPS_V7][NCCL_NUM_TUNING_SCALES_V5];
+} ncclTunerConstants_v7_t;
+
 typedef ncclNvlDomainInfo_v5_t ncclNvlDomainInfo_v6_t;
 typedef ncclTunerConstants_v5_t ncclTunerConstants_v6_t;
 
@@ -70,5 +81,19 @@ typedef struct ncclTuner_v6_t {
   ncclResult_t (*getChunkSize)(void *context, ncclFunc_t collType, size_t nBytes, int algo,
                                int proto, int nChannels, size_t *chunkSize);
 } ncclTuner_v6_t;
+
+typedef struct ncclTuner_v7_t {
+  const char *name;
+  ncclResult_t (*init)(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
+                       ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t *nvlDomainInfo,
+                       ncclTunerConstants_v7_t *constants);
+  ncclResult_t (*getCollInfo)(void *context, ncclFunc_t collType, size_t nBytes, int numPipeOps,
+                              float **collCostTable, int numAlgo, int numProto, int regBuff,
+                              int *nChannels);
+  ncclResult_t (*finalize)(void *context);
+  /* May lower or raise *chunkSize, which NCCL then clamps; may be null. */
+  ncclResult_t (*getChunkSize)(void *context, ncclFunc_t collType, size_t nBytes, int algo,
+                               int proto, int nChannels, size_t *chunkSize);
+} ncclTuner_v7_t;
 
 #endif

@@ -7,6 +7,7 @@
 #include "nccl/gin_v12.h"
 #include "nccl/gin_v13.h"
 #include "nccl/gin_v14.h"
+#include "nccl/gin_v15.h"
 
 /* Memory goes by its address, also where NCCL brings a file descriptor with it. */
 #define MILLRACE_GIN_COMMON                                                                         \

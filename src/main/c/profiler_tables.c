@@ -1,4 +1,4 @@
-/* ncclProfiler_v4 to v6. NCCL takes them from the library that NCCL_PROFILER_PLUGIN names, and from the one that brought
+/* ncclProfiler_v4 to v7. NCCL takes them from the library that NCCL_PROFILER_PLUGIN names, and from the one that brought
  * the network where there is no other. Kept are operations that are enqueued and, where the user wants them, blocks of
  * kernels. Of the rest, which NCCL tells of as parents of those, a null handle. */
 #include "profiler.h"
@@ -29,6 +29,7 @@
 START(4)
 START(5)
 START(6)
+START(7)
 
 static ncclResult_t init4(void **context, int *mask, const char *name, uint64_t communicator, int nodes, int ranks,
                           int rank, ncclDebugLogger_t logFunction) {
@@ -49,3 +50,4 @@ static ncclResult_t init5(void **context, uint64_t communicator, int *mask, cons
 TABLE(4, init4)
 TABLE(5, init5)
 TABLE(6, init5)
+TABLE(7, init5)

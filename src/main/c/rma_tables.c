@@ -1,8 +1,8 @@
-/* The RMA table, v14 since NCCL 2.30.5: one-sided operations that the host begins, over the same groups and
- * windows as GIN's. */
+/* The RMA tables, v14 of NCCL 2.30.5 and since, v15 of 2.31, v16 and v17 of 2.32: one-sided operations that the host
+ * begins, over the same groups and windows as GIN's. */
 #include "gin_thunks.h"
 
-#include "nccl/rma_v14.h"
+#include "nccl/rma_v17.h"
 
 static ncclResult_t ginProperties(int dev, ncclNetProperties_v12_t *props) {
   MILLRACE_FORWARD(ginGetProperties, 14, dev, props);
@@ -61,6 +61,62 @@ static ncclResult_t test(void *collComm, void *request, int *done) {
   MILLRACE_FORWARD(rmaTest, collComm, request, done);
 }
 
+#define MILLRACE_RMA_COMMON                                                                                  \
+  MILLRACE_GIN_COMMON, .getProperties = getProperties, .regMrSym = regMrSym, .iflush = iflush, .test = test
+
 MILLRACE_EXPORT const ncclRma_v14_t ncclRmaPlugin_v14 = {
-    MILLRACE_GIN_COMMON, .getProperties = getProperties, .connect = connectAll, .createContext = createContext,
-    .regMrSym = regMrSym, .iput = iput, .iputSignal = iputSignal, .iget = iget, .iflush = iflush, .test = test};
+    MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
+    .iput = iput, .iputSignal = iputSignal, .iget = iget};
+
+/* That others may be joined to an operation is a hint: they are, as far as they come before it is taken. */
+static ncclResult_t iput15(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                           uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request) {
+  (void)optFlags;
+  return iput(rmaCtx, context, srcOff, srcMhandle, size, dstOff, dstMhandle, rank, request);
+}
+
+static ncclResult_t iputSignal15(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                                 uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
+                                 void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
+                                 bool isStrongSignal, uint32_t optFlags, void **request) {
+  (void)optFlags;
+  return iputSignal(rmaCtx, context, srcOff, srcMhandle, size, dstOff, dstMhandle, rank, signalOff, signalMhandle,
+                    signalValue, signalOp, isStrongSignal, request);
+}
+
+static ncclResult_t iget15(void *rmaCtx, int context, uint64_t remoteOff, void *remoteMhandle, size_t size,
+                           uint64_t localOff, void *localMhandle, uint32_t rank, uint32_t optFlags, void **request) {
+  (void)optFlags;
+  return iget(rmaCtx, context, remoteOff, remoteMhandle, size, localOff, localMhandle, rank, request);
+}
+
+MILLRACE_EXPORT const ncclRma_v15_t ncclRmaPlugin_v15 = {
+    MILLRACE_RMA_COMMON, .connect = connectAll, .createContext = createContext,
+    .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};
+
+/* A signal comes behind what its own rank put before it, and says nothing of what others put. */
+static ncclResult_t getRmaProperties(void *collComm, ncclRmaProperties_v16_t *properties) {
+  (void)collComm;
+  properties->flushesAllPutsOnAnySignal = false;
+  return ncclSuccess;
+}
+
+MILLRACE_EXPORT const ncclRma_v16_t ncclRmaPlugin_v16 = {
+    MILLRACE_RMA_COMMON, .getRmaProperties = getRmaProperties, .connect = connectAll,
+    .createContext = createContext, .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};
+
+/* An abort is not looked at: connecting ends by its own deadline. */
+static ncclResult_t connect17(void *ctx, void *handles[], int nranks, int rank, void *listenComm, void **collComm,
+                              volatile uint32_t *abortFlag) {
+  (void)abortFlag;
+  return connectAll(ctx, handles, nranks, rank, listenComm, collComm);
+}
+
+/* Every context has all peers: those that it will not use cost nothing. */
+static ncclResult_t createContext17(void *collComm, ncclRmaConfig_v17_t *config, void **rmaCtx) {
+  MILLRACE_FORWARD_SHIELDED(rmaCreateContext, collComm, config->nContexts, rmaCtx);
+}
+
+MILLRACE_EXPORT const ncclRma_v17_t ncclRmaPlugin_v17 = {
+    MILLRACE_RMA_COMMON, .getRmaProperties = getRmaProperties, .connect = connect17,
+    .createContext = createContext17, .iput = iput15, .iputSignal = iputSignal15, .iget = iget15};

@@ -1,4 +1,4 @@
-/* ncclTunerPlugin_v5 and v6. NCCL asks the library that brought the network for a tuner, too, whether or
+/* ncclTunerPlugin_v5 to v7. NCCL asks the library that brought the network for a tuner, too, whether or
  * not that network was chosen; what a tuner fails to do fails the communicator. So a tuner without Java,
  * or one that has nothing to say (a null context), leaves every choice to NCCL. */
 #include "shim.h"
@@ -33,3 +33,13 @@ MILLRACE_EXPORT const ncclTuner_v5_t ncclTunerPlugin_v5 = {
 
 MILLRACE_EXPORT const ncclTuner_v6_t ncclTunerPlugin_v6 = {
     .name = "Millrace", .init = init, .getCollInfo = getCollInfo, .finalize = finalize};
+
+static ncclResult_t init7(void **ctx, uint64_t commId, size_t nRanks, size_t nNodes,
+                          ncclDebugLogger_t logFunction, ncclNvlDomainInfo_v5_t *nvlDomainInfo,
+                          ncclTunerConstants_v7_t *constants) {
+  (void)constants;
+  return init(ctx, commId, nRanks, nNodes, logFunction, nvlDomainInfo, NULL);
+}
+
+MILLRACE_EXPORT const ncclTuner_v7_t ncclTunerPlugin_v7 = {
+    .name = "Millrace", .init = init7, .getCollInfo = getCollInfo, .finalize = finalize};

@@ -44,9 +44,13 @@ typedef ncclGinProxyGpuCtx_v1_t gpu_context_t;
 #if GIN_VERSION == 13
 typedef ncclGin_v13_t gin_t;
 #define TABLE_NAME "ncclGinPlugin_v13"
-#else
+#elif GIN_VERSION == 14
 typedef ncclGin_v14_t gin_t;
 #define TABLE_NAME "ncclGinPlugin_v14"
+#else
+typedef ncclGin_v15_t gin_t;
+#define TABLE_NAME "ncclGinPlugin_v15"
+#define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__, &never)
 #endif
 typedef ncclGinProxyGfd_v2_t gfd_t;
 #if BACKEND == 1 /* kernels of 2.30.3 */
@@ -57,7 +61,9 @@ typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
 #define GFD_VERSION NCCL_GIN_PROXY_GFD_VERSION
 #endif
 #define CONTEXTS 2
+#ifndef CONNECT
 #define CONNECT(gin, ...) (gin)->connect(__VA_ARGS__)
+#endif
 #endif
 #ifndef SIGNAL_SHIFT
 #define SIGNAL_SHIFT MILLRACE_GIN_SIGNAL_SHIFT
@@ -66,6 +72,10 @@ typedef ncclGinProxyGpuCtx_v2_t gpu_context_t;
 #endif
 
 static int ranks;
+#if GIN_VERSION == 15
+/* What NCCL would abort connect with. */
+static volatile uint32_t never;
+#endif
 static long messages;
 static uint64_t seed;
 static const gin_t *gin;
@@ -284,7 +294,8 @@ static void create_context(struct rank *rank) {
 #if GIN_VERSION == 13
   ncclGinConfig_v13_t config = {64, 64, CONTEXTS, 64, -1};
 #else
-  ncclGinConfig_v14_t config = {64, 64, CONTEXTS, 64, -1, BACKEND, 1};
+  JOIN(ncclGinConfig_v, GIN_VERSION, _t) config = {.nSignals = 64, .nCounters = 64, .nContexts = CONTEXTS,
+                                                  .queueDepth = 64, .trafficClass = -1, .backendVersion = BACKEND};
 #endif
   SUCCEEDS(gin->createContext(rank->group, &config, &rank->ginCtx, &handle));
 #endif

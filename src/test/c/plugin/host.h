@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JOIN_(a, b, c) a##b##c
+#define JOIN(a, b, c) JOIN_(a, b, c)
+#define STRING_(a) #a
+#define STRING(a) STRING_(a)
+
 #define REQUIRE(condition, ...)                                             \
   do {                                                                      \
     if (!(condition)) {                                                     \
@@ -40,6 +45,10 @@ ncclResult_t ncclGetVersion(int *version) {
 #endif
 #ifndef FIFO_VERSION
 #define FIFO_VERSION 28
+#endif
+
+#ifndef TUNER_VERSION
+#define TUNER_VERSION 5
 #endif
 
 /* How many warnings were logged. */

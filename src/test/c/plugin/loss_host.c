@@ -107,7 +107,7 @@ static void outlast(int link) {
 
 /* As NCCL asks with every collective; returns the error that the program gets. */
 static ncclResult_t enqueue_until_refused(void *library) {
-  const ncclTuner_v5_t *tuner = symbol(library, "ncclTunerPlugin_v5");
+  const JOIN(ncclTuner_v, TUNER_VERSION, _t) *tuner = symbol(library, "ncclTunerPlugin_v" STRING(TUNER_VERSION));
   void *ctx = NULL;
   long deadline = now_milliseconds() + STUCK_MILLISECONDS;
   ncclResult_t result = ncclSuccess;

@@ -20,6 +20,11 @@
 
 typedef JOIN(ncclProfiler_v, PROFILER_VERSION, _t) profiler_t;
 typedef JOIN(ncclProfilerEventDescr_v, PROFILER_VERSION, _t) event_t;
+#if PROFILER_VERSION >= 7
+#define api_of(what) ncclProfiler##what##_v7_t
+#else
+#define api_of(what) ncclProfiler##what##_v5_t
+#endif
 #define PROFILER_NAME "ncclProfiler_v" STRING(PROFILER_VERSION)
 
 /* What is below an operation in NCCL's tree of events: who wants one of these is told of the operation. */
@@ -89,9 +94,9 @@ static void call(struct communicator *communicator, struct task *task, int first
   }
   event_t event = {.type = task->collective ? ncclProfileCollApi : ncclProfileP2pApi, .parentObj = *group};
   if (task->collective)
-    event.event.collApi = (ncclProfilerCollApi_v5_t){.func = task->function, .count = 64, .datatype = "ncclFloat32"};
+    event.event.collApi = (api_of(CollApi)){.func = task->function, .count = 64, .datatype = "ncclFloat32"};
   else
-    event.event.p2pApi = (ncclProfilerP2pApi_v5_t){.func = task->function, .count = 64, .datatype = "ncclFloat32"};
+    event.event.p2pApi = (api_of(P2pApi)){.func = task->function, .count = 64, .datatype = "ncclFloat32"};
   enum kind kind = task->collective ? COLLECTIVE_API : TRANSFER_API;
   start(communicator, kind, &event, &task->call);
   stop(communicator, kind, task->call);

@@ -1,8 +1,8 @@
-/* Ranks over every operation of the RMA table, a thread each: usage LIBRARY RANKS ROUNDS. */
+/* Ranks over every operation of a version of the RMA table, a thread each: usage LIBRARY RANKS ROUNDS. */
 #define _GNU_SOURCE
 #include "host.h"
 
-#include "nccl/rma_v14.h"
+#include "nccl/rma_v17.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -15,9 +15,25 @@
 #define SIGNAL_ADD 2
 #define OF_ANOTHER_TABLE ((void *)0x3300022000)
 
+typedef JOIN(ncclRma_v, RMA_VERSION, _t) rma_t;
+#define TABLE_NAME "ncclRmaPlugin_v" STRING(RMA_VERSION)
+#if RMA_VERSION >= 15
+#define FLAGS ncclRmaOptFlagsAggregateRequests,
+#else
+#define FLAGS
+#endif
+#if RMA_VERSION >= 17
+static volatile uint32_t never;
+#define CONNECT(...) rma->connect(__VA_ARGS__, &never)
+typedef ncclRmaConfig_v17_t config_t;
+#else
+#define CONNECT(...) rma->connect(__VA_ARGS__)
+typedef ncclRmaConfig_v14_t config_t;
+#endif
+
 static int ranks;
 static long rounds;
-static const ncclRma_v14_t *rma;
+static const rma_t *rma;
 static char handles[MAX_RANKS][NCCL_NET_HANDLE_MAXSIZE];
 static pthread_barrier_t barrier;
 
@@ -64,8 +80,13 @@ static void *run(void *argument) {
   for (int peer = 0; peer < ranks; peer++)
     all[peer] = handles[peer];
   /* As NCCL up to 2.30.7 does: a context of the network's. */
-  SUCCEEDS(rma->connect(OF_ANOTHER_TABLE, all, ranks, rank, listenComm, &group));
-  ncclRmaConfig_v14_t config = {CONTEXTS, -1, 1};
+  SUCCEEDS(CONNECT(OF_ANOTHER_TABLE, all, ranks, rank, listenComm, &group));
+  config_t config = {.nContexts = CONTEXTS, .trafficClass = -1};
+#if RMA_VERSION >= 16
+  ncclRmaProperties_v16_t properties = {true};
+  SUCCEEDS(rma->getRmaProperties(group, &properties));
+  REQUIRE(!properties.flushesAllPutsOnAnySignal, "a signal orders its own rank's puts");
+#endif
   SUCCEEDS(rma->createContext(group, &config, &rmaCtx));
   SUCCEEDS(rma->closeListen(listenComm));
   struct window source = make_window(group, (size_t)ranks * BYTES);
@@ -79,11 +100,11 @@ static void *run(void *argument) {
     pthread_barrier_wait(&barrier);
     for (int peer = 0; peer < ranks; peer++) {
       SUCCEEDS(rma->iput(rmaCtx, context, (size_t)peer * BYTES, source.handle, BYTES / 2, (size_t)rank * BYTES,
-          target.handle, (uint32_t)peer, &request));
+          target.handle, (uint32_t)peer, FLAGS &request));
       REQUIRE(request, "no room");
       SUCCEEDS(rma->iputSignal(rmaCtx, context, (size_t)peer * BYTES + BYTES / 2, source.handle, BYTES - BYTES / 2,
                                (size_t)rank * BYTES + BYTES / 2, target.handle, (uint32_t)peer, (size_t)rank * 8,
-                               signals.handle, 5, SIGNAL_ADD, true, &request));
+                               signals.handle, 5, SIGNAL_ADD, true, FLAGS &request));
       REQUIRE(request, "no room");
       await(group, request);
     }
@@ -96,7 +117,7 @@ static void *run(void *argument) {
     pthread_barrier_wait(&barrier);
     /* And back: everybody takes from its neighbour what that has for rank 0. */
     int next = (rank + 1) % ranks;
-    SUCCEEDS(rma->iget(rmaCtx, context, 0, source.handle, BYTES, 0, target.handle, (uint32_t)next, &request));
+    SUCCEEDS(rma->iget(rmaCtx, context, 0, source.handle, BYTES, 0, target.handle, (uint32_t)next, FLAGS &request));
     await(group, request);
     SUCCEEDS(rma->iflush(rmaCtx, context, target.handle, (uint32_t)next, &request));
     await(group, request);
@@ -124,7 +145,7 @@ int main(int count, char **arguments) {
   REQUIRE(count == 4, "usage: LIBRARY RANKS ROUNDS");
   ranks = atoi(arguments[2]);
   rounds = atol(arguments[3]);
-  rma = symbol(open_plugin(arguments[1]), "ncclRmaPlugin_v14");
+  rma = symbol(open_plugin(arguments[1]), TABLE_NAME);
   int numbers[MAX_RANKS];
   pthread_t threads[MAX_RANKS];
   pthread_barrier_init(&barrier, NULL, (unsigned)ranks);
@@ -134,6 +155,6 @@ int main(int count, char **arguments) {
   }
   for (int i = 0; i < ranks; i++)
     pthread_join(threads[i], NULL);
-  printf("OK ncclRmaPlugin_v14\n");
+  printf("OK " TABLE_NAME "\n");
   return 0;
 }

@@ -6,7 +6,7 @@ int main(int count, char **arguments) {
   REQUIRE(count == 2, "usage: LIBRARY");
   void *library = open_plugin(arguments[1]);
   const net_t *net = symbol(library, TABLE_NAME);
-  const ncclTuner_v5_t *tuner = symbol(library, "ncclTunerPlugin_v5");
+  const JOIN(ncclTuner_v, TUNER_VERSION, _t) *tuner = symbol(library, "ncclTunerPlugin_v" STRING(TUNER_VERSION));
   void *ctx = NULL, *tunerCtx = NULL;
   int devices, channels = 0;
   REQUIRE(net->devices(&devices) == ncclInternalError, "devices before init");

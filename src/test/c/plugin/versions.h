@@ -4,11 +4,6 @@
 
 #include "host.h"
 
-#define JOIN_(a, b, c) a##b##c
-#define JOIN(a, b, c) JOIN_(a, b, c)
-#define STRING_(a) #a
-#define STRING(a) STRING_(a)
-
 typedef JOIN(ncclNet_v, NET_VERSION, _t) net_t;
 typedef JOIN(ncclNetProperties_v, NET_VERSION, _t) properties_t;
 #define TABLE_NAME "ncclNetPlugin_v" STRING(NET_VERSION)

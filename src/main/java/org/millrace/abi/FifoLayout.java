@@ -35,7 +35,8 @@ public enum FifoLayout {
 
     /** That of the engine's own memory. */
     public static final FifoLayout NEWEST = V31;
-    /** The newest release whose layout was looked at, of whatever patch level. */
+    /** The newest release whose layout is known, of whatever patch level. */
+    public static final String NEWEST_KNOWN = "2.32";
     private static final int NEWEST_RELEASE = 232;
     /** The last one with entries of 24 bytes, an alpha release. */
     private static final int LAST_OF_V28 = 23100;

@@ -131,6 +131,15 @@ public class plugin_h extends plugin_h$shared {
     public static int NCCL_PROFILER_NET_SOCKET_VER() {
         return NCCL_PROFILER_NET_SOCKET_VER;
     }
+    private static final int ncclRmaOptFlagsAggregateRequests = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * #define ncclRmaOptFlagsAggregateRequests 1
+     * }
+     */
+    public static int ncclRmaOptFlagsAggregateRequests() {
+        return ncclRmaOptFlagsAggregateRequests;
+    }
     private static final int NCCL_NUM_ALGORITHMS_V5 = (int)7L;
     /**
      * {@snippet lang=c :
@@ -166,6 +175,15 @@ public class plugin_h extends plugin_h$shared {
      */
     public static int NCCL_NUM_COMPCAPS_V5() {
         return NCCL_NUM_COMPCAPS_V5;
+    }
+    private static final int NCCL_NUM_COMPCAPS_V7 = (int)5L;
+    /**
+     * {@snippet lang=c :
+     * #define NCCL_NUM_COMPCAPS_V7 5
+     * }
+     */
+    public static int NCCL_NUM_COMPCAPS_V7() {
+        return NCCL_NUM_COMPCAPS_V7;
     }
     private static final int NCCL_NUM_TUNING_SCALES_V5 = (int)3L;
     /**
@@ -607,6 +625,24 @@ public class plugin_h extends plugin_h$shared {
      */
     public static int ncclFuncGather() {
         return ncclFuncGather;
+    }
+    private static final int NCCL_GIN_BARRIER_DEFAULT = (int)0L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinBarrierOptions_t.NCCL_GIN_BARRIER_DEFAULT = 0
+     * }
+     */
+    public static int NCCL_GIN_BARRIER_DEFAULT() {
+        return NCCL_GIN_BARRIER_DEFAULT;
+    }
+    private static final int NCCL_GIN_BARRIER_SIGNAL_EFFICIENT = (int)1L;
+    /**
+     * {@snippet lang=c :
+     * enum ncclGinBarrierOptions_t.NCCL_GIN_BARRIER_SIGNAL_EFFICIENT = 1
+     * }
+     */
+    public static int NCCL_GIN_BARRIER_SIGNAL_EFFICIENT() {
+        return NCCL_GIN_BARRIER_SIGNAL_EFFICIENT;
     }
     private static final int ncclProfileGroup = (int)1L;
     /**

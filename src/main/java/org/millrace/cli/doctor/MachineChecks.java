@@ -30,6 +30,7 @@ import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
+import org.millrace.abi.FifoLayout;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
 
@@ -126,7 +127,9 @@ final class MachineChecks {
         try {
             PluginConfiguration plugin = PluginConfiguration.read(CallingNccl.UNTOLD, System.getenv()::get);
             return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
-                    + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory"));
+                    + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory")
+                    + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
+                    + " over, by the version that it says; a newer one is left to its own proxy");
         } catch (ConfigurationException e) {
             return CheckResult.unusable("the plugin for libnccl would refuse its settings: " + e.getMessage());
         }

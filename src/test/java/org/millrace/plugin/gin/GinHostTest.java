@@ -30,7 +30,8 @@ class GinHostTest {
 
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
-            "14, 2, socket", "14, 3, shm", "13, 3, ucx", "14, 2, ucx tcp", "14, 2, plugin", "11, 3, plugin"})
+            "14, 2, socket", "14, 3, shm", "15, 3, shm", "15, 2, socket", "13, 3, ucx", "14, 2, ucx tcp",
+            "14, 2, plugin", "11, 3, plugin"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }
@@ -39,6 +40,7 @@ class GinHostTest {
     @Test
     void kernelsOf30_3AreServedByLaterReleases() throws Exception {
         runs(14, 1, 2, "shm");
+        runs(15, 1, 2, "shm");
     }
 
     private static void runs(int version, int backend, int ranks, String network) throws Exception {
@@ -118,14 +120,14 @@ class GinHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"2, socket", "3, shm", "3, ucx", "2, plugin"})
-    void whatTheHostPutsAndGetsIsOverWhenItIsTold(int ranks, String network) throws Exception {
-        var outcome = HostProgram.compile("rma_host")
+    @CsvSource({"14, 2, socket", "15, 3, shm", "16, 3, ucx", "17, 2, plugin", "17, 3, shm", "14, 3, shm"})
+    void whatTheHostPutsAndGetsIsOverWhenItIsTold(int version, int ranks, String network) throws Exception {
+        var outcome = HostProgram.compile("rma_host", "-DRMA_VERSION=" + version)
                 .with("MILLRACE_GIN", "host")
                 .withNetwork(network)
                 .run(HostProgram.library(), ranks, 12);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());
-        assertTrue(outcome.output().endsWith("OK ncclRmaPlugin_v14\n"), outcome.output());
+        assertTrue(outcome.output().endsWith("OK ncclRmaPlugin_v" + version + "\n"), outcome.output());
     }
 }

@@ -27,7 +27,8 @@ class LossHostTest {
     private static HostProgram host(String network, String... definitions) throws Exception {
         return HostProgram
                 .compile("loss_host",
-                        Stream.concat(Stream.of("-DNET_VERSION=11"), Stream.of(definitions)).toArray(String[]::new))
+                        Stream.concat(Stream.of("-DNET_VERSION=11", "-DTUNER_VERSION=7"), Stream.of(definitions))
+                                .toArray(String[]::new))
                 .withNetwork(network)
                 .with("MILLRACE_STALL_REPORT", "0s")
                 .with("MILLRACE_LOSS_GRACE", "300ms");

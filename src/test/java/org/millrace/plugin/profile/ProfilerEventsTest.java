@@ -74,7 +74,7 @@ class ProfilerEventsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"4, 1", "5, 1", "6, 1", "4, kernels", "5, kernels", "6, kernels"})
+    @CsvSource({"4, 1", "5, 1", "6, 1", "7, 1", "4, kernels", "5, kernels", "6, kernels", "7, kernels"})
     void asManyEndAsBegin(int version, String events) throws Exception {
         Outcome outcome = run(version, events, "all");
         int kinds = events.equals("kernels") ? 3 : 2;
@@ -110,7 +110,7 @@ class ProfilerEventsTest {
 
     /** What NCCL tells late of a communicator that has ended counts for nobody, though another has its place. */
     @ParameterizedTest
-    @ValueSource(ints = {4, 5, 6})
+    @ValueSource(ints = {4, 5, 6, 7})
     void whatIsUnderWayWhereACommunicatorIsAbortedIsNobodyElses(int version) throws Exception {
         Outcome outcome = run(version, "kernels", "abort");
         List<List<Count>> counted = counted(outcome, 3);

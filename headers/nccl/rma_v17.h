@@ -1,0 +1,121 @@
+/* The RMA plugin's tables since NCCL 2.31: v15 says with each operation whether others may be joined to it, v16 what a
+ * signal orders, v17 which peers a context has (facts: plugin/rma/rma_v15.h of 2.31, rma_v16.h of 2.32.3; v17, of 2.32.6,
+ * was not seen whole: that connect has abortFlag at its end is inferred). */
+#ifndef MILLRACE_NCCL_RMA_V17_H
+#define MILLRACE_NCCL_RMA_V17_H
+
+#include "nccl/rma_v14.h"
+
+/* optFlags: a hint that more operations follow. */
+#define ncclRmaOptFlagsAggregateRequests 1
+
+typedef struct ncclRmaProperties_v16_t {
+  bool flushesAllPutsOnAnySignal;
+} ncclRmaProperties_v16_t;
+
+typedef struct ncclRmaConfig_v17_t {
+  int nContexts;
+  int trafficClass;
+  int *peerArray;
+  int peerArrayCount;
+} ncclRmaConfig_v17_t;
+
+typedef struct ncclRma_v15_t {
+  const char *name;
+  ncclResult_t (*init)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t *props);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*connect)(void *ctx, void *handles[], int nranks, int rank, void *listenComm,
+                          void **collComm);
+  ncclResult_t (*createContext)(void *collComm, ncclRmaConfig_v14_t *config, void **rmaCtx);
+  ncclResult_t (*regMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags,
+                           void **mhandle);
+  ncclResult_t (*regMrSymDmaBuf)(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
+                                 uint64_t mrFlags, void **mhandle);
+  ncclResult_t (*deregMrSym)(void *collComm, void *mhandle);
+  ncclResult_t (*destroyContext)(void *rmaCtx);
+  ncclResult_t (*closeColl)(void *collComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  ncclResult_t (*iput)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                       uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iputSignal)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                             uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
+                             void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
+                             bool isStrongSignal, uint32_t optFlags, void **request);
+  ncclResult_t (*iget)(void *rmaCtx, int context, uint64_t remoteOff, void *remoteMhandle, size_t size,
+                       uint64_t localOff, void *localMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iflush)(void *rmaCtx, int context, void *mhandle, uint32_t rank, void **request);
+  ncclResult_t (*test)(void *collComm, void *request, int *done);
+  ncclResult_t (*rmaProgress)(void *rmaCtx);
+  ncclResult_t (*queryLastError)(void *rmaCtx, bool *hasError);
+  ncclResult_t (*finalize)(void *ctx);
+} ncclRma_v15_t;
+
+typedef struct ncclRma_v16_t {
+  const char *name;
+  ncclResult_t (*init)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getRmaProperties)(void *collComm, ncclRmaProperties_v16_t *rmaProps);
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t *props);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*connect)(void *ctx, void *handles[], int nranks, int rank, void *listenComm,
+                          void **collComm);
+  ncclResult_t (*createContext)(void *collComm, ncclRmaConfig_v14_t *config, void **rmaCtx);
+  ncclResult_t (*regMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags,
+                           void **mhandle);
+  ncclResult_t (*regMrSymDmaBuf)(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
+                                 uint64_t mrFlags, void **mhandle);
+  ncclResult_t (*deregMrSym)(void *collComm, void *mhandle);
+  ncclResult_t (*destroyContext)(void *rmaCtx);
+  ncclResult_t (*closeColl)(void *collComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  ncclResult_t (*iput)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                       uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iputSignal)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                             uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
+                             void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
+                             bool isStrongSignal, uint32_t optFlags, void **request);
+  ncclResult_t (*iget)(void *rmaCtx, int context, uint64_t remoteOff, void *remoteMhandle, size_t size,
+                       uint64_t localOff, void *localMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iflush)(void *rmaCtx, int context, void *mhandle, uint32_t rank, void **request);
+  ncclResult_t (*test)(void *collComm, void *request, int *done);
+  ncclResult_t (*rmaProgress)(void *rmaCtx);
+  ncclResult_t (*queryLastError)(void *rmaCtx, bool *hasError);
+  ncclResult_t (*finalize)(void *ctx);
+} ncclRma_v16_t;
+
+typedef struct ncclRma_v17_t {
+  const char *name;
+  ncclResult_t (*init)(void **ctx, uint64_t commId, ncclDebugLogger_t logFunction);
+  ncclResult_t (*devices)(int *ndev);
+  ncclResult_t (*getRmaProperties)(void *collComm, ncclRmaProperties_v16_t *rmaProps);
+  ncclResult_t (*getProperties)(int dev, ncclNetProperties_v12_t *props);
+  ncclResult_t (*listen)(void *ctx, int dev, void *handle, void **listenComm);
+  ncclResult_t (*connect)(void *ctx, void *handles[], int nranks, int rank, void *listenComm,
+                          void **collComm, volatile uint32_t *abortFlag);
+  ncclResult_t (*createContext)(void *collComm, ncclRmaConfig_v17_t *config, void **rmaCtx);
+  ncclResult_t (*regMrSym)(void *collComm, void *data, size_t size, int type, uint64_t mrFlags,
+                           void **mhandle);
+  ncclResult_t (*regMrSymDmaBuf)(void *collComm, void *data, size_t size, int type, uint64_t offset, int fd,
+                                 uint64_t mrFlags, void **mhandle);
+  ncclResult_t (*deregMrSym)(void *collComm, void *mhandle);
+  ncclResult_t (*destroyContext)(void *rmaCtx);
+  ncclResult_t (*closeColl)(void *collComm);
+  ncclResult_t (*closeListen)(void *listenComm);
+  ncclResult_t (*iput)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                       uint64_t dstOff, void *dstMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iputSignal)(void *rmaCtx, int context, uint64_t srcOff, void *srcMhandle, size_t size,
+                             uint64_t dstOff, void *dstMhandle, uint32_t rank, uint64_t signalOff,
+                             void *signalMhandle, uint64_t signalValue, uint32_t signalOp,
+                             bool isStrongSignal, uint32_t optFlags, void **request);
+  ncclResult_t (*iget)(void *rmaCtx, int context, uint64_t remoteOff, void *remoteMhandle, size_t size,
+                       uint64_t localOff, void *localMhandle, uint32_t rank, uint32_t optFlags, void **request);
+  ncclResult_t (*iflush)(void *rmaCtx, int context, void *mhandle, uint32_t rank, void **request);
+  ncclResult_t (*test)(void *collComm, void *request, int *done);
+  ncclResult_t (*rmaProgress)(void *rmaCtx);
+  ncclResult_t (*queryLastError)(void *rmaCtx, bool *hasError);
+  ncclResult_t (*finalize)(void *ctx);
+} ncclRma_v17_t;
+
+#endif
