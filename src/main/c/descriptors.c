@@ -47,7 +47,7 @@ static int highest = -1;
 
 static int jvm_is_ours;
 static int uses_ucx;
-static char jdk[PATH_MAX]; /* where the JVM's libraries lie, with a slash at the end */
+static char jdk[PATH_MAX];
 
 static int note(int descriptor) {
   struct stat file;
@@ -301,4 +301,8 @@ void millraceKeepDescriptors(int ours) {
   pthread_once(&once, prepare);
   if (*jdk)
     bind_all();
+}
+
+const char *millraceJdk(void) {
+  return jdk;
 }

@@ -7,4 +7,7 @@
  * calls do nothing. Linux on x86-64 and AArch64; nothing is done elsewhere. */
 __attribute__((visibility("default"))) void millraceKeepDescriptors(int ours);
 
+/* Where the JVM's libraries lie, with a slash at the end; empty before the first call of that. */
+const char *millraceJdk(void);
+
 #endif

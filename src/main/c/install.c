@@ -7,7 +7,8 @@
 static millraceCall_t installed;
 
 millraceCall_t millraceInstalled(void) {
-  return __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+  millraceCall_t call = __atomic_load_n(&installed, __ATOMIC_ACQUIRE);
+  return call && millraceStackFits() ? call : NULL;
 }
 
 void millraceForget(void) {
@@ -19,6 +20,7 @@ ncclResult_t millraceInstallUpcalls(int interface, millraceCall_t call, const st
   if (interface != MILLRACE_PLUGIN_INTERFACE)
     return ncclInvalidUsage;
   millraceKeepDescriptors(0);
+  millraceKnowHandler();
   *shim = &millraceDowncalls;
   __atomic_compare_exchange_n(&installed, &none, call, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
   return ncclSuccess;

@@ -34,8 +34,11 @@ class MeetingTest {
 
     @AfterEach
     void end() throws Exception {
-        zero.close();
-        one.close();
+        for (TestHost host : new TestHost[] {zero, one}) {
+            if (host != null) { // there are no namespaces here
+                host.close();
+            }
+        }
     }
 
     private void rank(TestHost host, String rendezvous, int size, String... settings) throws Exception {

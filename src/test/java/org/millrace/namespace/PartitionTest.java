@@ -110,7 +110,9 @@ class PartitionTest {
         for (Process each : processes) {
             each.onExit().join();
         }
-        network.close();
+        if (network != null) { // there are no namespaces here
+            network.close();
+        }
     }
 
     private void startEngine(String addresses, long rounds, String... settings) throws Exception {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
@@ -89,5 +90,19 @@ class PluginHostTest {
         var outcome = HostProgram.compile("signals_host").run(HostProgram.library());
         assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
         assertTrue(outcome.output().endsWith("OK\n"), outcome.output());
+    }
+
+    /** The JVM finds null pointers by that signal: a program that takes it away is told, once, with the cure. */
+    @Test
+    void aHandlerOfFaultsThatIsSetAfterTheJvmsIsWarnedOf() throws Exception {
+        HostProgram host = HostProgram.compile("signals_host");
+        Path cure = Path.of(System.getProperty("java.home"), "lib", "libjsig.so");
+        var outcome = host.run(HostProgram.library(), "late");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.warnings().size(), outcome.output());
+        assertTrue(outcome.logLine(2).endsWith("or start the program with LD_PRELOAD=" + cure), outcome.output());
+        outcome = host.with("LD_PRELOAD", cure.toString()).run(HostProgram.library(), "late");
+        assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings(), outcome.output());
     }
 }

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -27,7 +29,6 @@ import org.millrace.plugin.shim.Upcalls;
 class PluginStartTest {
 
     private static final int WARN = 2;
-    private static final int INFO = 3;
 
     @TempDir
     private static Path home;
@@ -191,6 +192,20 @@ class PluginStartTest {
                 "the JVM " + System.getProperty("java.home")
                         + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check"
                         + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
+    }
+
+    /** A JVM would end the process, or lose classes whose initializers have no stack left. */
+    @ParameterizedTest
+    @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
+            "coroutine, 64, is called on a stack that is not its thread's own",
+            "coroutine, 4096, is called on a stack that is not its thread's own"})
+    void aCallOnAStackThatJavaCannotRunOnIsRefused(String kind, int kibibytes, String line) throws Exception {
+        var outcome = HostProgram.compile("stack_host").run(HostProgram.library(), kind, kibibytes);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.warnings().size(), outcome.output());
+        assertTrue(Pattern.compile(line).matcher(outcome.logLine(WARN)).find(), outcome.output());
+        assertEquals(List.of("RESULT 3", "RESULT 0"),
+                outcome.output().lines().filter(said -> said.startsWith("RESULT")).toList());
     }
 
     /** NCCL of a child that was forked, as Python's multiprocessing does, must hear that there is no plugin in it. */

@@ -50,6 +50,8 @@ final class MachineChecks {
 
     static List<Check> list(Map<String, String> settings) {
         return List.of(new Check("Java", MachineChecks::java), new Check("kernel", MachineChecks::kernel),
+                new Check("JVM in programs",
+                        () -> jvmInPrograms(Path.of(System.getProperty("java.home")), System.getenv())),
                 new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
                 new Check("memory", MachineChecks::memory),
                 new Check("shared memory", () -> sharedMemory(SharedDirectory.MEMORY)),
@@ -73,6 +75,24 @@ final class MachineChecks {
         }
         String incomplete = RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
+    }
+
+    /** What a JVM that the plugin starts on this Java meets in somebody else's process. */
+    static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
+        StringBuilder options = new StringBuilder();
+        for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
+            String value = environment.get(variable);
+            if (value != null && !value.isBlank()) {
+                options.append("; started with ").append(variable).append('=').append(value).append(", too");
+            }
+        }
+        Path jsig = home.resolve("lib/libjsig.so");
+        return Files.exists(jsig)
+                ? CheckResult.works("a program that sets a handler of SIGSEGV after NCCL is initialized needs"
+                        + " LD_PRELOAD=" + jsig + options)
+                : CheckResult.missing(jsig + options.toString(),
+                        "only a program that sets a handler of SIGSEGV after NCCL is initialized needs it: take a"
+                                + " whole JDK for such");
     }
 
     /** The operating system. */

@@ -36,6 +36,19 @@ class ChecksTest {
     }
 
     @Test
+    void whatAJvmMeetsInAnotherProgram() throws IOException {
+        Map<String, String> environment = Map.of("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC", "_JAVA_OPTIONS", " ");
+        Path jsig = directory.resolve("lib/libjsig.so");
+        assertEquals(State.MISSING, MachineChecks.jvmInPrograms(directory, environment).state());
+        Files.createDirectories(jsig.getParent());
+        Files.createFile(jsig);
+        CheckResult there = MachineChecks.jvmInPrograms(directory, environment);
+        assertEquals(State.WORKS, there.state());
+        assertTrue(there.summary().endsWith(jsig + "; started with JAVA_TOOL_OPTIONS=-XX:+UseG1GC, too"),
+                there.summary());
+    }
+
+    @Test
     void theDriverIsMissingUnusableOrWorks() throws IOException {
         assertEquals(State.MISSING, driver().state());
         assertTrue(driver().summary().contains(directory.resolve("proc/version").toString()), driver().toString());
