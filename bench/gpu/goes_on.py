@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 
 options = argparse.ArgumentParser()
 for name in ("c", "torch", "plugin", "output"):
@@ -23,6 +24,27 @@ SIDES = {"C++ proxy": None}
 if options.plugin:
     SIDES.update({"GPU slots": ("shm", "1"), "host slots": ("shm", "0"), "TCP": ("socket", "0")})
 OPEN_MAY_GROW = {"files": 2, "threads": 4, "resident": 96, "gpu": 32}  # the JVM's compilers come and go
+
+
+def kind(name):
+    return re.sub(r"[0-9a-f]{5,}|\d+", "#", name)
+
+
+def open_of(file, when):
+    """The resident MiB of each kind of mapping, and how many files there are of each kind."""
+    memory, files = Counter(), Counter()
+    if os.path.exists(f"{file}.{when}.smaps"):
+        with open(f"{file}.{when}.smaps", errors="replace") as maps:
+            for line in maps:
+                head = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+\s*(.*)", line)
+                if head:
+                    mib = int(head[2], 16) - int(head[1], 16) >> 20
+                    name = kind(head[4]) if head[4] else f"{head[3]} of {1 << mib.bit_length()} MiB at most"
+                elif line.startswith("Rss:"):
+                    memory[name] += int(line.split()[1]) / 1024
+        with open(f"{file}.{when}.fd", errors="replace") as links:
+            files.update(kind(line.split(" -> ")[1].strip()) for line in links if " -> " in line)
+    return memory, files
 
 
 class Job:
@@ -79,6 +101,12 @@ class Job:
             with open(self.log(rank), errors="replace") as log:
                 self.text += log.read()
 
+    def grown(self):
+        """What there is more of, late than early, by its kind."""
+        (memory, files), (late_memory, late_files) = open_of(self.file, "early"), open_of(self.file, "late")
+        return ([f"{name}: {late_memory[name] - memory[name]:+.0f} MiB" for name in late_memory if late_memory[name] - memory[name] >= 4] +
+                [f"{name}: {count - files[name]:+d} files" for name, count in late_files.items() if count > files[name]])
+
     def row(self):
         """What to print, and whether all is as it should be."""
         lost = [(float(told), by, float(aborted)) for _, told, by, aborted in LOST.findall(self.text)]
@@ -123,6 +151,9 @@ widths = [max(len(row[i]) for row in [titles] + [cells for _, cells in rows]) fo
 print(f"programs that go on: {options.losses} losses each, {time.monotonic() - begin:.0f} s; logs: {options.output}")
 for cells in [titles] + [cells for _, cells in rows]:
     print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip())
+for job in done:
+    if job.grown():
+        print(f"grown in {job.label}:", "; ".join(job.grown()))
 bad = [job.label for job, (good, _) in zip(done, rows) if not good]
 if bad:
     print("not as it should be:", *bad)
