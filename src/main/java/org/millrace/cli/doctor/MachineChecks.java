@@ -1,10 +1,8 @@
 package org.millrace.cli.doctor;
 
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -166,15 +164,11 @@ final class MachineChecks {
                     "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
                             + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
-        try {
-            FileStore store = Files.getFileStore(directory);
-            String summary =
-                    directory + ": " + amount(store.getUsableSpace()) + " free of " + amount(store.getTotalSpace());
-            return store.getUsableSpace() <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
-                    : CheckResult.works(summary);
-        } catch (IOException failure) {
-            return CheckResult.unusable(directory + ": " + failure, MORE);
-        }
+        // not its FileStore, which is unknown where the root is no mount point (chroot)
+        long free = directory.toFile().getUsableSpace();
+        String summary = directory + ": " + amount(free) + " free of " + amount(directory.toFile().getTotalSpace());
+        return free <= LITTLE ? CheckResult.unusable(summary + ", which is too little", MORE)
+                : CheckResult.works(summary);
     }
 
     /** Where runs have their ranks meet, and libraries are unpacked. */

@@ -1,8 +1,6 @@
 package org.millrace.net.shm.file;
 
 import java.io.IOException;
-import java.nio.file.FileStore;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import org.millrace.net.ConnectionException;
 
@@ -23,19 +21,9 @@ public class ShmUnavailableException extends ConnectionException {
     /** Says that a file could not be made, and what helps. */
     public static ShmUnavailableException noRoom(String what, long bytes, Path directory, String orElse,
             IOException e) {
-        return new ShmUnavailableException(
-                "cannot make " + what + " of " + bytes + " bytes in " + directory + " (" + room(directory) + "): "
-                        + e.getMessage() + "; every connection needs one while it lives. Give the directory more room "
-                        + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse,
-                e);
-    }
-
-    private static String room(Path directory) {
-        try {
-            FileStore store = Files.getFileStore(directory);
-            return store.getUsableSpace() + " bytes are free of " + store.getTotalSpace();
-        } catch (IOException e) {
-            return "its free space is unknown: " + e.getMessage();
-        }
+        return new ShmUnavailableException("cannot make " + what + " of " + bytes + " bytes in " + directory + " ("
+                + directory.toFile().getUsableSpace() + " bytes are free of " + directory.toFile().getTotalSpace()
+                + "): " + e.getMessage() + "; every connection needs one while it lives. Give the directory more room "
+                + "(mount -o remount,size=..., docker run --shm-size=...), or " + orElse, e);
     }
 }
