@@ -31,7 +31,7 @@ final class Regenerate {
             run(jextract, argumentFile);
         }
         SortedMap<String, String> fresh = read(FRESH);
-        fresh.replaceAll((file, text) -> withHandlesMadeLate(forRelease22(text)));
+        fresh.replaceAll((file, text) -> withLibraryOpenedLate(withHandlesMadeLate(forRelease22(text))));
         if (Boolean.getBoolean("jextract.update")) {
             replace(fresh);
         } else {
@@ -97,6 +97,16 @@ final class Regenerate {
                         "    private static final (VarHandle|MethodHandle) (\\w+\\$ELEM)_HANDLE = ([^;]*);",
                         "    private static final class $2 {\n        static final $1 HANDLE = $3;\n    }")
                 .replaceAll("(\\w+\\$ELEM)_HANDLE\\b", "$1.HANDLE");
+    }
+
+    /**
+     * Has a library opened when one of its functions is used: types and constants are there without it, and so is the
+     * proof of them.
+     */
+    private static String withLibraryOpenedLate(String text) {
+        return text.replaceAll(
+                "SYMBOL_LOOKUP = (SymbolLookup\\.libraryLookup[^;]*);",
+                "SYMBOL_LOOKUP = name -> $1\n            .find(name);");
     }
 
     private static void compare(SortedMap<String, String> fresh, SortedMap<String, String> checkedIn) {

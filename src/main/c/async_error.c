@@ -89,7 +89,7 @@ void millraceFindNccl(ncclDebugLogger_t logFunction) {
     nccl = from.dli_fbase;
     for (int i = 0; library && i < FUNCTIONS; i++) {
       void *found = dlsym(library, functions[i].name + 1);
-      if (found && dladdr(found, &from) && from.dli_fbase == nccl)
+      if (found && millraceLibrary(found) == nccl)
         functions[i].own = found;
     }
   }
@@ -175,7 +175,8 @@ static void find_offset(ncclComm_t comm) {
 /* The program asks about a communicator, or gives it up. Returns whether it has lost a peer. */
 static int note(ncclComm_t comm, int answered) {
   int lost = 0;
-  if (!__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
+  /* One that is given up may be lost only later, or be known to be. */
+  if (answered == TOLD && !__atomic_load_n(&lost_count, __ATOMIC_ACQUIRE))
     return 0;
   pthread_mutex_lock(&lock);
   if (offset == NONE)
@@ -183,9 +184,10 @@ static int note(ncclComm_t comm, int answered) {
   if (offset != NONE) {
     uint64_t hash = *(uint64_t *)((char *)comm + offset);
     for (int i = 0; i < places; i++)
-      if (communicators[i].context && communicators[i].lost && communicators[i].hash == hash) {
-        communicators[i].answered = answered;
-        lost = 1;
+      if (communicators[i].context && communicators[i].hash == hash) {
+        if (communicators[i].lost || answered == GIVEN_UP)
+          communicators[i].answered = answered;
+        lost |= communicators[i].lost;
       }
   } else if (!told_of_absence) {
     told_of_absence = 1;
@@ -375,14 +377,14 @@ static int count_other_nccls(struct dl_phdr_info *info, size_t size, void *argum
   return 0;
 }
 
-/* Why it cannot be had here; null if it can. */
-static const char *obstacle(void) {
-  Dl_info allocates, measures;
+/* Why it cannot be had of an NCCL; null if it can. */
+static const char *obstacle(const void *library) {
   uint64_t one = 1, other = 0;
+  if (library && library != nccl)
+    return "it is another NCCL of this process whose calls are answered";
   if (!functions[ASYNC_ERROR].own)
     return "NCCL's functions are a part of the program, and not of a library";
-  if (!dladdr((void *)malloc, &allocates) || !dladdr((void *)malloc_usable_size, &measures) ||
-      allocates.dli_fbase != measures.dli_fbase)
+  if (millraceLibrary((void *)malloc) != millraceLibrary((void *)malloc_usable_size))
     return "the program has a malloc of its own, without a malloc_usable_size";
   if (read_safely(&other, &one, sizeof one) != sizeof one || other != one)
     return "the kernel refuses process_vm_readv";
@@ -391,10 +393,10 @@ static const char *obstacle(void) {
 
 /* Looks which objects call ncclCommGetAsyncError, and if it is to answer leads these calls, and those of
  * ncclCommShrink, here. The report is their names, or why there are none; how many is returned. */
-static int askers(int answer, char *report, size_t size) {
+static int askers(const void *library, int answer, char *report, size_t size) {
   struct look look = {.answer = answer, .names = report, .size = size};
   pthread_mutex_lock(&lock);
-  const char *why = logger ? obstacle() : "NCCL has made no communicator";
+  const char *why = obstacle(library);
   pthread_mutex_unlock(&lock);
   if (size)
     *report = 0;

@@ -57,6 +57,11 @@ static int usable(struct search *search, const char *origin, const char *home) {
     note(search, "%s%s (%s: no " LIBJVM " there)", separator(search), origin, home);
     return 0;
   }
+  char real[PATH_MAX]; /* by which the JVM knows itself */
+  if (realpath(library, real) && strchr(real, ':')) {
+    note(search, "%s%s (%s: a Java cannot run in a folder with a colon in its path)", separator(search), origin, real);
+    return 0;
+  }
   int release = releaseOf(home);
   if (release != MILLRACE_UNKNOWN_RELEASE && release < MILLRACE_OLDEST_JAVA) {
     note(search, "%s%s (%s: Java %d)", separator(search), origin, home, release);

@@ -13,12 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define COLLECTOR "-XX:+UseSerialGC"
+
 static const char *const defaults[] = {
     /* The host's SIGINT, SIGTERM, SIGHUP and SIGQUIT stay the host's. */
     "-Xrs",
     "--enable-native-access=ALL-UNNAMED",
     /* Proxies allocate nothing per step: a small heap and the collector with the fewest threads. */
-    "-XX:+UseSerialGC",
+    COLLECTOR,
     "-Xms16m",
     "-Xmx256m",
     /* No file in /tmp, and no page that a slow disk can hold a safepoint up with. */
@@ -35,6 +37,9 @@ static const char *const defaults[] = {
 };
 
 #define USERS_OPTIONS "MILLRACE_JAVA_OPTS"
+/* The JVM reads these itself: one before what it is given, the other behind that. */
+#define FIRST_OPTIONS "JAVA_TOOL_OPTIONS"
+#define LAST_OPTIONS "_JAVA_OPTIONS"
 #define CACHE "-XX:AOTCache="
 /* The first release whose JVM takes -XX:AOTCache with profiles of methods; an older one refuses to start. */
 #define OLDEST_JAVA_WITH_CACHE 25
@@ -100,6 +105,14 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct millraceOptions *
 
 #define CLASS_PATH "-Djava.class.path="
 
+/* A name of the jar without a colon, which separates the parts of a class path; null if there is none. It stays open: the
+ * JVM opens it by that name. */
+static const char *withoutColon(struct millraceOptions *options, const char *jar) {
+  int file = open(jar, O_RDONLY | O_CLOEXEC);
+  snprintf(options->openJar, sizeof options->openJar, "/proc/self/fd/%d", file);
+  return file >= 0 && access(options->openJar, R_OK) == 0 ? options->openJar : NULL;
+}
+
 static int setClassPath(const char *directory, struct millraceOptions *options) {
   const char *given = secure_getenv("MILLRACE_JAR");
   char jar[PATH_MAX];
@@ -107,7 +120,10 @@ static int setClassPath(const char *directory, struct millraceOptions *options) 
     if (snprintf(jar, sizeof jar, "%s/millrace.jar", directory) >= (int)sizeof jar || access(jar, R_OK) != 0)
       return refuse(options, "there is no %s; put one there with 'millrace plugin install', or set MILLRACE_JAR "
                              "to one", jar);
-    given = jar;
+    given = strchr(jar, ':') ? withoutColon(options, jar) : jar;
+    if (!given)
+      return refuse(options, "%s cannot be a part of a class path, for its colon: choose another folder, or mount /proc",
+                    jar);
   } else {
     /* A class path is taken, too; its first part stands for all. */
     snprintf(jar, sizeof jar, "%.*s", (int)strcspn(given, ":"), given);
@@ -121,24 +137,75 @@ static int setClassPath(const char *directory, struct millraceOptions *options) 
   return 0;
 }
 
+/* What a variable says; empty if it is not set. */
+static const char *optionsIn(const char *variable) {
+  const char *given = secure_getenv(variable);
+  return given ? given : "";
+}
+
+/* The name of the collector that options choose, by which they would end a JVM that has another one; null for none. */
+static const char *collectorIn(const char *given) {
+  static const char *const collectors[] = {"SerialGC", "ParallelGC", "G1GC", "ZGC", "ShenandoahGC", "EpsilonGC"};
+  char option[32];
+  for (size_t i = 0; i < sizeof collectors / sizeof *collectors; i++) {
+    snprintf(option, sizeof option, "-XX:+Use%s", collectors[i]);
+    if (strstr(given, option))
+      return collectors[i];
+  }
+  return NULL;
+}
+
+/* Ours is left out where others have chosen; of theirs, what the user gave to the plugin alone prevails. */
+static void addCollector(struct millraceOptions *options) {
+  const char *first = collectorIn(optionsIn(FIRST_OPTIONS)), *last = collectorIn(optionsIn(LAST_OPTIONS));
+  if (!collectorIn(optionsIn(USERS_OPTIONS))) {
+    if (!first && !last)
+      millraceAddOption(options, COLLECTOR, NULL);
+  } else if (first) {
+    snprintf(options->noCollector, sizeof options->noCollector, "-XX:-Use%s", first);
+    millraceAddOption(options, options->noCollector, NULL);
+  }
+}
+
 int millraceJvmOptions(const char *directory, struct millraceOptions *options) {
   if (setClassPath(directory, options) != 0)
     return -1;
   millraceAddOption(options, options->classPath, NULL);
   for (size_t i = 0; defaults[i]; i++)
-    millraceAddOption(options, defaults[i], NULL);
+    if (strcmp(defaults[i], COLLECTOR) != 0)
+      millraceAddOption(options, defaults[i], NULL);
+  addCollector(options);
   return 0;
 }
 
-/* Whether the user has a say in archives: the JVM takes no second one, and ends over some pairs. */
-static int usersChooseArchive(void) {
-  const char *users = secure_getenv(USERS_OPTIONS);
-  return users && (strstr(users, "AOT") || strstr(users, "-Xshare") || strstr(users, "Archive"));
+void millraceOptionVariables(char *names, size_t size) {
+  int first = *optionsIn(FIRST_OPTIONS) != 0, last = *optionsIn(LAST_OPTIONS) != 0;
+  snprintf(names, size, USERS_OPTIONS "%s%s%s", first ? last ? ", " : " and " : "", first ? FIRST_OPTIONS : "",
+           last ? " and " LAST_OPTIONS : "");
+}
+
+void millraceTellOptions(ncclDebugLogger_t logFunction) {
+  static const char *const variables[] = {FIRST_OPTIONS, LAST_OPTIONS};
+  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+    if (*optionsIn(variables[i]))
+      logFunction(NCCL_LOG_INFO, NCCL_INIT | NCCL_NET, "millrace", __LINE__,
+                  "NET/Millrace: the JVM is started with %s=%.400s, too", variables[i], optionsIn(variables[i]));
+}
+
+/* Whether others have a say in archives: the JVM takes no second one, and ends over some pairs. */
+static int othersChooseArchive(void) {
+  static const char *const variables[] = {USERS_OPTIONS, FIRST_OPTIONS, LAST_OPTIONS};
+  static const char *const words[] = {"AOT", "-Xshare", "Archive"};
+  for (size_t i = 0; i < 3; i++)
+    for (size_t k = 0; k < 3; k++)
+      if (strstr(optionsIn(variables[i]), words[k]))
+        return 1;
+  return 0;
 }
 
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options) {
   const char *jar = secure_getenv("MILLRACE_JAR");
-  if (release < OLDEST_JAVA_WITH_CACHE || (jar && *jar) || usersChooseArchive())
+  if (release < OLDEST_JAVA_WITH_CACHE || (jar && *jar) || othersChooseArchive())
     return;
   char name[64];
   if (millraceCacheName(options->jar, name, sizeof name) != 0 ||

@@ -5,6 +5,8 @@
 #include <jni.h>
 #include <stddef.h>
 
+#include "nccl/plugin.h"
+
 #define MILLRACE_MAX_OPTIONS 64
 
 struct millraceOptions {
@@ -12,8 +14,10 @@ struct millraceOptions {
   int count;
   char classPath[8192]; /* -Djava.class.path=... */
   const char *jar;      /* the path in it */
+  char openJar[32];     /* another name of the jar */
   char cache[4200];     /* -XX:AOTCache=... */
   char users[4096];     /* MILLRACE_JAVA_OPTS, taken apart */
+  char noCollector[32]; /* -XX:-Use... */
   char problem[700];
 };
 
@@ -31,12 +35,18 @@ int millraceJvmOptions(const char *directory, struct millraceOptions *options);
  * another jar's classes. Returns 0, or -1 if the jar cannot be read. */
 __attribute__((visibility("default"))) int millraceCacheName(const char *jar, char *name, size_t size);
 
-/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and the user has not said
+/* Adds the jar's cache if it lies beside the plugin, a Java of this release takes one, and nobody has said
  * otherwise. A cache of another Java is left alone by the JVM itself. */
 void millraceAddCache(const char *directory, int release, struct millraceOptions *options);
 
 /* Adds what the user wants: last, so that it prevails. Returns 0, or -1 with options->problem if that is too much. */
 int millraceAddUsersOptions(struct millraceOptions *options);
+
+/* Puts the names of the variables there that have options, for a message of what to look at. */
+void millraceOptionVariables(char *names, size_t size);
+
+/* Logs the options that a JVM takes from its environment by itself. */
+void millraceTellOptions(ncclDebugLogger_t logFunction);
 
 void millraceAddOption(struct millraceOptions *options, const char *text, void *extra);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "compilers.h"
+#include "descriptors.h"
 #include "jvm_options.h"
 
 #define STARTER_STACK_BYTES (8 << 20)
@@ -32,6 +33,19 @@ static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pid_t starter_pid;      /* the process that has the JVM */
 static enum state state = NOT_STARTED;
 static char reason[900];
+
+static ncclDebugLogger_t logger;
+
+void millraceWarn(const char *format, ...) {
+  ncclDebugLogger_t log = __atomic_load_n(&logger, __ATOMIC_ACQUIRE);
+  char line[sizeof reason + 100];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  if (log)
+    log(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", line);
+}
 
 /* What the JVM said while it was started: why it would not start. */
 static char words[300];
@@ -82,8 +96,9 @@ static const char *why(void) {
 static void rest_if_starting(void) {
   if (__atomic_load_n(&state, __ATOMIC_RELAXED) != STARTING)
     return;
-  fail("the JVM did not start: %s; check MILLRACE_JAVA_OPTS and the memory that is free",
-       why());
+  char variables[64];
+  millraceOptionVariables(variables, sizeof variables);
+  fail("the JVM did not start: %s; check %s and the memory that is free", why(), variables);
   for (;;)
     pause();
 }
@@ -151,7 +166,7 @@ static int use_existing_vm(void) {
   return 1;
 }
 
-static void start_vm(void) {
+static void start_vm(ncclDebugLogger_t logFunction) {
   char directory[PATH_MAX], library[PATH_MAX], report[700];
   struct millraceOptions options;
   int release;
@@ -186,13 +201,16 @@ static void start_vm(void) {
     fail("cannot load %s: %s", library, dlerror());
     return;
   }
+  millraceTellOptions(logFunction);
+  millraceKeepDescriptors(1);
   JavaVMInitArgs arguments = {JNI_VERSION_21, options.count, options.options, JNI_FALSE};
   JavaVM *vm;
   JNIEnv *env;
   jint result = create(&vm, (void **)&env, &arguments);
   if (result != JNI_OK) {
-    fail("the JVM %s did not start (%d): %s; check MILLRACE_JAVA_OPTS", library, result,
-         why());
+    char variables[64];
+    millraceOptionVariables(variables, sizeof variables);
+    fail("the JVM %s did not start (%d): %s; check %s", library, result, why(), variables);
     return;
   }
   millraceDeleteLeftoversAtExit();
@@ -201,15 +219,14 @@ static void start_vm(void) {
   (*vm)->DetachCurrentThread(vm);
 }
 
-static void *starter(void *unused) {
-  (void)unused;
+static void *starter(void *logFunction) {
   if (!use_existing_vm())
-    start_vm();
+    start_vm((ncclDebugLogger_t)logFunction);
   return NULL;
 }
 
 /* On a thread of its own, as a caller's stack may be too small for a JVM. */
-static int launch(void) {
+static int launch(ncclDebugLogger_t logFunction) {
   pthread_attr_t attributes;
   pthread_t thread;
   sigset_t before;
@@ -217,7 +234,7 @@ static int launch(void) {
   pthread_attr_setstacksize(&attributes, STARTER_STACK_BYTES);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   millraceBlockSignals(&before);
-  int result = pthread_create(&thread, &attributes, starter, NULL);
+  int result = pthread_create(&thread, &attributes, starter, (void *)logFunction);
   millraceRestoreSignals(&before);
   pthread_attr_destroy(&attributes);
   return result;
@@ -265,6 +282,7 @@ static void prepare(void) {
 
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   pthread_once(&prepared, prepare);
+  __atomic_store_n(&logger, logFunction, __ATOMIC_RELEASE);
   /* clone(2) and _Fork() call no handlers */
   pid_t started_by = __atomic_load_n(&starter_pid, __ATOMIC_RELAXED);
   if (started_by && started_by != getpid() && millraceInstalled())
@@ -278,7 +296,7 @@ ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   if (state == NOT_STARTED) {
     state = STARTING;
     __atomic_store_n(&starter_pid, getpid(), __ATOMIC_RELAXED);
-    if (launch() != 0) {
+    if (launch(logFunction) != 0) {
       snprintf(reason, sizeof reason, "cannot create a thread to start a JVM");
       state = FAILED;
     }
@@ -292,7 +310,6 @@ ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   pthread_mutex_unlock(&lock);
   if (started)
     return ncclSuccess;
-  logFunction(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__,
-              "NET/Millrace: %s. NCCL will use another network", reason);
+  millraceWarn("%s. NCCL will use another network", reason);
   return ncclSystemError;
 }

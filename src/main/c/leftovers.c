@@ -71,7 +71,7 @@ static int read_name(const char *name, struct process *owner, int *trace) {
 /* Whether nothing is open in a trace and nothing has failed: org.millrace.trace.TraceLayout, OPEN_OFFSET and FAILED_OFFSET. */
 static int is_uneventful(int directory, const char *name) {
   int open_and_failed[2] = {1, 1};
-  int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+  int file = openat(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0)
     return 0;
   ssize_t length = pread(file, open_and_failed, sizeof open_and_failed, 80);
@@ -90,10 +90,13 @@ static void delete_leftovers(void) {
     if (!read_name(entry->d_name, &owner, &trace) || owner.namespace != self.namespace)
       continue;
     int own = owner.pid == self.pid && owner.start == self.start;
+    /* Anybody may have put something there by our name: a pipe would have us wait for its writer. */
+    if (fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) != 0 || file.st_uid != geteuid() ||
+        !(S_ISREG(file.st_mode) || S_ISSOCK(file.st_mode)))
+      continue;
     if (trace && !(own && is_uneventful(dirfd(directory), entry->d_name)))
       continue;
-    if ((own || is_dead(&owner)) && fstatat(dirfd(directory), entry->d_name, &file, AT_SYMLINK_NOFOLLOW) == 0 &&
-        file.st_uid == geteuid())
+    if (own || is_dead(&owner))
       unlinkat(dirfd(directory), entry->d_name, 0);
   }
   if (directory)

@@ -10,8 +10,14 @@
 
 #define MILLRACE_EXPORT __attribute__((visibility("default")))
 
-/* What calls Java, or null while nobody has filled it in. */
+/* What calls Java, or null while nobody has filled it in, and on a stack that Java cannot run on. */
 millraceCall_t millraceInstalled(void);
+
+/* Whether Java can run on the stack that this is called on; if not, a line says so once for each thread. */
+int millraceStackFits(void);
+
+/* A line at level WARN in the logger that NCCL gave last. */
+__attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
 
 /* In a forked child: Java's threads are not there, and nothing of it may be called any more. */
 void millraceForget(void);
@@ -37,6 +43,9 @@ void millraceDeleteLeftoversAtExit(void);
  * uses them. */
 void millraceBlockSignals(sigset_t *before);
 void millraceRestoreSignals(const sigset_t *before);
+
+/* The JVM handles SIGSEGV from now on: a program that replaces its handler is warned at the next call that may start threads. */
+void millraceKnowHandler(void);
 
 /* The arguments of a call, each as a word. */
 #define MILLRACE_1(a) (int64_t)(intptr_t)(a)

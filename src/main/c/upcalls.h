@@ -7,7 +7,7 @@
 /* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
-#define MILLRACE_PLUGIN_INTERFACE 9
+#define MILLRACE_PLUGIN_INTERFACE 10
 #endif
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
@@ -93,7 +93,7 @@ typedef ncclResult_t (*millraceCall_t)(int function, const int64_t *arguments);
 
 /* What Java calls in the shim: see async_error.c. */
 struct millraceDowncalls {
-  int (*askers)(int answer, char *report, size_t size);
+  int (*askers)(const void *library, int answer, char *report, size_t size);
   int (*lost)(uint64_t communicator, int lost);
 };
 

@@ -1,22 +1,19 @@
 /* What becomes of kernels that use GIN when a rank is killed: RANKS processes put to each other and wait for each
  * other's signals, as NCCL's kernels do, without a look at anything else. Usage LIBRARY WAY RANKS. Rank 0 is the
- * victim.
+ * victim, and leaves children that outlive the others.
  * destroy: the others ask for the error, as ncclCommGetAsyncError does, wait for their kernel, and destroy.
  * exit: they do nothing about it.
  * report: they ask for the error, and see that their kernel still waits. */
 #define _GNU_SOURCE
-#include "host.h"
+#include "children.h"
 
 #include "nccl/gin.h"
 #include "nccl/gin_v14.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #define MOST_RANKS 8
 #define DEPTH 16
@@ -30,6 +27,7 @@ static struct {
   char handles[MOST_RANKS][NCCL_NET_HANDLE_MAXSIZE];
   pthread_barrier_t barrier;
   volatile long killed;
+  pid_t children[CHILDREN];
 } *shared;
 
 static const ncclGin_v14_t *gin;
@@ -108,6 +106,7 @@ static void be(const char *path) {
   pthread_t thread;
   size_t bytes = (size_t)(1 + ranks) * BYTES;
   gin = symbol(open_plugin(path), "ncclGinPlugin_v14");
+  look_at_descriptors(descriptors_before);
   SUCCEEDS(gin->init(&ctx, 0x77, logger));
   SUCCEEDS(gin->devices(&devices));
   SUCCEEDS(gin->listen(ctx, 0, shared->handles[self], &listenComm));
@@ -127,6 +126,7 @@ static void be(const char *path) {
     usleep(100);
   }
   if (self == 0) {
+    leave_children(shared->children);
     shared->killed = milliseconds();
     raise(SIGKILL);
   }
@@ -160,6 +160,7 @@ int main(int count, char **arguments) {
   pthread_barrierattr_init(&among);
   pthread_barrierattr_setpshared(&among, PTHREAD_PROCESS_SHARED);
   pthread_barrier_init(&shared->barrier, &among, (unsigned)ranks);
+  adopt_orphans();
   for (self = 0; self < ranks; self++) {
     char number[16];
     fflush(NULL);
@@ -181,5 +182,6 @@ int main(int count, char **arguments) {
     else
       printf("rank %d ended with status %d\n", rank, WEXITSTATUS(status));
   }
+  end_children(shared->children);
   return 0;
 }

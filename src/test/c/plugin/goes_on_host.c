@@ -4,7 +4,7 @@
  * abort: rank 0 is told, aborts and joins a new communicator, LOSSES times; in the last nobody is killed. Then it
  * waits for its standard input's end.
  * stay: rank 0 is told, and does nothing about it for longer than the time of grace.
- * shrink: rank 0 asks nothing, and goes on without rank 1; its old communicator stays.
+ * shrink: rank 0 asks nothing, and goes on without rank 1; its old communicator stays until its standard input ends.
  * silent: rank 0 asks, and is not told: what it comes to is the caller's to know.
  * ASKER is a library to be opened once the communicator is there, through which it asks. */
 #define _GNU_SOURCE
@@ -34,6 +34,10 @@ static const char *path, *way, *asker;
 static int losses, ends[LOSSES + 1][2];
 static question_t question = ncclCommGetAsyncError;
 static ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
+
+typedef ncclResult_t (*shrink_t)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
+/* An import, too: it leads elsewhere once something is lost. */
+static shrink_t volatile shrink = ncclCommShrink;
 
 static int is(const char *name) {
   return strcmp(way, name) == 0;
@@ -112,6 +116,13 @@ static void settle(long threads_before) {
     sched_yield();
 }
 
+static void await_end_of_input(void) {
+  printf("rank 0 went on\n");
+  fflush(stdout);
+  while (getchar() != EOF)
+    ;
+}
+
 static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   static struct kernel kernels[2 * MAX_CHANNELS];
   static long before;
@@ -130,12 +141,13 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
     for (int i = 0; i < count; i++)
       start_kernel(&kernels[i]);
     if (is("shrink")) {
-      while (!is_watched())
+      while (shrink == (shrink_t)symbol(RTLD_DEFAULT, "ncclCommShrink"))
         sched_yield();
-      SUCCEEDS(ncclCommShrink(comm, (int[]){1}, 1, &child, NULL, NCCL_SHRINK_ABORT));
+      SUCCEEDS(shrink(comm, (int[]){1}, 1, &child, NULL, NCCL_SHRINK_ABORT));
       settle(0);
       REQUIRE(!is_watched(), "it is still watched");
       REQUIRE(ask(child) == ncclSuccess, "told of the child");
+      await_end_of_input();
     } else if (is("silent")) {
       for (;;) {
         REQUIRE(ask(comm) == ncclSuccess, "told");
@@ -169,10 +181,8 @@ static void be_survivor(void) {
   SUCCEEDS(rank.net->init(&context, BYSTANDER, &config, stubLogger, NULL));
   for (int generation = 0; generation <= losses; generation++)
     survive(&rank, generation, bystander);
-  printf("rank 0 went on\n");
-  fflush(stdout);
-  while (is("abort") && getchar() != EOF)
-    ;
+  if (is("abort"))
+    await_end_of_input();
   SUCCEEDS(rank.net->finalize(context));
 }
 

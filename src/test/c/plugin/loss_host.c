@@ -4,9 +4,12 @@
  * enqueue: it is killed; the others enqueue until they get an error, and destroy their communicators.
  * leave: it ends without a word and without kernels; the others stay until their device, of which there is a stub, was
  *        looked at and found idle.
+ * fork: it is killed, and leaves two children, one of which has executed another program; the others do nothing about it,
+ *       and have ended when the children end.
  * exit: all exit in the middle, and close nothing.
  * stop: it is stopped until its neighbour stands still, goes on, and all destroy their communicators. */
 #define _GNU_SOURCE
+#include "children.h"
 #include "communicator.h"
 
 #include <signal.h>
@@ -34,6 +37,7 @@ static struct {
   int without_kernels;
   volatile int stopped;
   volatile int over;
+  pid_t children[CHILDREN];
 } *shared;
 
 static int is(const char *name) {
@@ -126,6 +130,7 @@ static void be(const char *path, int number, int next, int previous) {
   /* Of two neighbours the one that is "0" of their link is the one before. */
   links[0] = (struct rank){.number = 0, .net = net, .bootstrap = next, .channels = 1};
   links[1] = (struct rank){.number = 1, .net = net, .bootstrap = previous, .channels = 1};
+  look_at_descriptors(descriptors_before);
   SUCCEEDS(net_init(net, &ctx));
   links[0].ctx = links[1].ctx = ctx;
   if (number % 2) { /* in turns, as each neighbour waits for the other */
@@ -157,13 +162,15 @@ static void be(const char *path, int number, int next, int previous) {
     sched_yield();
   if (is("exit"))
     exit(0);
+  if (number == 0 && is("fork"))
+    leave_children(shared->children);
   if (number == 0)
     raise(is("stop") ? SIGSTOP : SIGKILL);
   if (is("enqueue"))
     printf("rank %d enqueues: result %d\n", number, enqueue_until_refused(library));
   else if (is("stop") && number == 1)
     outlast(0); /* rank 1 begins with the one before */
-  while (is("wait") || (is("stop") && !shared->over))
+  while (is("wait") || is("fork") || (is("stop") && !shared->over))
     sched_yield();
   if (is("stop")) {
     /* Nobody leaves while a neighbour's kernel may post: that one would miss it, and rightly. */
@@ -178,12 +185,13 @@ static void be(const char *path, int number, int next, int previous) {
 
 int main(int count, char **arguments) {
   int ends[MOST_RANKS][2], left;
-  REQUIRE(count == 4, "usage: LIBRARY wait|enqueue|leave|exit|stop RANKS");
+  REQUIRE(count == 4, "usage: LIBRARY wait|fork|enqueue|leave|exit|stop RANKS");
   way = arguments[2];
   ranks = left = atoi(arguments[3]);
   REQUIRE(ranks >= 2 && ranks <= MOST_RANKS && ranks % 2 == 0, "an even number of ranks, 2 to %d", MOST_RANKS);
   shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED, "no shared memory");
+  adopt_orphans();
   for (int i = 0; i < ranks; i++)
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
   for (int i = 0; i < ranks; i++) {
@@ -223,6 +231,8 @@ int main(int count, char **arguments) {
     else
       printf("rank %d ended with status %d\n", who, WEXITSTATUS(status));
   }
+  if (is("fork"))
+    end_children(shared->children);
   printf("OK " TABLE_NAME "\n");
   return 0;
 }

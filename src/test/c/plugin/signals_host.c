@@ -1,5 +1,6 @@
-/* A host that handles signals itself, before and after the plugin has brought a JVM: usage LIBRARY. It
- * ends by SIGTERM, which nobody handles. */
+/* A host that handles signals itself, before and after the plugin has brought a JVM: usage LIBRARY [late].
+ * It ends by SIGTERM, which nobody handles. late: it sets its handler of faults when the JVM is there,
+ * and without libjsig takes it away again, as the JVM needs its own. */
 #define _GNU_SOURCE
 #define NET_VERSION 11
 #include "versions.h"
@@ -50,19 +51,40 @@ static void check_handler(int signal, void *handler) {
   REQUIRE((void *)now.sa_sigaction == handler || (void *)now.sa_handler == handler, "handler of %d", signal);
 }
 
+static void set_handler_late(void *ctx, const struct sigaction *fault) {
+  char handle[NCCL_NET_HANDLE_MAXSIZE];
+  void *listener;
+  struct sigaction before;
+  sigaction(SIGSEGV, fault, &before);
+  for (int i = 0; i < 2; i++) {
+    SUCCEEDS(LISTEN(net, ctx, 0, handle, &listener));
+    SUCCEEDS(net->closeListen(listener));
+  }
+  if (!dlsym(RTLD_DEFAULT, "JVM_begin_signal_setting")) {
+    sigaction(SIGSEGV, &before, NULL);
+    SUCCEEDS(net->finalize(ctx));
+    printf("OK\n");
+    exit(0);
+  }
+}
+
 int main(int count, char **arguments) {
-  REQUIRE(count == 2, "usage: LIBRARY");
+  REQUIRE(count == 2 || count == 3, "usage: LIBRARY [late]");
   struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
   struct sigaction interrupt = {.sa_handler = on_interrupt};
-  sigaction(SIGSEGV, &fault, NULL);
+  if (count == 2)
+    sigaction(SIGSEGV, &fault, NULL);
   sigaction(SIGINT, &interrupt, NULL);
   signal(SIGHUP, SIG_IGN);
   forbidden = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  provoke_fault();
+  if (count == 2)
+    provoke_fault();
 
   void *ctx;
   net = symbol(open_plugin(arguments[1]), TABLE_NAME);
   SUCCEEDS(net_init(net, &ctx));
+  if (count == 3)
+    set_handler_late(ctx, &fault);
 
   check_handler(SIGINT, (void *)on_interrupt);
   check_handler(SIGHUP, (void *)SIG_IGN);

@@ -262,6 +262,11 @@ int cuMemcpy2DAsync_v2(const struct rows *rows, struct stream *stream) {
       rows->toPitch >= 1L << 31)
     return INVALID;
   pthread_mutex_lock(&lock);
+  if (range_of(rows->to) != range_of(rows->to + (rows->height - 1) * rows->toPitch) ||
+      range_of(rows->from) != range_of(rows->from + (rows->height - 1) * rows->fromPitch)) {
+    pthread_mutex_unlock(&lock);
+    return INVALID;
+  }
   size_t first = draw() % rows->height;
   for (size_t i = 0; i < rows->height; i++) {
     size_t row = (first + rows->height - i) % rows->height;

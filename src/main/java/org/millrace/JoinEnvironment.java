@@ -1,6 +1,5 @@
 package org.millrace;
 
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -70,7 +69,7 @@ record JoinEnvironment(String rendezvous, int rank, int size) {
         String here = text(variables, launcher.onHost);
         if (job != null && here != null && here.equals(Integer.toString(size))) {
             String name = (job + "-" + text(variables, "SLURM_STEP_ID")).replaceAll("[^A-Za-z0-9.-]", "_");
-            return "file:" + Path.of(System.getProperty("java.io.tmpdir"), "millrace-join-" + name);
+            return "job:" + name;
         }
         String hosts = text(variables, "SLURM_STEP_NODELIST");
         if (job != null && hosts != null && launcher.name.equals("Slurm")) {

@@ -18,8 +18,8 @@ public final class SecuritySettings {
     /** Whether a group that others can reach needs a secret. */
     public static final Setting<Boolean> REQUIRE_SECRET = new Setting<>("MILLRACE_REQUIRE_SECRET",
             ValueTypes.booleans(), false,
-            "1: ranks that meet at an address of another host's reach refuse to do so without MILLRACE_SECRET, in place"
-                    + " of a warning; the plugin then needs MILLRACE_TLS=1");
+            "1: ranks that meet at an address, loopback too, refuse to do so without MILLRACE_SECRET, in place of a"
+                    + " warning; the plugin then needs MILLRACE_TLS=1");
     /** Whether TCP is encrypted. */
     public static final Setting<Boolean> TLS = new Setting<>("MILLRACE_TLS", ValueTypes.booleans(), false,
             "1: what ranks say and send each other over TCP is under TLS 1.3, both ends of every stream authenticated by"

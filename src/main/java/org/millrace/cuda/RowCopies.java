@@ -26,6 +26,7 @@ public final class RowCopies {
     private static final long WIDTH = 112;
     private static final long HEIGHT = 120;
     private static final int UNIFIED = 4; // CU_MEMORYTYPE_UNIFIED
+    private static final int INVALID_VALUE = 1; // CUDA_ERROR_INVALID_VALUE
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
     private final DriverLibrary library;
@@ -45,7 +46,7 @@ public final class RowCopies {
     }
 
     /**
-     * Enqueues a copy between any two places that the device reaches.
+     * Enqueues a copy between any two places that the device reaches. The driver refuses rows of several allocations.
      *
      * @param to          address of the first row's target
      * @param targetPitch from a row's target to the next one's; at least {@code width}, less than 2<sup>31</sup>
@@ -54,14 +55,20 @@ public final class RowCopies {
      * @param width       bytes of a row
      * @param rows        how many
      * @param stream      a {@code CUstream}
+     * @return false if the driver refuses these places: nothing was enqueued
      */
-    public void copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
+    public boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
         memory.set(LONG, SOURCE, from);
         memory.set(LONG, SOURCE_PITCH, sourcePitch);
         memory.set(LONG, TARGET, to);
         memory.set(LONG, TARGET_PITCH, targetPitch);
         memory.set(LONG, WIDTH, width);
         memory.set(LONG, HEIGHT, (long) rows);
-        library.check("cuMemcpy2DAsync", (int) function.call(memory.address(), stream));
+        int code = (int) function.call(memory.address(), stream);
+        if (code == INVALID_VALUE) {
+            return false;
+        }
+        library.check("cuMemcpy2DAsync", code);
+        return true;
     }
 }

@@ -7,6 +7,7 @@ import org.millrace.CommunicatorProvider;
 import org.millrace.config.Configuration;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
+import org.millrace.library.BundledLibrary;
 
 /** Makes communicators on the emulated device. */
 public final class EngineProvider implements CommunicatorProvider {
@@ -23,6 +24,7 @@ public final class EngineProvider implements CommunicatorProvider {
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         EngineSettings.refuseUnpack(configuration);
+        BundledLibrary.keepDescriptors();
         return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)), configuration, null);
     }
 

@@ -1,14 +1,17 @@
 package org.millrace.file;
 
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
  * By which a process says that it lives to those of other PID namespaces, where its number says nothing: it holds a
  * lock of its file, which the kernel takes back when it ends, however it does. The lock is {@code flock}'s: a lock of
  * {@code fcntl}, which {@link java.nio.channels.FileChannel#lock()} takes, would go as soon as anybody in the process
- * closes the file. Processes that were forked from the holder hold it, too.
+ * closes the file.
  */
 public final class OwnerLock {
 
@@ -20,22 +23,33 @@ public final class OwnerLock {
 
     private OwnerLock() {}
 
-    /** Takes the lock for as long as this process lives. False if there are none here. */
+    /**
+     * Takes the lock of a file that this process has open, and keeps open as long as it lives: by that descriptor,
+     * which no child inherits, as another one would. False if there are none here.
+     */
     public static boolean hold(Path file) {
-        int descriptor = -1;
-        boolean held = false;
         try {
-            if (SystemCall.isKnown() && Files.getFileStore(file).type().equals(FILE_SYSTEM)) {
-                descriptor = SystemCall.open(file);
-                held = SystemCall.of(SystemCall.FLOCK, descriptor, EXCLUSIVE | DO_NOT_WAIT, 0) == 0;
+            return SystemCall.isKnown() && Files.getFileStore(file).type().equals(FILE_SYSTEM)
+                    && SystemCall.of(SystemCall.FLOCK, descriptorOf(file), EXCLUSIVE | DO_NOT_WAIT, 0) == 0;
+        } catch (IOException | DirectoryIteratorException none) {
+            return false;
+        }
+    }
+
+    private static int descriptorOf(Path file) throws IOException {
+        Path real = file.toRealPath();
+        try (DirectoryStream<Path> open = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
+            for (Path descriptor : open) {
+                try {
+                    if (Files.readSymbolicLink(descriptor).equals(real)) {
+                        return Integer.parseInt(descriptor.getFileName().toString());
+                    }
+                } catch (NoSuchFileException closed) {
+                    // by another thread, just now
+                }
             }
-        } catch (IOException none) {
-            held = false;
         }
-        if (descriptor >= 0 && !held) {
-            SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
-        }
-        return held;
+        throw new NoSuchFileException(file.toString(), null, "it is not open");
     }
 
     /**
@@ -43,7 +57,7 @@ public final class OwnerLock {
      */
     public static boolean isFree(Path file) {
         try {
-            if (!SystemCall.isKnown() || !PrivateFile.isOurs(file)
+            if (!SystemCall.isKnown() || !PrivateFile.isOurFile(file)
                     || !Files.getFileStore(file).type().equals(FILE_SYSTEM)) {
                 return false;
             }

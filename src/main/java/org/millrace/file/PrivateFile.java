@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
@@ -13,6 +14,7 @@ import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Set;
+import org.apache.logging.log4j.LogManager;
 
 /** Making and deleting files that only processes of this user open, and telling whose a file is. */
 public final class PrivateFile {
@@ -22,6 +24,9 @@ public final class PrivateFile {
 
     private static final FileAttribute<Set<PosixFilePermission>> PRIVATE =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString(PERMISSIONS));
+    private static final Set<PosixFilePermission> DIRECTORY_PERMISSIONS = PosixFilePermissions.fromString("rwx------");
+    private static final FileAttribute<Set<PosixFilePermission>> PRIVATE_DIRECTORY =
+            PosixFilePermissions.asFileAttribute(DIRECTORY_PERMISSIONS);
     private static final Set<StandardOpenOption> CREATE =
             Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE);
     private static final Set<OpenOption> OPEN =
@@ -37,6 +42,31 @@ public final class PrivateFile {
         return owner != null && owner == User.ID && owner != User.UNKNOWN;
     }
 
+    /** Whether it is a file, and this user's own: opening anything else may wait, as for the writer of a pipe. */
+    public static boolean isOurFile(Path file) throws IOException {
+        return isOurs(file) && Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS);
+    }
+
+    /**
+     * A directory in a shared one that only this user can use, made if it is not there.
+     *
+     * @param name without the user
+     * @throws IOException if somebody else was first
+     */
+    public static Path directory(Path shared, String name) throws IOException {
+        Path own = shared.resolve(name + "-" + User.text(User.ID));
+        try {
+            Files.createDirectory(own, PRIVATE_DIRECTORY);
+        } catch (FileAlreadyExistsException before) {
+            LogManager.getLogger(PrivateFile.class).trace("{} is there", own);
+        }
+        if (!isOurs(own) || !Files.isDirectory(own, LinkOption.NOFOLLOW_LINKS)) {
+            throw new IOException(own + " is no directory of this user: somebody else was first");
+        }
+        Files.setPosixFilePermissions(own, DIRECTORY_PERMISSIONS);
+        return own;
+    }
+
     /** Makes a file that nobody else can open, all of whose bytes are there. */
     public static FileChannel create(Path file, long bytes) throws IOException {
         StaleFiles.madeIn(file.getParent());
@@ -46,6 +76,7 @@ public final class PrivateFile {
             return channel;
         } catch (IOException e) {
             channel.close();
+            Files.deleteIfExists(file);
             throw e;
         }
     }

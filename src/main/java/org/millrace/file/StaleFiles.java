@@ -45,7 +45,7 @@ public final class StaleFiles {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, FileName.ANY)) {
                 for (Path file : files) {
                     FileName name = FileName.parse(file.getFileName().toString());
-                    if (name != null && name.owner().equals(ProcessIdentity.CURRENT)) {
+                    if (name != null && name.owner().equals(ProcessIdentity.CURRENT) && PrivateFile.isOurs(file)) {
                         Files.deleteIfExists(file);
                     }
                 }

@@ -2,14 +2,19 @@ package org.millrace.library;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.foreign.Arena;
+import java.lang.foreign.SymbolLookup;
 import java.net.URISyntaxException;
 import java.net.URL;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.function.Function;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.foreign.CFunction;
 
 /** The library in C that comes with Millrace, a resource of the jar or of the directory of classes. */
 public final class BundledLibrary {
@@ -19,7 +24,39 @@ public final class BundledLibrary {
     /** What NCCL keeps of a plugin's name. */
     private static final int MAX_PATH_LENGTH = 254;
 
+    private static final Logger LOG = LogManager.getLogger(BundledLibrary.class);
+
     private BundledLibrary() {}
+
+    /** Loaded when it is first needed, and never again: it has state. */
+    private static final class Loaded {
+
+        static final SymbolLookup SYMBOLS = load(Loaded::open);
+
+        private Loaded() {}
+
+        @SuppressWarnings("restricted") // our own library
+        private static SymbolLookup open(Path file) {
+            return SymbolLookup.libraryLookup(file, Arena.global());
+        }
+    }
+
+    /** What is in it, for as long as the process lives. */
+    public static SymbolLookup symbols() {
+        return Loaded.SYMBOLS;
+    }
+
+    /**
+     * Keeps what this JVM opens from now on from programs that native libraries start, and from processes that they
+     * fork: {@code descriptors.c}. The JDK itself closes everything in those that it starts.
+     */
+    public static void keepDescriptors() {
+        try {
+            CFunction.at(symbols().find("millraceKeepDescriptors").orElseThrow()).call();
+        } catch (LinkageError without) {
+            LOG.debug("programs that native libraries start inherit this process's descriptors", without);
+        }
+    }
 
     private static URL resource() {
         String architecture = System.getProperty("os.arch").toLowerCase(Locale.ROOT);

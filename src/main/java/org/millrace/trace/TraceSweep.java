@@ -51,23 +51,29 @@ public final class TraceSweep {
     }
 
     private static boolean wasLocked(Path file) {
-        ByteBuffer header = ByteBuffer.allocate(TraceLayout.HOST_OFFSET).order(ByteOrder.LITTLE_ENDIAN);
-        try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
-            return channel.read(header) == header.capacity()
-                    && header.getLong(TraceLayout.MAGIC_OFFSET) == TraceLayout.MAGIC
-                    && header.getInt(TraceLayout.LOCKED_OFFSET) == 1;
+        try {
+            return PrivateFile.isOurFile(file) && readLocked(file);
         } catch (IOException notOurs) {
             return false;
         }
     }
 
-    /** How many processes have a trace in a directory and live, as far as can be told. */
+    private static boolean readLocked(Path file) throws IOException {
+        ByteBuffer header = ByteBuffer.allocate(TraceLayout.HOST_OFFSET).order(ByteOrder.LITTLE_ENDIAN);
+        try (FileChannel channel = FileChannel.open(file, Set.of(StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS))) {
+            return channel.read(header) == header.capacity()
+                    && header.getLong(TraceLayout.MAGIC_OFFSET) == TraceLayout.MAGIC
+                    && header.getInt(TraceLayout.LOCKED_OFFSET) == 1;
+        }
+    }
+
+    /** How many processes of this user have a trace in a directory and live, as far as can be told. */
     static int living(Path directory) {
         Set<ProcessIdentity> living = new HashSet<>();
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name != null && !isLeft(file, name.owner())) {
+                if (name != null && isTrace(file) && !isLeft(file, name.owner())) {
                     living.add(name.owner());
                 }
             }
@@ -75,6 +81,14 @@ public final class TraceSweep {
             LogManager.getLogger(TraceSweep.class).debug("cannot look for traces in {}", directory, e);
         }
         return living.size();
+    }
+
+    private static boolean isTrace(Path file) {
+        try {
+            return PrivateFile.isOurFile(file);
+        } catch (IOException gone) {
+            return false;
+        }
     }
 
     static void atExit(ProcessTrace trace) {
@@ -111,7 +125,7 @@ public final class TraceSweep {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, GLOB)) {
             for (Path file : files) {
                 FileName name = FileName.parse(file.getFileName().toString());
-                if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurs(file)
+                if (name != null && name.kind().equals(FileName.TRACE) && PrivateFile.isOurFile(file)
                         && isLeft(file, name.owner())) {
                     dead.add(new Remains(file, Files.getLastModifiedTime(file).toMillis(), Files.size(file)));
                     if (!name.owner().isOfThisNamespace()) {

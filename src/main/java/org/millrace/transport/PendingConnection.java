@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.PeerText;
 import org.millrace.transport.TransportConnections.PeerMessages;
 
 /**
@@ -127,8 +128,8 @@ public final class PendingConnection implements Pending<TransportConnection> {
         if (length != name.length || message.length <= length
                 || !Arrays.equals(name, Arrays.copyOfRange(message, 1, 1 + length))) {
             throw new MillraceException("rank " + other + " uses another transport for it, "
-                    + new String(message, Math.min(1, message.length),
-                            Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8)
+                    + PeerText.line(new String(message, Math.min(1, message.length),
+                            Math.max(0, Math.min(length, message.length - 1)), StandardCharsets.UTF_8))
                     + ": a transport's canConnect must say the same on both ranks");
         }
         return Arrays.copyOfRange(message, 1 + length, message.length);

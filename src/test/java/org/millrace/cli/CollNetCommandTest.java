@@ -25,10 +25,12 @@ class CollNetCommandTest {
         Run open = Run.of("collnet", "aggregator", "--listen", "0.0.0.0:0", "--for", "1ms");
         assertEquals(0, open.status(), open.toString());
         assertTrue(open.err().contains("set MILLRACE_SECRET"), open.toString());
-        Run refused = Run.of("collnet", "aggregator", "--listen", "0.0.0.0:0", "--for", "1ms", "-D",
-                "MILLRACE_REQUIRE_SECRET=1");
-        assertEquals(2, refused.status(), refused.toString());
-        assertTrue(refused.err().contains("MILLRACE_REQUIRE_SECRET=1 wants a secret"), refused.toString());
+        for (String where : new String[] {"0.0.0.0:0", "127.0.0.1:0"}) {
+            Run refused = Run.of("collnet", "aggregator", "--listen", where, "--for", "1ms", "-D",
+                    "MILLRACE_REQUIRE_SECRET=1");
+            assertEquals(2, refused.status(), refused.toString());
+            assertTrue(refused.err().contains("MILLRACE_REQUIRE_SECRET=1 wants a secret"), refused.toString());
+        }
     }
 
     @ParameterizedTest

@@ -119,7 +119,13 @@ class InspectCommandsTest {
             assertTrue(!link.process().alive() && link.other() != null && link.connection().frames() > 1000,
                     link::toString);
         }
-        Run after = Run.of("ps", "--directory", at);
+        Run living = Run.of("ps", "--directory", at);
+        assertEquals("... and 2 that ended (--all)", living.out().lines().toList().getLast(), living::toString);
+        assertEquals(0, living.out().lines().filter(line -> line.matches(".*\\b(dead|failed)\\b.*")).count(),
+                living::toString);
+        Run top = Run.of("top", "--directory", at, "--once", "--interval", "0.05");
+        assertTrue(top.out().startsWith("millrace top: 0 processes, 0 connections"), top::toString);
+        Run after = Run.of("ps", "--all", "--directory", at);
         assertEquals(2, after.out().lines().filter(line -> line.matches(".*\\b(dead|failed)\\b.*")).count(),
                 after::toString);
         Run none = Run.of("dump", "--directory", at, "1");

@@ -8,12 +8,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import org.millrace.CCompiler;
 
 /** Shared libraries that the tests compile, each in a folder of its own below {@code target}. */
 public final class NativeBuild {
-
-    private static final long LIMIT_SECONDS = 120;
 
     private NativeBuild() {}
 
@@ -27,29 +25,19 @@ public final class NativeBuild {
         }
     }
 
-    /** Compiles a C file into a library; fails the test with the compiler's words if it cannot. */
+    /** Compiles a C file into a library. */
     public static Path library(Path target, Path source, String... flags) {
-        List<String> command = new ArrayList<>(List.of(System.getenv().getOrDefault("CC", "cc"), "-std=gnu11", "-Wall",
-                "-fPIC", "-shared", "-pthread", "-I", "headers"));
-        command.addAll(List.of(flags));
-        command.addAll(List.of("-o", target.toString(), source.toString()));
-        Path log = target.resolveSibling("cc.log");
+        List<String> arguments =
+                new ArrayList<>(List.of("-std=gnu11", "-Wall", "-fPIC", "-shared", "-pthread", "-I", "headers"));
+        arguments.addAll(List.of(flags));
+        arguments.addAll(List.of("-o", target.toString(), source.toString()));
         try {
-            Process process =
-                    new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
-            if (!process.waitFor(LIMIT_SECONDS, TimeUnit.SECONDS)) {
-                process.destroyForcibly();
-                fail(String.join(" ", command) + " was still running after " + LIMIT_SECONDS + " s");
-            }
-            if (process.exitValue() != 0) {
-                fail(String.join(" ", command) + " failed:\n" + Files.readString(log));
-            }
+            CCompiler.c(arguments);
             return target;
-        } catch (IOException noCompiler) {
-            return fail("this test needs a C compiler (Debian: apt-get install gcc; CC names another): "
-                    + noCompiler.getMessage());
+        } catch (IOException failure) {
+            throw new UncheckedIOException(failure);
         } catch (InterruptedException interrupted) {
-            return fail("interrupted while " + command.getFirst() + " ran", interrupted);
+            return fail("interrupted while " + source + " was compiled", interrupted);
         }
     }
 

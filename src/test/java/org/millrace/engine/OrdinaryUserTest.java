@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.OtherUser;
+import org.millrace.namespace.SummingRank;
 
 /** Ranks of users that are not root, in a directory in which all users make files. */
 @Timeout(180)
@@ -47,11 +49,15 @@ class OrdinaryUserTest {
     }
 
     private BufferedReader start(int user, int rank, String... settings) throws IOException {
+        return start(AllReduceRank.class, folder.toString(), user, rank, settings);
+    }
+
+    private BufferedReader start(Class<?> program, String group, int user, int rank, String... settings)
+            throws IOException {
         List<String> command = new ArrayList<>(OtherUser.as(user));
         Collections.addAll(command, Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Xmx64m", "--enable-native-access=ALL-UNNAMED", "-cp",
-                System.getProperty("java.class.path"), AllReduceRank.class.getName(), folder.toString(), "" + rank, "2",
-                "MILLRACE_TRACE=off");
+                System.getProperty("java.class.path"), program.getName(), group, "" + rank, "2", "MILLRACE_TRACE=off");
         Collections.addAll(command, settings);
         Process child = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
         children.add(child);
@@ -86,5 +92,23 @@ class OrdinaryUserTest {
         BufferedReader one = start(OtherUser.FIRST, 1);
         assertEquals("running", zero.readLine());
         assertEquals("running", one.readLine());
+    }
+
+    /** They share no memory: what one makes the other may not open. */
+    @ParameterizedTest
+    @ValueSource(strings = {"MILLRACE_NET=auto", "NCCL_P2P_DISABLE=1", "NCCL_SHM_DISABLE=1"})
+    void ranksOfTwoUsersMeetOverTcp(String setting) throws Exception {
+        int port;
+        try (ServerSocket free = new ServerSocket(0)) {
+            port = free.getLocalPort();
+        }
+        List<BufferedReader> ranks = new ArrayList<>();
+        for (int user : new int[] {OtherUser.FIRST, OtherUser.SECOND}) {
+            ranks.add(start(SummingRank.class, "tcp:127.0.0.1:" + port, user, ranks.size(), setting,
+                    "MILLRACE_SECRET=of both"));
+        }
+        for (BufferedReader rank : ranks) {
+            assertEquals("all right over [NET auto]", rank.readLine());
+        }
     }
 }

@@ -15,7 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.library.BundledLibrary;
+import org.millrace.plugin.HostProgram;
 import org.millrace.net.plugin.TestNet;
 import org.millrace.net.plugin.TestNet.Count;
 
@@ -66,7 +66,7 @@ class PluginCollectivesTest {
         ProcessBuilder builder = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-ea", "-cp",
                 System.getProperty("java.class.path"), OwnPlugin.class.getName(), directory.toString(),
-                BundledLibrary.file().toString());
+                HostProgram.library().toString());
         builder.environment().putAll(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_SOCKET_IFNAME", "lo"));
         Process process = builder.redirectErrorStream(true).redirectOutput(output.toFile()).start();
         try {

@@ -137,8 +137,8 @@ class SplitTest {
             Communicator ofPart = part.split(0, 0).orElseThrow();
             try (Arena arena = Arena.ofShared(); Stream stream = whole.device().newStream()) {
                 MemorySegment word = whole.device().allocate(8, arena);
-                assertTrue(part.asyncError().isEmpty());
                 if (whole.rank() == 0) {
+                    assertTrue(part.asyncError().isEmpty());
                     part.receive(word, 1, DataType.INT64, 1, stream); // which never sends
                     whole.abort();
                 }

@@ -34,7 +34,9 @@ class AddressesTest {
 
     @AfterEach
     void end() throws Exception {
-        host.close();
+        if (host != null) { // there are no namespaces here
+            host.close();
+        }
     }
 
     private String announced(String... settings) throws Exception {

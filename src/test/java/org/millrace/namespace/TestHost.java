@@ -73,6 +73,16 @@ public final class TestHost implements AutoCloseable {
         other.run("ip link set " + otherName + " up");
     }
 
+    /** A process that lives as long as the host, in its namespaces. */
+    public long pid() {
+        return holder.pid();
+    }
+
+    /** Its {@code /dev/shm}, as it is reached from here. */
+    public Path sharedDirectory() {
+        return Path.of("/proc/" + pid() + "/root/dev/shm");
+    }
+
     /** Its {@code /etc/hosts}. */
     public void hosts(String lines) throws IOException {
         Files.writeString(hosts, lines);

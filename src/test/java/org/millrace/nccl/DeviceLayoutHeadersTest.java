@@ -1,7 +1,6 @@
 package org.millrace.nccl;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
@@ -15,13 +14,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.CCompiler;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v28;
 import org.millrace.ffi.nccl.ncclDevCommRequirements_v30;
 
@@ -69,7 +69,7 @@ class DeviceLayoutHeadersTest {
                 ours.put("offsetof(ncclDevComm, ginContextCount)", at);
             }
         }
-        TreeMap<String, String> theirs = ask(directory, includes, List.copyOf(ours.keySet()));
+        SortedMap<String, String> theirs = ask(directory, includes, List.copyOf(ours.keySet()));
         TreeMap<String, String> expected = new TreeMap<>();
         ours.forEach((name, value) -> expected.put(name, value.toString()));
         assertEquals(expected, theirs);
@@ -85,7 +85,7 @@ class DeviceLayoutHeadersTest {
     }
 
     /** The values of expressions, by the machine's C++ compiler. */
-    private static TreeMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions)
+    private static SortedMap<String, String> ask(Path directory, List<Path> includes, List<String> expressions)
             throws IOException, InterruptedException {
         StringBuilder source = new StringBuilder(
                 "#include <nccl.h>\n#include <nccl_device.h>\n#include <cstdio>\n#include <cstddef>\nint main() {\n");
@@ -97,27 +97,10 @@ class DeviceLayoutHeadersTest {
         Path file = Files.writeString(directory.resolve("ask.cc"), source.append("}\n"));
         Path program = directory.resolve("ask");
         // DOCA's headers, which NCCL's backend for NICs includes, are seldom there
-        List<String> command = new ArrayList<>(
-                List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
-        includes.forEach(include -> command.add("-I" + include));
-        command.addAll(List.of("-o", program.toString(), file.toString()));
-        run(directory, command);
-        TreeMap<String, String> answers = new TreeMap<>();
-        run(directory, List.of(program.toString())).lines()
-                .forEach(line -> answers.put(line.substring(0, line.indexOf('=')),
-                        line.substring(line.indexOf('=') + 1)));
-        return answers;
-    }
-
-    private static String run(Path directory, List<String> command) throws IOException, InterruptedException {
-        Path log = directory.resolve("log");
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
-        try {
-            assertTrue(process.waitFor(120, TimeUnit.SECONDS), command.getFirst() + " is still running after 120 s");
-        } finally {
-            process.destroyForcibly();
-        }
-        assertEquals(0, process.exitValue(), Files.readString(log));
-        return Files.readString(log);
+        List<String> arguments = new ArrayList<>(List.of("-std=gnu++17", "-w", "-DNCCL_GIN_GDAKI_ENABLE=0"));
+        includes.forEach(include -> arguments.add("-I" + include));
+        arguments.addAll(List.of("-o", program.toString(), file.toString()));
+        CCompiler.cPlusPlus(arguments);
+        return CCompiler.answers(program);
     }
 }

@@ -83,9 +83,7 @@ class GpuTest {
             cuda.deviceCount();
             return cuda;
         } catch (MillraceException missing) {
-            String message = "NOT RUN: the tests of the bindings on a GPU. " + missing.getMessage();
-            System.err.println(message);
-            return Assumptions.abort(message);
+            return Assumptions.abort("the tests of the bindings on a GPU: " + missing.getMessage());
         }
     }
 
@@ -93,9 +91,7 @@ class GpuTest {
         try {
             return NcclLibrary.load();
         } catch (MillraceException missing) {
-            String message = "NOT RUN: the tests of NCCL on a GPU. " + missing.getMessage();
-            System.err.println(message);
-            return Assumptions.abort(message);
+            return Assumptions.abort("the tests of NCCL on a GPU: " + missing.getMessage());
         }
     }
 

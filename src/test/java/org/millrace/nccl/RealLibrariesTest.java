@@ -46,10 +46,7 @@ class RealLibrariesTest {
     }
 
     private static <T> T skip(String library, MillraceException missing) {
-        String message = "NOT RUN: the tests against the real " + library + ", because none can be loaded here. "
-                + missing.getMessage();
-        System.err.println(message);
-        return Assumptions.abort(message);
+        return Assumptions.abort("the tests against the real " + library + ": " + missing.getMessage());
     }
 
     @Test

@@ -30,6 +30,7 @@ class InProcessPluginTest {
 
     @BeforeAll
     static void openAsNcclDoes() throws Throwable {
+        HostProgram.library(); // is there
         assertTrue(InProcessPlugin.activate());
         assertTrue(InProcessPlugin.activate(), "again");
         assertEquals("1", NativeEnvironment.get("NCCL_NET_PLUGIN_REF_COUNT"));

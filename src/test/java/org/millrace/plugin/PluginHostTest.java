@@ -3,6 +3,8 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -76,5 +78,19 @@ class PluginHostTest {
         var outcome = HostProgram.compile("signals_host").run(HostProgram.library());
         assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
         assertTrue(outcome.output().endsWith("OK\n"), outcome.output());
+    }
+
+    /** The JVM finds null pointers by that signal: a program that takes it away is told, once, with the cure. */
+    @Test
+    void aHandlerOfFaultsThatIsSetAfterTheJvmsIsWarnedOf() throws Exception {
+        HostProgram host = HostProgram.compile("signals_host");
+        Path cure = Path.of(System.getProperty("java.home"), "lib", "libjsig.so");
+        var outcome = host.run(HostProgram.library(), "late");
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.warnings().size(), outcome.output());
+        assertTrue(outcome.logLine(2).endsWith("or start the program with LD_PRELOAD=" + cure), outcome.output());
+        outcome = host.with("LD_PRELOAD", cure.toString()).run(HostProgram.library(), "late");
+        assertEquals(EXIT_BY_SIGTERM, outcome.exit(), outcome.output());
+        assertEquals(List.of(), outcome.warnings(), outcome.output());
     }
 }

@@ -20,7 +20,7 @@ class PluginInstallerTest {
     @TempDir
     private Path temporary;
 
-    private Path wholeJar() throws IOException {
+    private Path wholeJar() throws Exception {
         return WholeJar.write(temporary.resolve("whole.jar"));
     }
 

@@ -8,11 +8,14 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
@@ -26,7 +29,6 @@ import org.millrace.plugin.shim.Upcalls;
 class PluginStartTest {
 
     private static final int WARN = 2;
-    private static final int INFO = 3;
 
     @TempDir
     private static Path home;
@@ -107,6 +109,31 @@ class PluginStartTest {
                 + "/millrace.jar; put one there with 'millrace plugin install', or set MILLRACE_JAR to one");
     }
 
+    /**
+     * Neither letters beyond ASCII where nothing says how names are encoded, nor what separates a class path's parts.
+     */
+    @ParameterizedTest
+    @ValueSource(strings = {"m\u00fchle \u6c34\u8eca", "a:b"})
+    void aFolderOfAnyName(String name, @TempDir Path directory) throws Exception {
+        assumeTrue(System.getProperty("sun.jnu.encoding").equals("UTF-8"), "no such folder can be made here");
+        Path jar = WholeJar.write(directory.resolve("whole.jar"));
+        Path library = new PluginInstaller(jar).install(directory.resolve(name), null);
+        var outcome = host().with("MILLRACE_JAR", null).with("LC_ALL", "C").run(library);
+        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+    }
+
+    @Test
+    void aJavaInAFolderWithAColon(@TempDir Path directory) throws Exception {
+        Path server = Files.createDirectories(directory.resolve("a:b/lib/server"));
+        Files.createFile(server.resolve("libjvm.so"));
+        Path java = directory.resolve("a:b");
+        assertRefused(host().with("MILLRACE_JAVA_HOME", java.toString()),
+                "no Java 22 or newer was found; looked at MILLRACE_JAVA_HOME ("
+                        + server.toRealPath().resolve("libjvm.so")
+                        + ": a Java cannot run in a folder with a colon in its path). Install one, or set"
+                        + " MILLRACE_JAVA_HOME to its home");
+    }
+
     @Test
     void aJarOfSomethingElse() throws Exception {
         assertRefused(host().with("MILLRACE_JAR", home.toString()),
@@ -145,6 +172,42 @@ class PluginStartTest {
                 "MILLRACE_JAVA_OPTS has 4096 bytes, and at most 4095 can be taken" + advice);
     }
 
+    /** Images for containers have such variables: each would end a JVM that has a collector of ours, or an archive. */
+    @ParameterizedTest
+    @CsvSource({"JAVA_TOOL_OPTIONS, -XX:+UseG1GC -Xmx1g, ", "_JAVA_OPTIONS, -XX:+UseParallelGC, ",
+            "JDK_JAVA_OPTIONS, -XX:+UseG1GC, ", "JAVA_TOOL_OPTIONS, -XX:+UseG1GC, -XX:+UseSerialGC",
+            "JAVA_TOOL_OPTIONS, -Xshare:off, -XX:+UseParallelGC", ", , -XX:+UseG1GC"})
+    void optionsOfTheEnvironmentAreObeyed(String variable, String value, String ours) throws Exception {
+        HostProgram host = host().with("MILLRACE_JAVA_OPTS", ours);
+        var outcome = (variable == null ? host : host.with(variable, value)).run(HostProgram.library());
+        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertEquals(variable == null || variable.startsWith("JDK") ? 0 : 1,
+                outcome.count("LOG 3 NET/Millrace: the JVM is started with " + variable + "=" + value + ", too"),
+                outcome.output());
+    }
+
+    @Test
+    void anOptionOfTheEnvironmentThatTheJvmDoesNotKnow() throws Exception {
+        assertRefused(host().with("_JAVA_OPTIONS", "-XX:+NoSuchOption"),
+                "the JVM " + System.getProperty("java.home")
+                        + "/lib/server/libjvm.so did not start (-6): Unrecognized VM option 'NoSuchOption'; check"
+                        + " MILLRACE_JAVA_OPTS and _JAVA_OPTIONS");
+    }
+
+    /** A JVM would end the process, or lose classes whose initializers have no stack left. */
+    @ParameterizedTest
+    @CsvSource({"thread, 64, has \\d+ KiB left of its stack", "thread, 128, has \\d+ KiB left of its stack",
+            "coroutine, 64, is called on a stack that is not its thread's own",
+            "coroutine, 4096, is called on a stack that is not its thread's own"})
+    void aCallOnAStackThatJavaCannotRunOnIsRefused(String kind, int kibibytes, String line) throws Exception {
+        var outcome = HostProgram.compile("stack_host").run(HostProgram.library(), kind, kibibytes);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.warnings().size(), outcome.output());
+        assertTrue(Pattern.compile(line).matcher(outcome.logLine(WARN)).find(), outcome.output());
+        assertEquals(List.of("RESULT 3", "RESULT 0"),
+                outcome.output().lines().filter(said -> said.startsWith("RESULT")).toList());
+    }
+
     /** NCCL of a child that was forked, as Python's multiprocessing does, must hear that there is no plugin in it. */
     @ParameterizedTest
     @ValueSource(strings = {"started", "starting", "unhandled"})
@@ -177,7 +240,7 @@ class PluginStartTest {
         String line = outcome.logLine(WARN);
         assertTrue(line.startsWith("NET/Millrace: the takeover is not possible with NCCL_NET_SHARED_BUFFERS=1 ("),
                 line);
-        assertTrue(outcome.logLine(INFO).contains("NCCL's proxy moves the data"), outcome.output());
+        assertEquals(1, outcome.count("NCCL's proxy moves the data"), outcome.output());
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
     }
 

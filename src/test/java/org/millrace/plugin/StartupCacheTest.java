@@ -40,10 +40,15 @@ class StartupCacheTest {
 
     /** Starts the plugin, and has the JVM say which classes it loads. */
     private static Start start(Path library, Path java, String options) throws Exception {
+        return start(library, java, options, null);
+    }
+
+    private static Start start(Path library, Path java, String options, String ofEnvironment) throws Exception {
         Path log = Files.createTempFile(temporary, "classes", ".log");
         var outcome = HostProgram.compile("start_host")
                 .with("MILLRACE_JAR", null)
                 .with("MILLRACE_JAVA_HOME", java.toString())
+                .with("JAVA_TOOL_OPTIONS", ofEnvironment)
                 .with("MILLRACE_JAVA_OPTS", "-Xlog:class+load:file=" + log + " " + options)
                 .run(library);
         assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
@@ -53,7 +58,10 @@ class StartupCacheTest {
 
     /** Starts the plugin; returns where its first class came from, as the JVM says it. */
     private static String sourceOfClasses(Path library, Path java, String options) throws Exception {
-        Start start = start(library, java, options);
+        return sourceOfClasses(start(library, java, options));
+    }
+
+    private static String sourceOfClasses(Start start) {
         String source = start.classes()
                 .stream()
                 .filter(line -> line.contains(PluginEntry.class.getName() + " source: "))
@@ -95,6 +103,13 @@ class StartupCacheTest {
     void whereTheUserChoosesAnArchiveTheCacheIsLeftAlone() throws Exception {
         assumeMade();
         assertEquals(jar(library), sourceOfClasses(library, JAVA, "-Xshare:auto"));
+    }
+
+    @Test
+    void optionsOfTheEnvironmentGoWithTheCacheOrWithout() throws Exception {
+        assumeMade();
+        assertEquals(jar(library), sourceOfClasses(start(library, JAVA, "", "-Xshare:off")));
+        assertEquals("shared objects file", sourceOfClasses(start(library, JAVA, "", "-XX:+UseG1GC")));
     }
 
     @Test

@@ -13,7 +13,8 @@ public final class WholeJar {
 
     private WholeJar() {}
 
-    public static Path write(Path jar) throws IOException {
+    public static Path write(Path jar) throws IOException, InterruptedException {
+        HostProgram.library(); // is among the classes
         try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
                 if (Path.of(entry).endsWith("target/classes")) {

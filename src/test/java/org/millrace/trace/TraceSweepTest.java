@@ -12,11 +12,13 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
+import org.millrace.file.User;
 import org.millrace.trace.ProcessTrace.Detail;
 
 /** When files go whose processes have ended. */
@@ -85,6 +87,25 @@ class TraceSweepTest {
             }
             Files.delete(memory);
         }
+    }
+
+    /** Whoever can write there can make files by the names of traces: they are not opened, and stand for no process. */
+    @Test
+    @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    void whatIsNoTraceOfThisUserIsLeftAlone() throws Exception {
+        assumeTrue(User.ID == 0, "only root can make files for others");
+        ProcessIdentity here = ProcessIdentity.CURRENT;
+        ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);
+        Path pipe = directory.resolve(new FileName(1, elsewhere, FileName.TRACE).toString());
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        Path empty = Files.createFile(directory.resolve(new FileName(2, here, FileName.TRACE).toString()));
+        Files.setAttribute(empty, "unix:uid", 4711);
+        assertEquals(0, TraceSweep.living(directory));
+        TraceSweep.sweep(directory, System.currentTimeMillis() + Duration.ofHours(2).toMillis());
+        assertTrue(Files.exists(empty) && Files.exists(pipe));
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        assertEquals(1, TraceSweep.living(directory));
+        PrivateFile.delete(trace.path());
     }
 
     private Path old(ProcessIdentity owner, long id, long millis) throws IOException {

@@ -20,9 +20,10 @@ public class ucp_h extends ucp_h$shared {
 
     static final Arena LIBRARY_ARENA = Arena.ofAuto();
 
-    static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.libraryLookup("libucp.so.0", LIBRARY_ARENA)
+    static final SymbolLookup SYMBOL_LOOKUP = name -> SymbolLookup.libraryLookup("libucp.so.0", LIBRARY_ARENA)
             .or(SymbolLookup.loaderLookup())
-            .or(Linker.nativeLinker().defaultLookup());
+            .or(Linker.nativeLinker().defaultLookup())
+            .find(name);
 
     private static final int UCS_OK = (int)0L;
     /**

@@ -92,13 +92,15 @@ public final class CollNetCommand implements Runnable {
             InetSocketAddress where = AggregatorConnect.place("--listen", listen, options, NamedHost::listenAt);
             String secret = configuration.get(SecuritySettings.SECRET);
             PrintWriter err = spec.commandLine().getErr();
-            if (!where.getAddress().isLoopbackAddress() && secret.isEmpty() && options.tls() == null) {
+            if (secret.isEmpty() && options.tls() == null) {
                 if (configuration.get(SecuritySettings.REQUIRE_SECRET)) {
                     throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
                             + SecuritySettings.SECRET.name() + ", here and on every rank");
                 }
-                err.println("millrace: whoever reaches this port can use the aggregator: set "
-                        + SecuritySettings.SECRET.name() + ", here and on every rank");
+                if (!where.getAddress().isLoopbackAddress()) {
+                    err.println("millrace: whoever reaches this port can use the aggregator: set "
+                            + SecuritySettings.SECRET.name() + ", here and on every rank");
+                }
             }
             CountDownLatch asked = new CountDownLatch(1);
             CountDownLatch ended = new CountDownLatch(1);

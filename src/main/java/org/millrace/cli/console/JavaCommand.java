@@ -4,8 +4,13 @@ import java.io.File;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
 
 /** The command that starts another JVM like this one. */
 public final class JavaCommand {
@@ -53,6 +58,39 @@ public final class JavaCommand {
         }
         command.addAll(arguments);
         return command;
+    }
+
+    /**
+     * A process that is to run a command, without what is secret among its words: all users of the host can read these.
+     * It has that in its environment, which is its user's alone.
+     */
+    public static ProcessBuilder builder(List<String> command) {
+        List<String> words = new ArrayList<>();
+        Map<String, String> secrets = new HashMap<>();
+        for (int i = 0; i < command.size(); i++) {
+            boolean two = command.get(i).equals("-D") && i + 1 < command.size();
+            String set = two ? command.get(i + 1) : command.get(i).replaceFirst("^-D=?", "");
+            Setting<?> secret = two || command.get(i).startsWith("-D") ? secret(set) : null;
+            if (secret != null) {
+                secrets.put(secret.name(), set.substring(set.indexOf('=') + 1));
+                i += two ? 1 : 0;
+            } else {
+                words.add(command.get(i));
+            }
+        }
+        ProcessBuilder builder = new ProcessBuilder(words);
+        builder.environment().putAll(secrets);
+        return builder;
+    }
+
+    private static @Nullable Setting<?> secret(String assignment) {
+        return Settings.all()
+                .stream()
+                .filter(Setting::secret)
+                .filter(setting -> assignment.startsWith(setting.name() + '=')
+                        || assignment.startsWith(setting.property() + '='))
+                .findFirst()
+                .orElse(null);
     }
 
     private static boolean isInheritable(String option) {

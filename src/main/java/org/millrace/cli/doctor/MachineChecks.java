@@ -1,6 +1,8 @@
 package org.millrace.cli.doctor;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
@@ -15,10 +17,16 @@ import java.util.regex.Pattern;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.DurationType;
+import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SharedDirectory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
+import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
@@ -37,15 +45,22 @@ final class MachineChecks {
             "in a container: start it with --shm-size=1g or more, or with --ipc=host; else: mount -o "
                     + "remount,size=1g /dev/shm";
 
+    private static final String UNWRITABLE = " cannot be written by this user";
+
     private MachineChecks() {}
 
     static List<Check> list(Map<String, String> settings) {
         return List.of(new Check("Java", MachineChecks::java), new Check("kernel", MachineChecks::kernel),
+                new Check("JVM in programs",
+                        () -> jvmInPrograms(Path.of(System.getProperty("java.home")), System.getenv())),
                 new Check("cores", MachineChecks::cores), new Check("proxy threads", MachineChecks::proxyThreads),
                 new Check("memory", MachineChecks::memory),
-                new Check("shared memory", () -> sharedMemory(Path.of("/dev/shm"))),
-                new Check("single copies", () -> singleCopies(settings)), new Check("limits", MachineChecks::limits),
-                new Check("rails", () -> rails(settings)),
+                new Check("shared memory", () -> sharedMemory(SharedDirectory.MEMORY)),
+                new Check("temporary files", () -> temporaryFiles(Path.of(System.getProperty("java.io.tmpdir")))),
+                new Check("processes", () -> processes(Path.of("/proc"), ProcessIdentity.CURRENT)),
+                new Check("single copies", () -> singleCopies(settings)),
+                new Check("lost peers", () -> lostPeers(new EnvironmentSettings(System.getenv()::get))),
+                new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
                 new Check("host name", () -> hostName(Host.name(), settings)));
     }
 
@@ -61,6 +76,24 @@ final class MachineChecks {
         }
         String incomplete = RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
+    }
+
+    /** What a JVM that the plugin starts on this Java meets in somebody else's process. */
+    static CheckResult jvmInPrograms(Path home, Map<String, String> environment) {
+        StringBuilder options = new StringBuilder();
+        for (String variable : List.of("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS")) {
+            String value = environment.get(variable);
+            if (value != null && !value.isBlank()) {
+                options.append("; started with ").append(variable).append('=').append(value).append(", too");
+            }
+        }
+        Path jsig = home.resolve("lib/libjsig.so");
+        return Files.exists(jsig)
+                ? CheckResult.works("a program that sets a handler of SIGSEGV after NCCL is initialized needs"
+                        + " LD_PRELOAD=" + jsig + options)
+                : CheckResult.missing(jsig + options.toString(),
+                        "only a program that sets a handler of SIGSEGV after NCCL is initialized needs it: take a"
+                                + " whole JDK for such");
     }
 
     /** The operating system. */
@@ -127,7 +160,11 @@ final class MachineChecks {
             return CheckResult.missing(directory.toString(), "processes of one host talk over TCP instead");
         }
         if (!Files.isWritable(directory)) {
-            return CheckResult.unusable(directory + " cannot be written by this user", "chmod 1777 " + directory);
+            return CheckResult.unusable(directory + UNWRITABLE,
+                    "chmod 1777 " + directory + "; where its file system is read-only mount memory there: docker run "
+                            + "--tmpfs " + directory + ", an emptyDir of medium Memory",
+                    "until then processes of one host talk over TCP, and there is no trace for millrace top, unless "
+                            + "MILLRACE_TRACE_DIRECTORY names another directory");
         }
         try {
             FileStore store = Files.getFileStore(directory);
@@ -140,11 +177,60 @@ final class MachineChecks {
         }
     }
 
+    /** Where runs have their ranks meet, and libraries are unpacked. */
+    static CheckResult temporaryFiles(Path directory) {
+        if (Files.isDirectory(directory) && Files.isWritable(directory)) {
+            return CheckResult.works(directory.toString());
+        }
+        return CheckResult.unusable(directory + (Files.isDirectory(directory) ? UNWRITABLE : " is not there"),
+                "choose another with -Djava.io.tmpdir=DIR, or mount one there: docker run --tmpfs " + directory,
+                "until then ranks of a run meet in " + SharedDirectory.MEMORY
+                        + ", and a millrace.jar cannot unpack the "
+                        + "plugin's library: millrace plugin install elsewhere");
+    }
+
+    /** Whether it can be told that another process has ended. */
+    static CheckResult processes(Path proc, ProcessIdentity self) {
+        if (self.namespace() == 0) {
+            return CheckResult.unusable("there is no " + proc + ", or it is that of another PID namespace",
+                    "mount -t proc proc " + proc,
+                    "until then a peer's end shows by its sockets alone, and what killed processes leave stays");
+        }
+        return Files.isReadable(proc.resolve("1/stat")) ? CheckResult.works(proc + " shows those of all users")
+                : CheckResult.works(proc + " hides those of other users (hidepid)",
+                        "what such a process leaves when it is killed stays until nothing has its number: mount -o "
+                                + "remount,hidepid=0 " + proc + " shows all");
+    }
+
     /** Whether large payloads between processes of one host are copied once. */
     static CheckResult singleCopies(Map<String, String> settings) {
         return Configuration.load(settings).get(Settings.SHM_SINGLE_COPY).orElse(true)
                 ? CheckResult.works(SingleCopy.describe())
                 : CheckResult.missing("switched off by " + SingleCopy.SETTING + ": payloads are copied twice");
+    }
+
+    /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
+    static CheckResult lostPeers(EnvironmentSettings settings) {
+        String untold =
+                settings.get(PluginSettings.ON_LOSS)
+                        ? "is told by its next enqueue, and ends after "
+                                + DurationType.text(settings.get(PluginSettings.LOSS_GRACE))
+                        : "is told by its next enqueue";
+        if (!settings.get(PluginSettings.ASYNC_ERROR)) {
+            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as "
+                    + PluginSettings.ASYNC_ERROR.name() + "=0 has it: a program under the plugin " + untold);
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            if (!SingleCopy.isReadable(arena.allocate(Long.BYTES).address(), Long.BYTES)) {
+                return CheckResult.unusable(
+                        "ncclCommGetAsyncError does not tell of them, as the kernel refuses process_vm_readv: a program"
+                                + " under the plugin " + untold,
+                        "in a container: allow process_vm_readv in its seccomp profile");
+            }
+        }
+        return CheckResult.works("ncclCommGetAsyncError tells programs under the plugin that call it by its name",
+                "one that looks it up itself (dlsym, Python's ctypes) " + untold
+                        + "; NCCL_DEBUG=INFO names who calls it");
     }
 
     /**
@@ -189,7 +275,10 @@ final class MachineChecks {
         Configuration configuration = Configuration.load(settings);
         try {
             Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration::get));
-            return CheckResult.works(choice.addresses().size() + " over TCP between hosts: " + choice);
+            String summary = choice.addresses().size() + " over TCP between hosts: " + choice;
+            return LocalAddress.isHere(InetAddress.getLoopbackAddress()) ? CheckResult.works(summary)
+                    : CheckResult.works(summary,
+                            "loopback is down, over which ranks of one host meet at a file: ip link set lo up");
         } catch (ConnectionException none) {
             return CheckResult.unusable(String.valueOf(none.getMessage()),
                     "give an interface an address and set it up (ip address add, ip link set NAME up), or name others: "

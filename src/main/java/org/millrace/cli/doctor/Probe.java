@@ -92,7 +92,8 @@ enum Probe {
             command.addAll(1, List.of("-XX:-CreateCoredumpOnCrash", "-XX:ErrorFile=/dev/null"));
             try {
                 return new Trial(probe,
-                        new ProcessBuilder(command).redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        JavaCommand.builder(command)
+                                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
                                 .redirectError(ProcessBuilder.Redirect.DISCARD)
                                 .start());
             } catch (IOException failure) {

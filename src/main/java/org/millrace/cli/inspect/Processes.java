@@ -5,8 +5,10 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
@@ -37,6 +39,9 @@ public final class Processes {
                     + " set.")
     private @Nullable Path directory;
 
+    /** Traces of processes that lived when they were looked at. */
+    private final Set<Path> lived = new HashSet<>();
+
     /** For picocli. */
     public Processes() {}
 
@@ -45,6 +50,12 @@ public final class Processes {
         List<TracedProcess> found = readAll(settings);
         return pids.isEmpty() ? found
                 : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
+    }
+
+    /** Of what was {@link #read}, those that live or did at an earlier look; all if some are named. */
+    List<TracedProcess> living(List<TracedProcess> read) {
+        read.stream().filter(TracedProcess::alive).map(TracedProcess::file).forEach(lived::add);
+        return pids.isEmpty() ? read.stream().filter(process -> lived.contains(process.file())).toList() : read;
     }
 
     /** The numbers that were named; empty for all. */

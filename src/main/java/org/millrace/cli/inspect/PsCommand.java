@@ -19,10 +19,7 @@ import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
 /** {@code millrace ps}. */
-@Command(
-        name = "ps",
-        description = {"List this user's processes that have Millrace's connections, also those that ended within the"
-                + " last hour with something open, or by a failure."})
+@Command(name = "ps", description = {"List this user's processes that have Millrace's connections."})
 public final class PsCommand implements Callable<Integer> {
 
     private static final int WIDE = 1000;
@@ -33,6 +30,10 @@ public final class PsCommand implements Callable<Integer> {
     private GlobalOptions parent;
     @Mixin
     private Processes processes;
+    @Option(
+            names = {"-a", "--all"},
+            description = "Also those that ended with something open, or by a failure, as long as their traces are there.")
+    private boolean all;
     @Option(names = "--json", description = "Write JSON.")
     private boolean json;
 
@@ -41,15 +42,19 @@ public final class PsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        List<TracedProcess> found = processes.read(parent.settings());
+        List<TracedProcess> read = processes.read(parent.settings());
+        List<TracedProcess> found = all ? read : processes.living(read);
         List<TracedLink> links = TracedLink.of(found);
         PrintWriter out = spec.commandLine().getOut();
         if (json) {
             out.print(Json.write(found.stream().map(process -> summary(process, links)).toList()));
-        } else if (found.isEmpty()) {
+        } else if (read.isEmpty()) {
             out.println(processes.nothing(parent.settings()));
         } else {
             table(found, links).lines(WIDE).forEach(out::println);
+            if (found.size() < read.size()) {
+                out.println("... and " + (read.size() - found.size()) + " that ended (--all)");
+            }
         }
         out.flush();
         return ExitCode.OK;

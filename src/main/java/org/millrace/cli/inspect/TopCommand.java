@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "top",
         description = {"Show what each connection of running processes does, and for whom it waits, again and again:"
-                + " rates, and since when nothing has happened. Ctrl-C ends it."})
+                + " rates, and since when nothing has happened. One that ends meanwhile stays. Ctrl-C ends it."})
 public final class TopCommand implements Callable<Integer> {
 
     private static final int USUAL_WIDTH = 80;
@@ -67,16 +67,18 @@ public final class TopCommand implements Callable<Integer> {
         }
         PrintWriter out = spec.commandLine().getOut();
         boolean inPlace = !json && !once && System.console() != null && System.console().isTerminal();
-        List<TracedProcess> before = once ? processes.require(parent.settings()) : processes.read(parent.settings());
+        List<TracedProcess> before =
+                processes.living(once ? processes.require(parent.settings()) : processes.read(parent.settings()));
         do {
             TimeUnit.NANOSECONDS.sleep(Duration.ofMillis((long) (interval * 1000)).toNanos());
-            List<TracedProcess> now = processes.read(parent.settings());
+            List<TracedProcess> read = processes.read(parent.settings());
+            List<TracedProcess> now = processes.living(read);
             TopView view = new TopView(before, now);
             int[] size = inPlace ? terminal() : new int[] {Integer.MAX_VALUE, USUAL_WIDTH};
             size[1] = columns == null ? size[1] : columns;
             if (json) {
                 out.print(Json.write(view.json()));
-            } else if (now.isEmpty()) {
+            } else if (read.isEmpty()) {
                 show(out, inPlace, Paragraph.wrap("", processes.nothing(parent.settings()), size[1]).lines().toList());
             } else {
                 show(out, inPlace, view.lines(size[1], size[0]));

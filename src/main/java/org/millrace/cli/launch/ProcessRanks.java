@@ -134,7 +134,7 @@ public final class ProcessRanks implements Ranks {
         static RankProcess start(int rank, List<String> command, Map<String, String> variables,
                 Consumer<RankEvent> events, PrintWriter err) {
             try {
-                ProcessBuilder builder = new ProcessBuilder(command);
+                ProcessBuilder builder = JavaCommand.builder(command);
                 variables.forEach(builder.environment()::putIfAbsent);
                 return new RankProcess(rank, builder.start(), events, err);
             } catch (IOException failure) {

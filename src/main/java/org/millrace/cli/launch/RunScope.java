@@ -17,6 +17,7 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.file.PrivateFile;
+import org.millrace.file.SharedDirectory;
 
 /**
  * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
@@ -40,8 +41,7 @@ public final class RunScope implements AutoCloseable {
      */
     public RunScope() {
         try {
-            // readable by its owner only
-            directory = Files.createTempDirectory(PREFIX + ProcessHandle.current().pid() + "-");
+            directory = newDirectory();
             owner = lock(directory);
             deleteLeftOvers(directory);
         } catch (IOException failure) {
@@ -55,6 +55,19 @@ public final class RunScope implements AutoCloseable {
         } catch (IllegalStateException shuttingDown) {
             delete(directory);
             throw new MillraceException("the run was interrupted", shuttingDown);
+        }
+    }
+
+    /** Readable by its owner only. Where the directory for temporary files cannot be written, memory can. */
+    private static Path newDirectory() throws IOException {
+        String name = PREFIX + ProcessHandle.current().pid() + "-";
+        try {
+            return Files.createTempDirectory(name);
+        } catch (IOException readOnly) {
+            if (!Files.isWritable(SharedDirectory.MEMORY)) {
+                throw readOnly;
+            }
+            return Files.createTempDirectory(SharedDirectory.MEMORY, name);
         }
     }
 

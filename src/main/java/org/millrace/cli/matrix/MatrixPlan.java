@@ -7,6 +7,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.regex.Pattern;
 import org.millrace.Operation;
+import org.millrace.config.Settings;
 
 /**
  * All groups, the same in every process: it follows from the command line alone.
@@ -62,8 +63,13 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
                 "--collective", result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
                 group.variant().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
                 String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
-        settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + value)));
+        settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + shown(name, value))));
         return String.join(" ", words.stream().map(MatrixPlan::quoted).toList());
+    }
+
+    private static String shown(String name, String value) {
+        return Settings.all().stream().anyMatch(setting -> setting.secret() && setting.name().equals(name)) ? "(hidden)"
+                : value;
     }
 
     private static String quoted(String word) {

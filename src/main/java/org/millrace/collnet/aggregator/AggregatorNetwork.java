@@ -18,6 +18,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
+import org.millrace.net.connection.PeerText;
 
 /**
  * A rank's end of a network of aggregators. All ranks make the same calls in the same order; the thread that asks and
@@ -248,7 +249,7 @@ public final class AggregatorNetwork implements CollectiveNetwork {
 
     private MillraceException lastWords(AggregatorLink link) {
         byte[] bytes = text.segment().asSlice(0, link.lastWordsBytes).toArray(ValueLayout.JAVA_BYTE);
-        String why = "it says: " + new String(bytes, StandardCharsets.UTF_8).replaceAll("\\p{Cntrl}", "?");
+        String why = "it says: " + PeerText.line(new String(bytes, StandardCharsets.UTF_8));
         return link.lastWords == AggregatorFrame.MISMATCH
                 ? new MismatchException(why, rank, MismatchException.NOBODY, null, null)
                 : new ConnectionException(why);

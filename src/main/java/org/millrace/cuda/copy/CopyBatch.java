@@ -17,10 +17,9 @@ import java.util.Arrays;
  * copies of one sequence have one lane.
  *
  * <p>
- * A copy that need not be behind the one before it of its sequence becomes part of that one where it goes on where that
- * ended, in target and source; or a row of it, where it is as long, and as far from the row before, in target and in
- * source, as that is from the one before it. One call begins all rows, and an H100's engine makes 128 rows of 7 KiB in
- * the time of four copies.
+ * A relaxed copy becomes part of the one before it of its sequence where it goes on where that ended, in target and
+ * source; or a row of it, where it is as long, and as far from the row before, in target and in source, as that is from
+ * the one before it. One call begins all rows, and an H100's engine makes 128 rows of 7 KiB in the time of four copies.
  */
 final class CopyBatch {
 
@@ -32,10 +31,8 @@ final class CopyBatch {
     private static final long LONGEST_MERGED = 256 << 10;
     /** Rows are less than this apart: CU_DEVICE_ATTRIBUTE_MAX_PITCH. */
     private static final long MOST_PITCH = Integer.MAX_VALUE;
-    /** Where the copies have a place that belong to no sequence. */
-    private static final int NO_SEQUENCE = 1 << 10;
     /** Sequences that are told apart; those whose numbers differ by a multiple of it wait for each other. */
-    private static final int SEQUENCES = NO_SEQUENCE;
+    private static final int SEQUENCES = 1 << 10;
 
     private final long[] to = new long[MOST];
     private final long[] from = new long[MOST];
@@ -50,7 +47,7 @@ final class CopyBatch {
     private final int[] sequence = new int[MOST];
     /** By sequence: the level of its last copy, and the last copy if another may become part of it; -1: none. */
     private final int[] top = new int[SEQUENCES];
-    private final int[] growing = new int[SEQUENCES + 1];
+    private final int[] growing = new int[SEQUENCES];
     private final int[] sorted = new int[MOST];
     private final int lanes;
     private final int[] lane = new int[MOST];
@@ -95,9 +92,8 @@ final class CopyBatch {
      */
     boolean add(long target, long source, long length, int order, boolean ofHost) {
         allBytes += length;
-        int of = order > CopyOrder.FREE ? CopyOrder.sequence(order) & SEQUENCES - 1 : NO_SEQUENCE;
-        if (order != CopyOrder.IN_TURN && !CopyOrder.isStrict(order)
-                && grow(growing[of], target, source, length, ofHost)) {
+        int of = CopyOrder.sequence(order) & SEQUENCES - 1;
+        if (order > CopyOrder.FREE && !CopyOrder.isStrict(order) && grow(growing[of], target, source, length, ofHost)) {
             return false;
         }
         int at = count++;
@@ -163,9 +159,7 @@ final class CopyBatch {
             return levels;
         }
         int own = floor;
-        if (order == CopyOrder.FREE) {
-            growing[of] = at;
-        } else {
+        if (order > CopyOrder.FREE) {
             boolean strict = CopyOrder.isStrict(order);
             own = strict ? Math.max(floor, top[of] + 1) : floor;
             top[of] = Math.max(top[of], own);
@@ -254,7 +248,6 @@ final class CopyBatch {
                 laneOf[sequence[i]] = -1;
             }
         }
-        growing[NO_SEQUENCE] = -1;
         count = 0;
         levels = 0;
         floor = 0;

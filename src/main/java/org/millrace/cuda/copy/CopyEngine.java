@@ -206,29 +206,28 @@ final class CopyEngine implements CopyQueue.Engine {
         long to = waiting.to(copy);
         long from = waiting.from(copy);
         long bytes = waiting.bytes(copy);
-        if (waiting.rows(copy) > 1) {
-            rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, waiting.rows(copy), lane);
-            calls++;
-        } else {
-            beginShort(to, from, bytes, lane);
+        int count = waiting.rows(copy);
+        calls++;
+        if (count > 1
+                && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, lane)) {
+            return;
+        }
+        for (int row = 0; row < count; row++) { // they lie in several allocations
+            beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
+                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST, lane);
         }
     }
 
-    /** Two rows of half the bytes; what remains of an odd number in rows of a byte. */
-    private void beginShort(long to, long from, long bytes, long lane) {
+    /** A short one as two rows of half the bytes; what remains of an odd number in rows of a byte. */
+    private void beginOne(long to, long from, long bytes, boolean isShort, long lane) {
         long odd = bytes % 2 == 0 ? 0 : Math.min(bytes, 3);
         long half = (bytes - odd) / 2;
-        if (half > 0) {
-            rows.copy(to, half, from, half, half, 2, lane);
-            calls++;
+        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, lane))
+                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, lane));
+        if (!begun) { // a single byte makes no rows; what was begun may be made twice
+            driver.copy(to, from, bytes, lane);
         }
-        if (odd == 1) {
-            driver.copy(to, from, 1, lane); // a single byte makes no rows
-            calls++;
-        } else if (odd > 0) {
-            rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, lane);
-            calls++;
-        }
+        calls++;
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */

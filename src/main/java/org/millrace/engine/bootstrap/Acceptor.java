@@ -7,8 +7,7 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.BitSet;
-import java.util.LinkedHashSet;
-import java.util.List;
+import java.util.HashSet;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -20,10 +19,11 @@ import org.millrace.engine.bootstrap.Message.OtherVersion;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.net.connection.UnprovenClients;
 
 /**
- * Accepts connections for rank 0 and decides who is let in. A stranger is told that it does not belong here, and
- * changes nothing for the group.
+ * Accepts connections for rank 0 and decides who is let in. Who does not belong here is told so, and changes nothing
+ * for the group.
  */
 final class Acceptor {
 
@@ -44,7 +44,7 @@ final class Acceptor {
     }
 
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
-    /** How long a stranger may take to say who it is, and a refused one to go. */
+    /** How long a client may take to say who it is, and a refused one to go. */
     private static final Duration HANDSHAKE = Duration.ofSeconds(10);
     /**
      * How long it may then take to show that it belongs here. A rank whose connection ends begins anew, and where cores
@@ -56,10 +56,12 @@ final class Acceptor {
      */
     private static final Duration LATECOMERS = Duration.ofSeconds(1);
     /**
-     * More strangers than this at once are not ranks that come together; the oldest are dropped, so that they cannot
-     * use up the process's files.
+     * More clients than this that have not shown who they are do not come together as ranks do; some are dropped, so
+     * that they cannot use up the process's files.
      */
-    private static final int MAX_STRANGERS = 1024;
+    private static final int MAX_UNPROVEN = 1024;
+    /** Taken at a time: members, and those who are here, are heard in between. */
+    private static final int MAX_ACCEPTED = MAX_UNPROVEN / 16;
     /** Where no connection can be accepted, as no file descriptor is left: until the next attempt. */
     private static final Duration PAUSE = Duration.ofMillis(100);
 
@@ -73,8 +75,10 @@ final class Acceptor {
     private @Nullable SocketChannel reserve;
     /** Set while no connection is looked for. */
     private @Nullable Deadline pause;
-    /** Accepted and not admitted, oldest first. */
-    private final Set<AcceptedConnection> strangers = new LinkedHashSet<>();
+    /** Accepted and not admitted. */
+    private final UnprovenClients<AcceptedConnection> unproven;
+    /** Addresses, one client of each of which was heard in this round under TLS: see {@link #isTurnOf}. */
+    private final Set<Object> heardInRound = new HashSet<>();
     /** The ranks that have shown that they know the secret, whatever was answered. */
     private final BitSet heard = new BitSet();
     /** When the last latecomers are given up; null as long as this rank has not left. */
@@ -89,53 +93,77 @@ final class Acceptor {
         this.listener = listener;
         this.selector = selector;
         this.host = host;
+        // Without a secret, all the world knows what a client shows before TLS.
+        unproven = new UnprovenClients<>(MAX_UNPROVEN,
+                peer -> listener.secret().isSecret() && peer.connection.knowsSecret());
         heard.set(group.self().rank());
         listener.channel().configureBlocking(false);
         key = listener.channel().register(selector, SelectionKey.OP_ACCEPT);
         reserve = SocketChannel.open();
     }
 
-    void accept() {
+    /** Some of those who come; false if nobody else waits. */
+    boolean accept() {
         try {
-            SocketChannel channel;
-            while ((channel = accept.next()) != null) {
-                SocketChannel said = listener.tls() == null ? channel : listener.tls().server(channel);
-                strangers.add(new AcceptedConnection(new ControlConnection(said, selector), Deadline.in(HANDSHAKE)));
-                if (strangers.size() > MAX_STRANGERS) {
-                    dropOldest(
-                            "it was the oldest of more than " + MAX_STRANGERS + " that had not introduced themselves");
-                }
+            int accepted = 0;
+            for (SocketChannel channel; accepted < MAX_ACCEPTED && (channel = accept.next()) != null; accepted++) {
+                receive(channel);
             }
             if (reserve == null) {
                 reserve = SocketChannel.open();
             }
+            return accepted == MAX_ACCEPTED;
         } catch (IOException e) {
-            LOG.debug("a connection ended before it was accepted, or cannot be", e);
+            LOG.debug("no connection can be accepted", e);
             makeRoom(e);
+            return false;
         }
+    }
+
+    private void receive(SocketChannel channel) throws IOException {
+        try {
+            SocketChannel said =
+                    listener.tls() == null ? channel : listener.tls().server(channel, listener.secret().forTls());
+            ControlConnection connection = new ControlConnection(said, selector);
+            unproven.add(new AcceptedConnection(connection, Deadline.in(HANDSHAKE)), connection.source());
+        } catch (IOException e) {
+            LOG.debug("a connection ended before it was accepted", e);
+            channel.close();
+        }
+        dropOne(unproven.removeExcess(),
+                "it was one of more than " + MAX_UNPROVEN + " that had not introduced themselves");
     }
 
     /**
      * The selector would say at once, and again and again, that a connection waits: it is not asked for a while. Then
-     * there is the reserve's descriptor, and the oldest stranger's.
+     * there is the reserve's descriptor, and that of a client that has not shown who it is.
      */
     private void makeRoom(IOException e) {
         closeReserve();
-        if (!strangers.isEmpty()) {
-            dropOldest("no other connection could be accepted beside it: " + e.getMessage());
-        }
+        dropOne(unproven.removeOne(), "no other connection could be accepted beside it: " + e.getMessage());
         if (key.isValid()) {
             key.interestOps(0);
             pause = Deadline.in(PAUSE);
         }
     }
 
-    private void dropOldest(String why) {
-        AcceptedConnection oldest = strangers.iterator().next();
-        drop(oldest);
-        if (oldest.stage != Stage.REFUSED) {
-            note(oldest, why);
+    private void dropOne(@Nullable AcceptedConnection peer, String why) {
+        if (peer != null) {
+            peer.connection.close();
+            if (peer.stage != Stage.REFUSED) {
+                note(peer, why);
+            }
         }
+    }
+
+    /**
+     * Whether what a client says may be heard in this round. Where a handshake of TLS is made with whoever asks for
+     * one, as certificates alone say who a rank is, it is one for each address: those from one do not keep out who
+     * comes from another, and not the members.
+     */
+    boolean isTurnOf(AcceptedConnection peer) {
+        return !peer.connection.makesTlsHandshake() || listener.secret().isSecret()
+                || heardInRound.add(peer.connection.source());
     }
 
     private void closeReserve() {
@@ -194,7 +222,7 @@ final class Acceptor {
         } else if (group.failure() != null) {
             refuse(peer, group.failure().message());
         } else {
-            strangers.remove(peer);
+            unproven.remove(peer);
             peer.stage = Stage.MEMBER;
             peer.connection.trust(who);
             host.admit(peer);
@@ -242,13 +270,15 @@ final class Acceptor {
     }
 
     private void drop(AcceptedConnection peer) {
-        strangers.remove(peer);
+        unproven.remove(peer);
         peer.connection.close();
     }
 
     /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
     void stopAccepting() throws IOException {
-        accept();
+        for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += MAX_ACCEPTED) {
+            // more of those who came before
+        }
         ended();
         selector.selectNow(); // a registered channel is closed in earnest only when the selector has forgotten it
     }
@@ -261,6 +291,7 @@ final class Acceptor {
     }
 
     void tick() {
+        heardInRound.clear();
         if (pause != null && pause.expired()) {
             pause = null;
             if (key.isValid()) {
@@ -269,9 +300,9 @@ final class Acceptor {
         }
         if (latecomers != null && (latecomers.expired() || heard.cardinality() == group.size())) {
             ended();
-            strangers.stream().filter(peer -> peer.stage != Stage.REFUSED).toList().forEach(this::drop);
+            unproven.all().stream().filter(peer -> peer.stage != Stage.REFUSED).forEach(this::drop);
         }
-        for (AcceptedConnection peer : List.copyOf(strangers)) {
+        for (AcceptedConnection peer : unproven.all()) {
             if (peer.handshake.expired()) {
                 drop(peer);
                 if (peer.stage != Stage.REFUSED) {
@@ -282,7 +313,8 @@ final class Acceptor {
     }
 
     long nanosToNextTick() {
-        long nanos = strangers.stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
+        long nanos =
+                unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
         if (pause != null) {
             nanos = Math.min(nanos, pause.remainingNanos());
         }
@@ -300,10 +332,10 @@ final class Acceptor {
     }
 
     boolean isOver() {
-        return strangers.isEmpty() && !listener.channel().isOpen();
+        return unproven.isEmpty() && !listener.channel().isOpen();
     }
 
-    /** A connection that rank 0 accepted, from a stranger's first byte to a member's goodbye. */
+    /** A connection that rank 0 accepted, from a client's first byte to the end of a member's. */
     static final class AcceptedConnection {
 
         /** How far the connection has come; it only moves on. */

@@ -39,6 +39,16 @@ final class BootstrapClient {
         }
     }
 
+    /** Who says that it is rank 0, and has not shown that it knows the secret, refuses this rank. */
+    static final class UnprovenRefusalException extends IOException {
+
+        private static final long serialVersionUID = 1L;
+
+        UnprovenRefusalException(String message) {
+            super(message + "; it has not shown that it knows the secret");
+        }
+    }
+
     /** Rank 0, which knows the secret. */
     record RankZero(ControlConnection connection, Hello hello, Challenge challenge) {
     }
@@ -51,6 +61,9 @@ final class BootstrapClient {
      * gives a slow rank 0 only more to do.
      */
     private static final Duration ATTEMPT = Duration.ofSeconds(2);
+    /** Who has shown nothing may be anybody, and gone soon: so often is asked before what it says is believed. */
+    private static final int DOUBTS = 7;
+    private static final long DOUBT_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
     /** The first handshakes of two processes load and interpret a thousand classes: so many times as long. */
     private static final int TLS_FACTOR = 5;
 
@@ -80,6 +93,7 @@ final class BootstrapClient {
         @Nullable
         IOException why = null;
         int attempts = 0;
+        int doubts = 0;
         for (long pause = MIN_PAUSE_NANOS;; pause = Math.min(2 * pause, MAX_PAUSE_NANOS)) {
             try {
                 ServerAddress server = rendezvous.find(attempts++);
@@ -88,8 +102,12 @@ final class BootstrapClient {
                 group.present(rankZero.challenge().identity());
                 return asked(new Member(group, rankZero.connection(), rankZero.challenge().identity()), deadline);
             } catch (IOException e) {
-                if (e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
-                    throw new MillraceException(what + ": " + e.getMessage(), e);
+                if (e instanceof UnprovenRefusalException
+                        || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
+                    if (++doubts == DOUBTS) {
+                        throw new MillraceException(what + ": " + e.getMessage(), e);
+                    }
+                    pause = DOUBT_PAUSE_NANOS << doubts;
                 }
                 if (e instanceof SocketTimeoutException) {
                     patience = patience.multipliedBy(2);
@@ -113,16 +131,16 @@ final class BootstrapClient {
     /**
      * Connects once, and makes sure that it is rank 0 that answers.
      *
-     * @throws NotRankZeroException   if it is not rank 0 of this group
-     * @throws SocketTimeoutException if it accepts the connection and says nothing
-     * @throws IOException            if nobody listens, or the connection is lost
-     * @throws MillraceException      if it is another release
+     * @throws NotRankZeroException     if it is not rank 0 of this group
+     * @throws SocketTimeoutException   if it accepts the connection and says nothing
+     * @throws IOException              if nobody listens, or the connection is lost
+     * @throws UnprovenRefusalException if who answers says that it is another release, or refuses this rank
      */
     RankZero handshake(ServerAddress server, Deadline deadline) throws IOException {
         Deadline attempt = deadline.orIn(server.tls() == null ? patience : patience.multipliedBy(TLS_FACTOR));
         SocketChannel channel = open(server, attempt);
-        ControlConnection connection =
-                new ControlConnection(server.tls() == null ? channel : server.tls().client(channel), selector);
+        ControlConnection connection = new ControlConnection(
+                server.tls() == null ? channel : server.tls().client(channel, server.secret().forTls()), selector);
         try {
             Hello hello = new Hello(self.rank(), size, self.pid(), self.host(), Secret.randomBytes());
             connection.send(MessageCodec.encode(hello));
@@ -221,11 +239,11 @@ final class BootstrapClient {
                 }
                 yield challenge;
             }
-            case OtherVersion other -> throw new MillraceException("rank 0 at " + server + " speaks version "
-                    + other.version() + " of the control protocol, this rank version " + MessageCodec.VERSION
-                    + "; all ranks need the same release");
-            case Rejected rejected ->
-                throw new MillraceException("rank 0 at " + server + " refuses this rank: " + rejected.reason());
+            case OtherVersion other -> throw new UnprovenRefusalException("who listens at " + server
+                    + " speaks version " + other.version() + " of the control protocol, this rank version "
+                    + MessageCodec.VERSION + "; all ranks need the same release");
+            case Rejected rejected -> throw new UnprovenRefusalException(
+                    "who listens at " + server + " refuses this rank: " + rejected.reason());
             default -> throw new NotRankZeroException(
                     "who listens at " + server + " answers with a " + answer.getClass().getSimpleName());
         };

@@ -28,6 +28,7 @@ final class ControlConnection {
     private final SelectionKey key;
     private final String remote;
     private final InetAddress local;
+    private final InetAddress source;
     private final ArrayDeque<ByteBuffer> outgoing = new ArrayDeque<>();
     private final ByteBuffer header = ByteBuffer.allocate(MessageCodec.HEADER_BYTES);
     private @Nullable ByteBuffer body;
@@ -40,7 +41,9 @@ final class ControlConnection {
     /** Takes over a connected channel, which this closes. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
         this.channel = channel;
-        this.remote = String.valueOf(channel.getRemoteAddress()).replaceFirst("^[^/]*/", "");
+        InetSocketAddress from = (InetSocketAddress) channel.getRemoteAddress();
+        this.source = from.getAddress();
+        this.remote = from.toString().replaceFirst("^[^/]*/", "");
         this.local = ((InetSocketAddress) channel.getLocalAddress()).getAddress();
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
@@ -50,6 +53,21 @@ final class ControlConnection {
 
     InetAddress local() {
         return local;
+    }
+
+    /** The address that it came from. */
+    InetAddress source() {
+        return source;
+    }
+
+    /** Whether the other end has shown that it knows the secret before TLS began. */
+    boolean knowsSecret() {
+        return channel instanceof TlsChannel tls && tls.isChallengePassed();
+    }
+
+    /** Whether what it says next belongs to a handshake of TLS. */
+    boolean makesTlsHandshake() {
+        return knowsSecret() && !mayWrite();
     }
 
     /** Lets the selector's keys lead to the owner of the connection. */

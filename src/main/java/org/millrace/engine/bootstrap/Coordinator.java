@@ -78,6 +78,9 @@ final class Coordinator implements Role, Acceptor.Host {
     @Override
     public void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
+            if (!acceptor.isTurnOf(peer)) {
+                return; // the selector says so again
+            }
             try {
                 peer.connection.serve(message -> handle(peer, message));
             } catch (IOException e) {

@@ -15,6 +15,7 @@ import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.file.PrivateFile;
 
 /**
  * Rank 0 listens on a port that happens to be free, and writes it to a file that the others can read. The file lives
@@ -37,6 +38,16 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
                     + options.address().getHostAddress() + "; name one address of this machine");
         }
         return new FileRendezvous(path, options);
+    }
+
+    /** The name of a job can be guessed: in a directory that all can write it would be anybody's to take. */
+    static FileRendezvous ofJob(String text, Path shared, JoinOptions options) {
+        try {
+            return parse(PREFIX + PrivateFile.directory(shared, "millrace").resolve(text.replace(':', '-')), options);
+        } catch (IOException e) {
+            throw new MillraceException("the ranks have no place to meet in " + shared + ": " + e.getMessage()
+                    + "; set MASTER_ADDR and MASTER_PORT on all ranks, or -Djava.io.tmpdir=DIR", e);
+        }
     }
 
     @Override
@@ -76,6 +87,8 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             return true;
         } catch (SocketTimeoutException e) {
             return true; // somebody listens there; that it is silent does not show that it is gone
+        } catch (BootstrapClient.UnprovenRefusalException e) {
+            throw new MillraceException("rank 0 cannot use " + path + ": " + e.getMessage(), e);
         } catch (IOException e) {
             LOG.debug("{} is stale", path, e);
             return false;

@@ -19,6 +19,7 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.net.connection.PeerText;
 
 /**
  * Messages as bytes, big-endian. What is decoded comes from the network and is hostile until checked: every length is
@@ -131,7 +132,7 @@ final class MessageCodec {
     static int bodyLength(ByteBuffer header, int limit) throws ProtocolException {
         if (header.getInt(0) != MAGIC) {
             throw new ProtocolException("speaks another protocol than Millrace's control plane: it begins with \""
-                    + printable(new String(header.array(), 0, HEADER_BYTES, StandardCharsets.ISO_8859_1)) + "\"");
+                    + PeerText.line(new String(header.array(), 0, HEADER_BYTES, StandardCharsets.ISO_8859_1)) + "\"");
         }
         int length = header.getInt(Integer.BYTES);
         if (length < 0 || length > limit) {
@@ -172,7 +173,7 @@ final class MessageCodec {
                 return new Proof(readBytes(in));
             }
             case REJECTED -> {
-                return new Rejected(readText(in));
+                return new Rejected(readLine(in));
             }
             case PRESENT -> {
                 return new Present(readIdentity(in));
@@ -181,8 +182,8 @@ final class MessageCodec {
                 return new Contribution(in.getInt(), in.getLong(), readCollective(in), readBytes(in));
             }
             case FAILED -> {
-                return new Failed(
-                        new RemoteFailure(in.getInt(), readKind(in), in.getInt(), readText(in), readText(in)));
+                return new Failed(new RemoteFailure(in.getInt(), readKind(in), in.getInt(), readLine(in),
+                        PeerText.lines(text(in))));
             }
             case DEPARTED -> {
                 return new Departed(in.getInt());
@@ -219,7 +220,7 @@ final class MessageCodec {
     }
 
     private static RankIdentity readIdentity(ByteBuffer in) {
-        return new RankIdentity(in.getInt(), in.getLong(), readText(in));
+        return new RankIdentity(in.getInt(), in.getLong(), readLine(in));
     }
 
     private static void writeText(String text, DataOutputStream out) throws IOException {
@@ -227,20 +228,12 @@ final class MessageCodec {
         writeBytes(cut.getBytes(StandardCharsets.UTF_8), out);
     }
 
-    private static String readText(ByteBuffer in) {
-        return printable(new String(readBytes(in), StandardCharsets.UTF_8));
+    private static String readLine(ByteBuffer in) {
+        return PeerText.line(text(in));
     }
 
-    /**
-     * Without control characters, which could forge lines of a log or move a terminal's cursor; a stack trace keeps its
-     * lines.
-     */
-    static String printable(String text) {
-        StringBuilder result = new StringBuilder(text.length());
-        text.codePoints()
-                .map(c -> Character.isISOControl(c) && c != '\n' && c != '\t' ? '?' : c)
-                .forEach(result::appendCodePoint);
-        return result.toString();
+    private static String text(ByteBuffer in) {
+        return new String(readBytes(in), StandardCharsets.UTF_8);
     }
 
     private static void writeBytes(byte[] bytes, DataOutputStream out) throws IOException {

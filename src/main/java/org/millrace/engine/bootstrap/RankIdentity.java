@@ -5,6 +5,7 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import org.millrace.net.connection.PeerText;
 
 /** A rank, and the process that is it: how messages name it. */
 record RankIdentity(int rank, long pid, String host) {
@@ -32,7 +33,7 @@ record RankIdentity(int rank, long pid, String host) {
 
         private static final Path KERNEL_NAME = Path.of("/proc/sys/kernel/hostname");
 
-        static final String NAME = MessageCodec.printable(find());
+        static final String NAME = PeerText.line(find());
 
         private static String find() {
             try {

@@ -3,6 +3,7 @@ package org.millrace.engine.bootstrap;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.millrace.MillraceException;
+import org.millrace.net.connection.PeerText;
 
 /**
  * What one rank gave to {@link ControlPlane#allGather}, read from its beginning. Nothing in it is believed before it is
@@ -85,7 +86,7 @@ public final class RankLetter {
 
     /** Reads a length of 4 bytes and a text of as many bytes. */
     public String text(String what) {
-        return new String(sized(what), StandardCharsets.UTF_8);
+        return PeerText.line(new String(sized(what), StandardCharsets.UTF_8));
     }
 
     /** Checks that all was read. */

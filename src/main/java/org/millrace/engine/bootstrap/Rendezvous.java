@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
+import java.nio.file.Path;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +14,8 @@ import org.millrace.net.tls.TlsIdentity;
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {
 
     /**
-     * Understands {@code file:PATH} and {@code tcp:HOST:PORT}.
+     * Understands {@code file:PATH}, {@code tcp:HOST:PORT}, and {@code job:NAME}, a file of a launcher's job all of
+     * whose ranks are on this host.
      *
      * @throws IllegalArgumentException if it is neither, or not well formed
      */
@@ -23,6 +25,9 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
         }
         if (text.startsWith("tcp:")) {
             return TcpRendezvous.parse(text, options);
+        }
+        if (text.startsWith("job:")) {
+            return FileRendezvous.ofJob(text, Path.of(System.getProperty("java.io.tmpdir")), options);
         }
         throw new IllegalArgumentException("rendezvous \"" + text + "\": expected file:PATH or tcp:HOST:PORT");
     }

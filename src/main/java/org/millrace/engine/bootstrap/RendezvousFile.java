@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.Properties;
 import org.millrace.MillraceException;
 import org.millrace.file.User;
+import org.millrace.net.connection.PeerText;
 
 /**
  * What rank 0 writes for the others: text, one {@code name=value} a line.
@@ -99,7 +100,7 @@ record RendezvousFile(InetSocketAddress address, String secret, int size, RankId
                     new RankIdentity(0, Long.parseLong(value(lines, "pid")), value(lines, "host")));
         } catch (IllegalArgumentException | IOException e) {
             throw new MillraceException(path + " is not a rendezvous file of this release: "
-                    + MessageCodec.printable(e.getMessage()) + "; choose another path, or delete the file", e);
+                    + PeerText.line(e.getMessage()) + "; choose another path, or delete the file", e);
         }
     }
 

@@ -23,9 +23,11 @@ final class Secret {
     private static final SecureRandom RANDOM = new SecureRandom();
 
     private final SecretKeySpec key;
+    private final boolean isSecret;
 
-    private Secret(String text) {
+    private Secret(String text, boolean isSecret) {
         this.key = new SecretKeySpec(text.getBytes(StandardCharsets.UTF_8), ALGORITHM);
+        this.isSecret = isSecret;
     }
 
     /**
@@ -36,7 +38,13 @@ final class Secret {
      *                   same.
      */
     static Secret of(String fromFile, @Nullable String configured) {
-        return new Secret("millrace\n" + fromFile + '\n' + (configured == null ? "" : configured));
+        String set = configured == null ? "" : configured;
+        return new Secret("millrace\n" + fromFile + '\n' + set, !(fromFile + set).isEmpty());
+    }
+
+    /** False if everybody knows it. */
+    boolean isSecret() {
+        return isSecret;
     }
 
     /** 16 random bytes: a nonce, or a secret for a file. */
@@ -70,20 +78,30 @@ final class Secret {
         return new FrameSeal(proof("frames of the member", hello, coordinator, challenge));
     }
 
+    /** What both ends of a stream show that they know before TLS begins. */
+    byte[] forTls() {
+        return mac().doFinal("before TLS".getBytes(StandardCharsets.UTF_8));
+    }
+
     /** Compares in a time that does not tell where the two differ. */
     static boolean same(byte[] expected, byte[] given) {
         return MessageDigest.isEqual(expected, given);
     }
 
     private byte[] proof(String side, Hello hello, RankIdentity coordinator, byte[] challenge) {
+        Mac mac = mac();
+        update(mac, ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)));
+        update(mac, MessageCodec.encode(hello));
+        update(mac, MessageCodec.encode(new Message.Present(coordinator)));
+        update(mac, ByteBuffer.wrap(challenge));
+        return mac.doFinal();
+    }
+
+    private Mac mac() {
         try {
             Mac mac = Mac.getInstance(ALGORITHM);
             mac.init(key);
-            update(mac, ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)));
-            update(mac, MessageCodec.encode(hello));
-            update(mac, MessageCodec.encode(new Message.Present(coordinator)));
-            update(mac, ByteBuffer.wrap(challenge));
-            return mac.doFinal();
+            return mac;
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException(ALGORITHM + " is missing, which every Java platform must have", e);
         }

@@ -9,6 +9,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.config.SecuritySettings;
+import org.millrace.config.UserNotice;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.handshake.NamedHost;
@@ -43,15 +44,15 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     @Override
     public BootstrapListener open(RankIdentity self, int size) {
+        requireSecret();
         try {
             NamedHost named = options.address() == null ? named()
                     : new NamedHost(List.of(options.address()), options.address(), "");
             InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
-            requireSecret(address);
             ServerSocketChannel listener = Rendezvous.bind(address);
             LOG.info("rank 0 listens at {} port {}{}{}", address.getAddress().getHostAddress(), port,
                     named.words().isEmpty() ? "" : ": ", named.words());
-            warnOfStrangers(address);
+            warnOfAnybody(address);
             return new BootstrapListener(listener, named.announced(), Secret.of("", options.secret()), options.tls(),
                     () -> {});
         } catch (UnknownHostException e) {
@@ -65,10 +66,10 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     @Override
     public ServerAddress find(int attempt) throws IOException {
+        requireSecret();
         NamedHost named = named();
         InetSocketAddress address =
                 new InetSocketAddress(named.addresses().get(attempt % named.addresses().size()), port);
-        requireSecret(address);
         return new ServerAddress(address, Secret.of("", options.secret()), options.tls(), named.words());
     }
 
@@ -80,25 +81,27 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         }
     }
 
-    /** Certificates tell ranks from strangers too. */
-    private boolean letsStrangersIn(InetSocketAddress address) {
-        return !address.getAddress().isLoopbackAddress() && options.secret() == null && options.tls() == null;
+    /** Certificates tell who is a rank, too. */
+    private boolean letsAnybodyIn() {
+        return options.secret() == null && options.tls() == null;
     }
 
-    private void requireSecret(InetSocketAddress address) {
-        if (options.secretRequired() && letsStrangersIn(address)) {
-            throw new MillraceException("the group at " + this + " can be reached from other hosts, and "
+    /** Loopback too: all users of the host reach it. */
+    private void requireSecret() {
+        if (options.secretRequired() && letsAnybodyIn()) {
+            throw new MillraceException("the group at " + this
+                    + " can be joined by whoever reaches the port, other users" + " of the host among them, and "
                     + SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set "
                     + SecuritySettings.SECRET.name() + " to the same text on every rank");
         }
     }
 
-    private void warnOfStrangers(InetSocketAddress address) {
-        if (letsStrangersIn(address)) {
-            LOG.warn(
-                    "the group at {} has no secret: whoever reaches the port can join it in a rank's place. Set {} to the"
-                            + " same text on every rank ({}=1 makes this an error)",
-                    this, SecuritySettings.SECRET.name(), SecuritySettings.REQUIRE_SECRET.name());
+    private void warnOfAnybody(InetSocketAddress address) {
+        if (!address.getAddress().isLoopbackAddress() && letsAnybodyIn()) {
+            UserNotice.say(
+                    "the group at " + this + " has no secret: whoever reaches the port can join it in a rank's place."
+                            + " Set " + SecuritySettings.SECRET.name() + " to the same text on every rank ("
+                            + SecuritySettings.REQUIRE_SECRET.name() + "=1 makes this an error)");
         }
     }
 

@@ -166,8 +166,7 @@ public final class Attendance implements KernelWatch {
 
     private static Answer read(RankLetter letter) {
         Answer answer = new Answer(letter.longNumber(), letter.longNumber(), letter.longNumber(),
-                letter.number("whether it stands still", 0, 1) == 1,
-                letter.text("what it does").replaceAll("\\p{Cntrl}", "?"));
+                letter.number("whether it stands still", 0, 1) == 1, letter.text("what it does"));
         letter.end();
         return answer;
     }

@@ -61,7 +61,8 @@ public record HelloFormat(String magic, int version, int bytes) {
         return bytes.getInt(VERSION_OFFSET);
     }
 
-    static byte[] secretIn(ByteBuffer hello) {
+    /** The secret of the listener that a hello is for. */
+    public static byte[] secretIn(ByteBuffer hello) {
         byte[] secret = new byte[SECRET_BYTES];
         hello.get(SECRET_OFFSET, secret);
         return secret;

@@ -9,6 +9,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.tls.TlsChannel;
 
 /**
  * A client of a listener, from its arrival until it is part of a connection. Nothing it says is believed before it is
@@ -87,6 +88,11 @@ public abstract class IncomingHello {
         } catch (IOException e) {
             throw new Refusal(null, "it failed while its connection was being made: " + e.getMessage());
         }
+    }
+
+    /** Whether it has shown so much before its hello. */
+    final boolean knowsSecret() {
+        return channel instanceof TlsChannel tls && tls.isChallengePassed();
     }
 
     /** Which connection it wants; the hello must be here. */

@@ -1,12 +1,11 @@
 package org.millrace.net.connection;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
@@ -36,12 +35,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     protected static final int BACKLOG = 4096;
 
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
-    /** Clients that have not said who they are: where there are more, the oldest are dropped. */
-    static final int MAX_STRANGERS = 256;
+    /** Clients that have not said who they are: where there are more, some are dropped. */
+    static final int MAX_UNPROVEN = 256;
     /** A listener lives as long as its communicator, and makes connections all the time. */
     static final int MAX_USED_KEYS = 16_384;
     /** Taken at a time from one address: a peer's hello is looked for several times before its turn to be dropped. */
-    private static final int MAX_ACCEPTED = MAX_STRANGERS / 4;
+    private static final int MAX_ACCEPTED = MAX_UNPROVEN / 4;
     /** Between two attempts where the process has no file descriptor left. */
     private static final long SHORTAGE_NANOS = 50_000_000;
     /** How many looks, at least, a client's time is made of: see {@link #watched}. */
@@ -56,8 +55,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
     /** The latest, oldest first: who comes late with an older one than these finds a key that nobody knows. */
     private final Set<ConnectionKey> usedKeys = new LinkedHashSet<>();
-    /** Oldest first. */
-    private final Deque<C> strangers = new ArrayDeque<>();
+    private final UnprovenClients<C> unproven = new UnprovenClients<>(MAX_UNPROVEN, IncomingHello::knowsSecret);
     private final List<C> early = new ArrayList<>();
     /** Since when no client could be accepted, by {@link System#nanoTime}; as long as {@link #tryAgain} is not 0. */
     private long shortage;
@@ -129,12 +127,11 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         checkOpen();
         expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
         long now = look();
-        acceptStrangers();
-        for (Iterator<C> each = strangers.iterator(); each.hasNext();) {
-            C client = each.next();
+        acceptClients();
+        for (C client : unproven.all()) {
             try {
                 if (client.read(secret)) {
-                    each.remove();
+                    unproven.remove(client);
                     if (!isServed(client)) {
                         early.add(client);
                     }
@@ -142,13 +139,13 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                     throw new Refusal(null, "it said nothing, or not all of a hello, in " + handshakeDeadline);
                 }
             } catch (Refusal e) {
-                each.remove();
+                unproven.remove(client);
                 drop(client, e);
             }
         }
-        while (strangers.size() > MAX_STRANGERS) {
-            drop(strangers.removeFirst(), new Refusal(null,
-                    "it was the oldest of more than " + MAX_STRANGERS + " that had not said who they are"));
+        for (C client = unproven.removeExcess(); client != null; client = unproven.removeExcess()) {
+            drop(client,
+                    new Refusal(null, "it was one of more than " + MAX_UNPROVEN + " that had not said who they are"));
         }
         for (Iterator<C> each = early.iterator(); each.hasNext();) {
             C client = each.next();
@@ -171,7 +168,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return watched;
     }
 
-    private void acceptStrangers() {
+    private void acceptClients() {
         if (tryAgain != 0 && System.nanoTime() - tryAgain < 0) {
             return;
         }
@@ -183,7 +180,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                         break;
                     }
                     try {
-                        strangers.addLast(newClient(channel, watched + handshakeDeadline.toNanos()));
+                        unproven.add(newClient(channel, watched + handshakeDeadline.toNanos()), source(channel));
                     } catch (IOException gone) {
                         // It left before it was looked at.
                         ConnectionState.closeQuietly(channel);
@@ -199,16 +196,20 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         }
     }
 
+    private static Object source(SocketChannel channel) throws IOException {
+        return channel.getRemoteAddress() instanceof InetSocketAddress inet ? inet.getAddress() : "this host";
+    }
+
     /**
-     * There may be no descriptor left: the oldest stranger gives its own. Without any, others have all of them, and
-     * perhaps not for long.
+     * There may be no descriptor left: a client that has not said who it is gives its own. Without any, others have all
+     * of them, and perhaps not for long.
      */
     private void makeRoom(IOException e) {
         long now = System.nanoTime();
-        if (!strangers.isEmpty()) {
+        C client = unproven.removeOne();
+        if (client != null) {
             tryAgain = 0;
-            drop(strangers.removeFirst(),
-                    new Refusal(null, "no other connection could be accepted beside it: " + e.getMessage()));
+            drop(client, new Refusal(null, "no other connection could be accepted beside it: " + e.getMessage()));
             return;
         }
         shortage = tryAgain == 0 ? now : shortage;
@@ -271,7 +272,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             }
             closed = true;
             left = List.copyOf(expected.values());
-            strangers.forEach(IncomingHello::close);
+            unproven.all().forEach(IncomingHello::close);
             early.forEach(IncomingHello::close);
             servers.forEach(ConnectionState::closeQuietly);
         }
@@ -285,7 +286,9 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return name;
     }
 
-    /** A few lines in a while, however many strangers come: they must not flood the log. Guarded by the listener. */
+    /**
+     * A few lines in a while, however many clients are refused: they must not flood the log. Guarded by the listener.
+     */
     private final class DropLog {
 
         private static final int LINES_PER_INTERVAL = 10;

@@ -3,6 +3,7 @@ package org.millrace.net.liveness;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
 import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
@@ -54,15 +55,16 @@ public final class TcpStreams {
      * @param host the name of its host; null if it has not said it
      */
     public static void watch(SocketChannel channel, String peer, @Nullable String host) {
-        InetSocketAddress local;
-        InetSocketAddress remote;
+        SocketAddress here;
+        SocketAddress there;
         try {
-            local = (InetSocketAddress) channel.getLocalAddress();
-            remote = (InetSocketAddress) channel.getRemoteAddress();
+            here = channel.getLocalAddress();
+            there = channel.getRemoteAddress();
         } catch (IOException closed) {
-            return; // whoever uses it next hears why
+            return; // the next call that uses it says why
         }
-        if (local == null || remote == null || local.getAddress().equals(remote.getAddress())) {
+        if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
+                || local.getAddress().equals(remote.getAddress())) {
             return; // what stays on one host is never silent
         }
         if (host != null) {

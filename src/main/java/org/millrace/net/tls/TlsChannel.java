@@ -2,18 +2,22 @@ package org.millrace.net.tls;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectableChannel;
 import java.nio.channels.SocketChannel;
+import java.util.function.Supplier;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.SSLEngineResult;
 import javax.net.ssl.SSLEngineResult.HandshakeStatus;
 import javax.net.ssl.SSLEngineResult.Status;
 import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
 
 /**
- * A TCP stream under TLS. It reads and writes as a non-blocking channel does, and makes the handshake meanwhile. One
- * thread at a time; any thread closes it. The JDK's engine allocates as it goes.
+ * A TCP stream under TLS. It reads and writes as a non-blocking channel does, and makes the handshake meanwhile, after
+ * a {@link ChallengeResponse}: until then there is neither an engine nor a buffer. One thread at a time; any thread
+ * closes it. The JDK's engine allocates as it goes.
  *
  * <p>
  * What was encrypted and is not with the kernel counts as not written: a caller offers the same bytes again, and they
@@ -30,15 +34,20 @@ public final class TlsChannel extends FilterSocketChannel {
     private static final int RECORDS = 8;
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0);
     private static final String ALTERED = "; something between the two ends changes data, or one end is no rank";
+    private static final String SAME =
+            "; MILLRACE_TLS, and the secret or the certificates, must be the same on all ranks";
 
-    private final SSLEngine engine;
-    private final int recordBytes;
+    private final Supplier<SSLEngine> engines;
+    /** Null once it is done. */
+    private @Nullable ChallengeResponse challenge;
+    private SSLEngine engine;
+    private int recordBytes;
     /** Arrived and still encrypted, ready to be read. */
-    private final ByteBuffer in;
+    private ByteBuffer in = NOTHING;
     /** Encrypted and not sent, ready to be read. */
-    private final ByteBuffer out;
+    private ByteBuffer out = NOTHING;
     /** Decrypted and not taken, ready to be read. */
-    private final ByteBuffer plain;
+    private ByteBuffer plain = NOTHING;
     /** How many of the caller's next bytes are in {@link #out} already. */
     private int held;
     private boolean established;
@@ -47,15 +56,32 @@ public final class TlsChannel extends FilterSocketChannel {
     /** The last read brought less than there was room for: another would find nothing, for the price of a call. */
     private boolean drained;
 
-    /** Takes a stream over, of which nothing has been read or written. */
-    TlsChannel(SocketChannel stream, SSLEngine engine) throws IOException {
+    /**
+     * Takes a stream over, of which nothing has been read or written.
+     *
+     * @param engines makes one for this stream, once
+     */
+    TlsChannel(SocketChannel stream, ChallengeResponse challenge, Supplier<SSLEngine> engines) {
         super(stream);
-        this.engine = engine;
+        this.challenge = challenge;
+        this.engines = engines;
+    }
+
+    /** Room for one record each way, as long as nobody has shown who it is. */
+    private void beginTls() throws SSLException {
+        challenge = null;
+        engine = engines.get();
         recordBytes = engine.getSession().getPacketBufferSize();
-        in = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
-        out = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
+        in = ByteBuffer.allocate(recordBytes).limit(0);
+        out = ByteBuffer.allocate(recordBytes).limit(0);
         plain = ByteBuffer.allocate(engine.getSession().getApplicationBufferSize()).limit(0);
         engine.beginHandshake();
+    }
+
+    private void establish() {
+        established = true;
+        in = ByteBuffer.allocate(RECORDS * recordBytes).put(in).flip();
+        out = ByteBuffer.allocate(RECORDS * recordBytes).limit(0);
     }
 
     /** What a selector takes in place of a channel. */
@@ -66,6 +92,11 @@ public final class TlsChannel extends FilterSocketChannel {
     /** Whether a read may find something though nothing has arrived since. */
     public boolean hasInput() {
         return plain.hasRemaining() || in.hasRemaining() && !starved;
+    }
+
+    /** Whether the other end has shown what a {@link ChallengeResponse} asks for. */
+    public boolean isChallengePassed() {
+        return challenge == null;
     }
 
     /** Whether both ends have shown who they are; until then writes write nothing. */
@@ -235,10 +266,21 @@ public final class TlsChannel extends FilterSocketChannel {
         } catch (SSLException e) {
             sayWhy();
             throw e;
+        } catch (ProtocolException e) {
+            throw e;
+        } catch (IOException e) {
+            // As who refuses it does: with a reset, if it has not read all.
+            throw new IOException("TLS: " + e.getMessage() + " in the handshake" + SAME, e);
         }
     }
 
     private boolean shakeHands() throws IOException {
+        if (challenge != null) {
+            if (!challenge.advance()) {
+                return false;
+            }
+            beginTls();
+        }
         while (!established) {
             if (out.hasRemaining() && !flush()) {
                 return false;
@@ -256,16 +298,14 @@ public final class TlsChannel extends FilterSocketChannel {
                     if (result.getStatus() == Status.BUFFER_UNDERFLOW) {
                         int read = fill(false);
                         if (read < 0) {
-                            throw new EOFException(
-                                    "TLS: the peer closed the stream in the handshake; MILLRACE_TLS, and "
-                                            + "the secret or the certificates, must be the same on all ranks");
+                            throw new EOFException("the peer closed the stream");
                         }
                         if (read == 0) {
                             return false;
                         }
                     }
                 }
-                default -> established = true;
+                default -> establish();
             }
         }
         return true;

@@ -42,13 +42,17 @@ public final class TlsIdentity {
             {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"};
     private static final List<String> KEY_TYPES = List.of("EC", "RSA", "Ed25519");
     private static final char[] NO_PASSWORD = {};
+    private static final String CHALLENGE_PURPOSE = "millrace, challenge before TLS, version 1\n";
 
     private final SSLContext context;
     private final String description;
+    /** What both ends of a stream must know before TLS begins. */
+    private final byte[] challengeSecret;
 
-    private TlsIdentity(SSLContext context, String description) {
+    private TlsIdentity(SSLContext context, String description, String secret) {
         this.context = context;
         this.description = description;
+        challengeSecret = (CHALLENGE_PURPOSE + secret).getBytes(StandardCharsets.UTF_8);
     }
 
     /** What the settings say, wherever they come from. */
@@ -83,7 +87,7 @@ public final class TlsIdentity {
                     + ", the same on all ranks, or " + names + ": without, no rank can tell another from a stranger");
         }
         try {
-            return files ? ofFiles(certificate.get(), key.get(), authority.get()) : ofSecret(secret);
+            return files ? ofFiles(certificate.get(), key.get(), authority.get(), secret) : ofSecret(secret);
         } catch (GeneralSecurityException | IOException e) {
             throw new ConfigurationException(
                     SecuritySettings.TLS.name() + "=1: " + (files ? names + " cannot be used: " : "") + e.getMessage());
@@ -93,10 +97,10 @@ public final class TlsIdentity {
     static TlsIdentity ofSecret(String secret) throws GeneralSecurityException, IOException {
         SecretCertificate certificate = SecretCertificate.of(secret);
         return of(certificate.key(), new Certificate[] {certificate.certificate()},
-                new TrustManager[] {certificate.trust()}, "TLS by the secret");
+                new TrustManager[] {certificate.trust()}, "TLS by the secret", secret);
     }
 
-    private static TlsIdentity ofFiles(Path certificate, Path key, Path authority)
+    private static TlsIdentity ofFiles(Path certificate, Path key, Path authority, String secret)
             throws GeneralSecurityException, IOException {
         KeyStore trusted = empty();
         int number = 0;
@@ -108,11 +112,11 @@ public final class TlsIdentity {
         Collection<? extends Certificate> own = certificates(certificate);
         X509Certificate first = (X509Certificate) own.iterator().next();
         return of(privateKey(key), own.toArray(Certificate[]::new), factory.getTrustManagers(),
-                "TLS as " + first.getSubjectX500Principal().getName());
+                "TLS as " + first.getSubjectX500Principal().getName(), secret);
     }
 
-    private static TlsIdentity of(PrivateKey key, Certificate[] chain, TrustManager[] trust, String description)
-            throws GeneralSecurityException, IOException {
+    private static TlsIdentity of(PrivateKey key, Certificate[] chain, TrustManager[] trust, String description,
+            String secret) throws GeneralSecurityException, IOException {
         KeyStore own = empty();
         own.setKeyEntry("rank", key, NO_PASSWORD, chain);
         KeyManagerFactory keys = KeyManagerFactory.getInstance("PKIX");
@@ -120,7 +124,7 @@ public final class TlsIdentity {
         SSLContext context = SSLContext.getInstance("TLSv1.3");
         context.init(keys.getKeyManagers(), trust, null);
         RecordCipher.install();
-        return new TlsIdentity(context, description);
+        return new TlsIdentity(context, description, secret);
     }
 
     private static KeyStore empty() throws GeneralSecurityException, IOException {
@@ -164,23 +168,29 @@ public final class TlsIdentity {
         throw new IOException(file + " has a key in it that is none of " + String.join(", ", KEY_TYPES));
     }
 
-    /** A stream that this process has opened, or opens. */
-    public SocketChannel client(SocketChannel stream) throws IOException {
-        return channel(stream, true);
+    /**
+     * A stream that this process has opened, or opens.
+     *
+     * @param shared what the listener and its clients alone know, besides the secret of the ranks
+     */
+    public SocketChannel client(SocketChannel stream, byte[] shared) {
+        return channel(stream, true, shared);
     }
 
-    /** A stream that this process has accepted. */
-    public SocketChannel server(SocketChannel stream) throws IOException {
-        return channel(stream, false);
+    /** A stream that this process has accepted: at first it costs no more than the stream itself. */
+    public SocketChannel server(SocketChannel stream, byte[] shared) {
+        return channel(stream, false, shared);
     }
 
-    private SocketChannel channel(SocketChannel stream, boolean client) throws IOException {
-        SSLEngine engine = context.createSSLEngine();
-        SSLParameters parameters = new SSLParameters(CIPHERS, PROTOCOLS);
-        parameters.setNeedClientAuth(true);
-        engine.setSSLParameters(parameters);
-        engine.setUseClientMode(client);
-        return new TlsChannel(stream, engine);
+    private SocketChannel channel(SocketChannel stream, boolean client, byte[] shared) {
+        return new TlsChannel(stream, new ChallengeResponse(stream, client, challengeSecret, shared), () -> {
+            SSLEngine engine = context.createSSLEngine();
+            SSLParameters parameters = new SSLParameters(CIPHERS, PROTOCOLS);
+            parameters.setNeedClientAuth(true);
+            engine.setSSLParameters(parameters);
+            engine.setUseClientMode(client);
+            return engine;
+        });
     }
 
     @Override

@@ -64,13 +64,17 @@ public final class LossWatch {
         policy = wanted;
     }
 
-    /** Says whether a program that asks NCCL is told. To be called when NCCL has loaded the plugin. */
-    public void announce() {
+    /**
+     * Says whether a program that asks NCCL is told.
+     *
+     * @param library where that NCCL begins in memory
+     */
+    public void announce(long library) {
         AsyncErrors shim = AsyncErrors.current();
         if (shim == null || hasExceptions.getAsBoolean()) {
             return;
         }
-        AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers()
+        AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers(library)
                 : new AsyncErrors.Askers(0, PluginSettings.ASYNC_ERROR.name() + " switches it off");
         NcclLog.info(
                 askers.count() > 0 ? "ncclCommGetAsyncError tells of a lost peer: it is called by " + askers.names()

@@ -187,7 +187,7 @@ public final class NetPlugin {
             NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
                     + "; " + path);
             if (path.takesOver()) {
-                losses.announce();
+                losses.announce(library);
             }
         } else {
             environment.use(session.settings.toSet());
@@ -205,14 +205,22 @@ public final class NetPlugin {
         }
     }
 
-    /** What is open for an NCCL of this process; null before its first init, and behind its last finalize. */
+    /**
+     * What is open for an NCCL of this process; null before its first init, and behind its last finalize. A caller that
+     * is in no library, such as code that a JVM has compiled, is the only one that there is.
+     */
     public @Nullable Session sessionIfAny(long library) {
-        return sessions.get(library);
+        Session found = sessions.get(library);
+        if (found == null && library == 0) {
+            List<Session> all = List.copyOf(sessions.values());
+            return all.size() == 1 ? all.getFirst() : null;
+        }
+        return found;
     }
 
     /** What is open for an NCCL of this process. */
     public Session session(long library) {
-        return Objects.requireNonNull(sessions.get(library),
+        return Objects.requireNonNull(sessionIfAny(library),
                 "NCCL called an operation before init, or after the last finalize");
     }
 
@@ -274,8 +282,15 @@ public final class NetPlugin {
     public void accept(long listener, long connection, long deviceHandle) {
         Listening listening = handles.get(listener, Listening.class);
         Session in = listening.of.in;
-        FrameReceiver receiver = listening.connection.poll();
-        listening.accepted.compareAndSet(false, receiver != null);
+        FrameReceiver receiver;
+        synchronized (listening.accepted) { // threads of NCCL may ask at once
+            if (listening.accepted.get()) {
+                throw new IllegalArgumentException("a connection was accepted from this listener before ("
+                        + listening.number + "); each is good for one");
+            }
+            receiver = listening.connection.poll();
+            listening.accepted.set(receiver != null);
+        }
         finish(receiver == null ? null
                 : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
                         listening.streams),
@@ -357,9 +372,11 @@ public final class NetPlugin {
     public void closeListen(long listener) {
         // further streams are made when they are needed: those of a connection that was made are that one's to close
         Listening ended = handles.remove(listener, Listening.class);
-        ended.connection.close();
-        if (!ended.accepted.get()) {
-            ended.streams.forEach(Pending::close);
+        synchronized (ended.accepted) {
+            ended.connection.close();
+            if (!ended.accepted.get()) {
+                ended.streams.forEach(Pending::close);
+            }
         }
     }
 

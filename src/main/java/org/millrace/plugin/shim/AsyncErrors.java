@@ -57,18 +57,18 @@ public final class AsyncErrors {
         return current;
     }
 
-    /** Looks who asks. */
-    public Askers askers() {
+    /** Looks who asks an NCCL, which begins there in memory. */
+    public Askers askers(long library) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment names = arena.allocate(NAMES_BYTES);
-            int count = (int) askers.call(0, names.address(), NAMES_BYTES);
+            int count = (int) askers.call(library, 0, names.address(), NAMES_BYTES);
             return new Askers(count, names.getString(0));
         }
     }
 
     /** Has the shim answer whoever asks, what was loaded since the last time included. */
     public void answer() {
-        askers.call(1);
+        askers.call(0, 1);
     }
 
     /** Says whether a communicator has lost a peer. */

@@ -25,7 +25,7 @@ import org.millrace.plugin.log.NcclLog;
 public final class Upcalls {
 
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
-    public static final int VERSION = 9;
+    public static final int VERSION = 10;
 
     private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();

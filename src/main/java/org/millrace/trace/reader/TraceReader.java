@@ -46,7 +46,7 @@ public final class TraceReader {
                     continue;
                 }
                 try {
-                    if (PrivateFile.isOurs(file)) {
+                    if (PrivateFile.isOurFile(file)) {
                         found.add(read(file));
                     }
                 } catch (NoSuchFileException gone) {

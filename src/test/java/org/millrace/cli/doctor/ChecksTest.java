@@ -19,7 +19,9 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.MappedProvider;
 import org.millrace.cli.doctor.CheckResult.State;
+import org.millrace.config.EnvironmentSettings;
 import org.millrace.cuda.CudaReport;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.library.NativeLibrary;
 import org.millrace.net.plugin.TestNet;
 
@@ -31,6 +33,19 @@ class ChecksTest {
 
     private CheckResult driver() {
         return GpuChecks.driver(directory.resolve("proc"), directory);
+    }
+
+    @Test
+    void whatAJvmMeetsInAnotherProgram() throws IOException {
+        Map<String, String> environment = Map.of("JAVA_TOOL_OPTIONS", "-XX:+UseG1GC", "_JAVA_OPTIONS", " ");
+        Path jsig = directory.resolve("lib/libjsig.so");
+        assertEquals(State.MISSING, MachineChecks.jvmInPrograms(directory, environment).state());
+        Files.createDirectories(jsig.getParent());
+        Files.createFile(jsig);
+        CheckResult there = MachineChecks.jvmInPrograms(directory, environment);
+        assertEquals(State.WORKS, there.state());
+        assertTrue(there.summary().endsWith(jsig + "; started with JAVA_TOOL_OPTIONS=-XX:+UseG1GC, too"),
+                there.summary());
     }
 
     @Test
@@ -132,6 +147,22 @@ class ChecksTest {
     }
 
     @Test
+    void processesAreShownOrHiddenOrUnknown() throws IOException {
+        ProcessIdentity known = new ProcessIdentity(7, 8, 9);
+        assertTrue(MachineChecks.processes(directory, known).summary().contains("hides"));
+        Files.createFile(Files.createDirectory(directory.resolve("1")).resolve("stat"));
+        assertEquals(List.of(), MachineChecks.processes(directory, known).advice());
+        assertEquals(State.UNUSABLE, MachineChecks.processes(directory, new ProcessIdentity(7, 0, 0)).state());
+    }
+
+    @Test
+    void theDirectoryForTemporaryFilesIsMissingOrWorks() {
+        assertEquals(State.WORKS, MachineChecks.temporaryFiles(directory).state());
+        assertEquals(directory.resolve("none") + " is not there",
+                MachineChecks.temporaryFiles(directory.resolve("none")).summary());
+    }
+
+    @Test
     void whatLinuxSaysIsFound() {
         for (Check check : new Check[] {new Check("Java", MachineChecks::java),
                 new Check("kernel", MachineChecks::kernel), new Check("cores", MachineChecks::cores),
@@ -171,6 +202,18 @@ class ChecksTest {
         assertEquals(CheckResult.missing("needs what does not work: GPUs, NCCL, see above"),
                 GpuChecks.device(mapped, Map.of(), "GPUs, NCCL"));
         assertEquals(State.WORKS, GpuChecks.device(mapped, Map.of(), "").state());
+    }
+
+    @Test
+    void whetherAProgramIsToldOfALostPeerIsASetting() {
+        CheckResult told = MachineChecks.lostPeers(new EnvironmentSettings(name -> null));
+        assertEquals(State.WORKS, told.state());
+        assertTrue(told.advice().toString().contains("ends after 5s"), told.toString());
+        CheckResult untold = MachineChecks.lostPeers(
+                new EnvironmentSettings(Map.of("MILLRACE_ASYNC_ERROR", "0", "MILLRACE_ON_LOSS", "report")::get));
+        assertEquals(State.MISSING, untold.state());
+        assertTrue(untold.summary().endsWith("a program under the plugin is told by its next enqueue"),
+                untold.toString());
     }
 
     @Test

@@ -8,21 +8,29 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.net.tls.TlsIdentity;
 
 /** Rank 0 without a file descriptor for the next connection: it neither spins nor gives up. */
-@Timeout(60)
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AcceptShortageTest {
 
     private final GroupState group = new GroupState(RankIdentity.local(0), 2);
@@ -30,25 +38,29 @@ class AcceptShortageTest {
     private ServerSocketChannel listener;
     private Acceptor acceptor;
     private boolean full;
+    private boolean gone;
     private int refusals;
 
     @BeforeEach
     void open() throws IOException {
         selector = Selector.open();
         listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-        acceptor = new Acceptor(group,
-                new BootstrapListener(listener, InetAddress.getLoopbackAddress(), Secret.of("", null), null, () -> {}),
-                selector, new Acceptor.Host() {
-                    @Override
-                    public void admit(Acceptor.AcceptedConnection peer) {
-                        throw new AssertionError();
-                    }
+        acceptor = open(
+                new BootstrapListener(listener, InetAddress.getLoopbackAddress(), Secret.of("", null), null, () -> {}));
+    }
 
-                    @Override
-                    public void contradicted(int rank, String how) {
-                        throw new AssertionError();
-                    }
-                }, this::next);
+    private Acceptor open(BootstrapListener from) throws IOException {
+        return new Acceptor(group, from, selector, new Acceptor.Host() {
+            @Override
+            public void admit(AcceptedConnection peer) {
+                throw new AssertionError();
+            }
+
+            @Override
+            public void contradicted(int rank, String how) {
+                throw new AssertionError();
+            }
+        }, this::next);
     }
 
     @AfterEach
@@ -62,10 +74,14 @@ class AcceptShortageTest {
             refusals++;
             throw new IOException("Too many open files");
         }
-        return listener.accept();
+        SocketChannel channel = listener.accept();
+        if (gone && channel != null) {
+            channel.close();
+        }
+        return channel;
     }
 
-    private Socket stranger() throws IOException {
+    private Socket client() throws IOException {
         return new Socket(InetAddress.getLoopbackAddress(), listener.socket().getLocalPort());
     }
 
@@ -82,7 +98,7 @@ class AcceptShortageTest {
     @Test
     void noConnectionIsLookedForUntilThePauseIsOver() throws IOException {
         full = true;
-        try (Socket waiting = stranger()) {
+        try (Socket waiting = client()) {
             serve();
             assertEquals(1, refusals);
             assertEquals(0, selector.selectNow(), "the selector would report the connection at once");
@@ -99,11 +115,76 @@ class AcceptShortageTest {
         }
     }
 
+    @Test
+    void whoHasLeftAlreadyHoldsUpNobody() throws IOException {
+        try (Socket first = client()) {
+            serve();
+            gone = true;
+            client().close();
+            serve();
+            gone = false;
+            try (Socket next = client()) {
+                serve();
+                assertTrue(next.isConnected() && acceptor.nanosToNextTick() > 1_000_000_000);
+            }
+            first.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+            while (selector.select() == 0) {
+                selector.selectedKeys().clear();
+            }
+            assertTrue(selector.selectedKeys().iterator().next().attachment() instanceof AcceptedConnection,
+                    "it is still there");
+        }
+    }
+
+    /** Where certificates alone tell who a rank is. */
+    @Test
+    void aHandshakeOfTlsIsMadeWithOneOfEachAddressInTurn() throws Exception {
+        acceptor.ended();
+        selector.selectNow();
+        TlsIdentity tls =
+                TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "any"))::get);
+        Secret none = Secret.of("", null);
+        listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+        acceptor = open(new BootstrapListener(listener, InetAddress.getLoopbackAddress(), none, tls, () -> {}));
+        List<SocketChannel> clients = new ArrayList<>();
+        List<AcceptedConnection> peers = new ArrayList<>();
+        try {
+            for (String from : List.of("127.0.0.1", "127.0.0.1", "127.0.0.2")) {
+                SocketChannel stream = SocketChannel.open();
+                clients.add(tls.client(stream, none.forTls()));
+                stream.bind(new InetSocketAddress(from, 0)).connect(listener.getLocalAddress());
+                stream.configureBlocking(false);
+                serve();
+                selector.keys()
+                        .stream()
+                        .map(SelectionKey::attachment)
+                        .filter(AcceptedConnection.class::isInstance)
+                        .map(AcceptedConnection.class::cast)
+                        .filter(peer -> !peers.contains(peer))
+                        .forEach(peers::add);
+                AcceptedConnection peer = peers.getLast();
+                assertTrue(acceptor.isTurnOf(peer) && acceptor.isTurnOf(peer), "what costs next to nothing");
+                while (!peer.connection.makesTlsHandshake()) {
+                    clients.getLast().write(ByteBuffer.allocate(1));
+                    clients.getLast().read(ByteBuffer.allocate(1));
+                    peer.connection.serve(message -> {});
+                }
+            }
+            assertEquals(List.of(true, false, true), peers.stream().map(acceptor::isTurnOf).toList());
+            acceptor.tick();
+            assertTrue(acceptor.isTurnOf(peers.get(1)), "in the next round");
+        } finally {
+            for (SocketChannel client : clients) {
+                client.close();
+            }
+        }
+    }
+
     /** Of a rank that gets no core; what it is refused for is said at once. */
     @Test
     void whoHasSaidHelloMayTakeLongForItsProof() throws IOException {
         ControlConnection connection = new ControlConnection(SocketChannel.open(listener.getLocalAddress()), selector);
-        var peer = new Acceptor.AcceptedConnection(connection, Deadline.in(Duration.ofSeconds(10)));
+        var peer = new AcceptedConnection(connection, Deadline.in(Duration.ofSeconds(10)));
         acceptor.handle(peer, new Message.Hello(1, 2, 4242, "host", Secret.randomBytes()));
         assertEquals(Duration.ofMinutes(2), peer.handshake.allowed());
         acceptor.handle(peer, new Message.Proof(new byte[32]));
@@ -112,11 +193,11 @@ class AcceptShortageTest {
     }
 
     @Test
-    void theOldestStrangerMakesRoomAndIsSaid() throws IOException {
-        try (Socket oldest = stranger()) {
+    void theOldestOfTheUnprovenMakesRoomAndIsSaid() throws IOException {
+        try (Socket oldest = client()) {
             serve();
             full = true;
-            try (Socket next = stranger()) {
+            try (Socket next = client()) {
                 serve();
                 selector.selectNow(); // its channel is closed in earnest when the selector has forgotten it
                 assertEquals(-1, oldest.getInputStream().read());

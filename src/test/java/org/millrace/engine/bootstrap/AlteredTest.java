@@ -1,6 +1,7 @@
 package org.millrace.engine.bootstrap;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -62,12 +66,32 @@ class AlteredTest {
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
         JoinOptions required = JoinOptions.within(Ranks.PATIENCE).requiringSecret();
-        for (int rank = 0; rank < 2; rank++) {
-            int each = rank;
-            String said = assertThrows(MillraceException.class,
-                    () -> ControlPlane.join("tcp:0.0.0.0:4711", each, 2, required)).getMessage();
-            assertTrue(said.contains("MILLRACE_REQUIRE_SECRET=1") && said.contains("MILLRACE_SECRET"), said);
+        for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users reach loopback
+            for (int rank = 0; rank < 2; rank++) {
+                int each = rank;
+                String said = assertThrows(MillraceException.class,
+                        () -> ControlPlane.join("tcp:" + host + ":4711", each, 2, required)).getMessage();
+                assertTrue(said.contains("MILLRACE_REQUIRE_SECRET=1") && said.contains("MILLRACE_SECRET"), said);
+            }
         }
         assertFalse(required.toString().contains("set"), required.toString());
+    }
+
+    /** Whatever becomes of the log: Log4j without a configuration shows errors alone. */
+    @Test
+    void aGroupThatAnybodyCanJoinIsToldOnStandardErrorOnce() throws Exception {
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        PrintStream before = System.err;
+        String rendezvous = "tcp:0.0.0.0:" + Ranks.freePort();
+        System.setErr(new PrintStream(said, true));
+        try {
+            for (int group = 0; group < 2; group++) {
+                Ranks.closeAll(Ranks.join(rendezvous, 2));
+            }
+        } finally {
+            System.setErr(before);
+        }
+        assertEquals(2, said.toString().split("millrace: the group at " + rendezvous + " has no secret", -1).length,
+                said.toString());
     }
 }

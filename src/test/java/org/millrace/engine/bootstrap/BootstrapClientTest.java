@@ -1,12 +1,16 @@
 package org.millrace.engine.bootstrap;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.concurrent.FutureTask;
@@ -119,5 +123,55 @@ class BootstrapClientTest {
                 end(zero);
             }
         });
+    }
+
+    /**
+     * Anybody may have been there first, and says what it likes: it is asked again, and cannot forge a line of a log.
+     */
+    @Test
+    void whoHasShownNothingIsNotBelievedAtOnce() throws Exception {
+        int port = Ranks.freePort();
+        String rendezvous = "tcp:127.0.0.1:" + port;
+        FutureTask<ControlPlane> one;
+        try (ServerSocket liar = new ServerSocket(port, 10, InetAddress.getLoopbackAddress())) {
+            one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            refuse(liar);
+            refuse(liar);
+        }
+        try (ControlPlane zero = ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE);
+                ControlPlane other = Ranks.get(one)) {
+            assertNull(zero.failure());
+            assertNull(other.failure());
+        }
+    }
+
+    @Test
+    void whatItSaysAgainAndAgainIsSaidAsItsWords() throws Exception {
+        try (ServerSocket liar = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            String rendezvous = "tcp:127.0.0.1:" + liar.getLocalPort();
+            FutureTask<ControlPlane> one = Ranks.async(() -> ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE));
+            while (!one.isDone()) {
+                liar.setSoTimeout(100);
+                try {
+                    refuse(liar);
+                } catch (SocketTimeoutException done) {
+                    // or it waits for its next attempt
+                }
+            }
+            String message = Ranks.failureOf(one);
+            assertTrue(message.endsWith("refuses this rank: go?ERROR ?away; it has not shown that it knows the secret"),
+                    message);
+        }
+    }
+
+    private static void refuse(ServerSocket liar) throws IOException {
+        try (Socket socket = liar.accept()) {
+            socket.getInputStream().readNBytes(MessageCodec.HEADER_BYTES);
+            socket.getOutputStream().write(MessageCodec.encode(new Message.Rejected("go\nERROR \u202eaway")).array());
+            socket.shutdownOutput();
+            while (socket.getInputStream().read() >= 0) {
+                // the rest of what it says
+            }
+        }
     }
 }

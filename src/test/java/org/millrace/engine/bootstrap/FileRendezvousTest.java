@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -14,6 +15,7 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -27,6 +29,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
+import org.millrace.file.User;
 
 /** What rank 0 may find at the path, and what it leaves there. */
 @Timeout(120)
@@ -273,5 +276,28 @@ class FileRendezvousTest {
         String message =
                 assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, nowhere)).getMessage();
         assertTrue(message.contains("192.0.2.1"), message);
+    }
+
+    /** Who knows a job's number must not be first at the place where its ranks meet. */
+    @Test
+    void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {
+        JoinOptions options = JoinOptions.within(Ranks.PATIENCE);
+        Path own = FileRendezvous.ofJob("job:7-0", shared, options).path().getParent();
+        assertEquals(shared, own.getParent());
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));
+        Files.setPosixFilePermissions(own, PosixFilePermissions.fromString("rwxrwxrwx"));
+        FileRendezvous.ofJob("job:7-0", shared, options);
+        assertEquals("rwx------", PosixFilePermissions.toString(Files.getPosixFilePermissions(own)));
+        Files.delete(own);
+        Path elsewhere = Files.createDirectory(shared.resolve("elsewhere"));
+        Files.createSymbolicLink(own, elsewhere);
+        String said = assertThrows(MillraceException.class, () -> FileRendezvous.ofJob("job:7-0", shared, options))
+                .getMessage();
+        assertTrue(said.contains("somebody else was first") && said.contains("MASTER_ADDR"), said);
+        assumeTrue(User.ID == 0, "only root can make directories for others");
+        Files.delete(own);
+        Files.setAttribute(elsewhere, "unix:uid", 4711);
+        Files.move(elsewhere, own);
+        assertThrows(MillraceException.class, () -> FileRendezvous.ofJob("job:7-0", shared, options));
     }
 }

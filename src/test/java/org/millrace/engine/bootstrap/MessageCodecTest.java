@@ -28,7 +28,7 @@ class MessageCodecTest {
             new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
             new Present(new RankIdentity(5, 6, "host")), new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
             new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
-            new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "all_reduce", "line\n\tline")), new Departed(0),
+            new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "all_reduce", "line\n  | \tline")), new Departed(0),
             new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {

@@ -56,10 +56,10 @@ class TlsChannelTest {
             listener.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
             SocketChannel client = SocketChannel.open(listener.getLocalAddress());
             client.configureBlocking(false);
-            peer = identity.client(client);
+            peer = identity.client(client, new byte[16]);
             fromPeer = new Counted(listener.accept());
             fromPeer.configureBlocking(false);
-            here = identity.server(fromPeer);
+            here = identity.server(fromPeer, new byte[16]);
         }
         assertArrayEquals(new byte[] {7}, receive(new byte[] {7}));
     }

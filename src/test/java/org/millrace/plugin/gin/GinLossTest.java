@@ -290,6 +290,8 @@ class GinLossTest {
                 .run(HostProgram.library(), way, 3);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
+        assertEquals(2, outcome.count(" has 0 descriptors of the plugin's"), outcome.output());
+        assertEquals(2, outcome.count(" has outlived all ranks"), outcome.output());
         return outcome;
     }
 

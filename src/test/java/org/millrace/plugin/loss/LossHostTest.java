@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.file.OwnNamespace;
 import org.millrace.plugin.HostProgram;
 
@@ -79,6 +80,22 @@ class LossHostTest {
             assertTrue(said.getFirst().contains("lost the peer pid " + pid(outcome, 0) + " on "), outcome.output());
             assertTrue(said.getFirst().contains("sizes ["), outcome.output());
         }
+    }
+
+    /** As one that has data loaders: a rank's children keep nothing of its connections, and nothing of its files. */
+    @ParameterizedTest
+    @ValueSource(strings = {"shm", "socket", "auto", "ucx", "ucx tcp", "plugin"})
+    void aRankIsMissedThoughItsChildrenLiveOn(String network) throws Exception {
+        var outcome = run(host(network), "fork", 2);
+        for (int child = 0; child < 2; child++) {
+            if (!network.equals("plugin")) { // what another network plugin opens is its own
+                assertEquals(1, outcome.count("child " + child + " has 0 descriptors of the plugin's"),
+                        outcome.output());
+            }
+            assertEquals(1, outcome.count("child " + child + " has outlived all ranks"), outcome.output());
+        }
+        assertEquals(1, outcome.count("rank 0 was killed by signal 9"), outcome.output());
+        assertEquals(1, outcome.count("rank 1 ended with status 75"), outcome.output());
     }
 
     @ParameterizedTest

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
-import org.millrace.library.BundledLibrary;
+import org.millrace.plugin.HostProgram;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -74,8 +74,8 @@ class NetEndpointTest {
     }
 
     @Test
-    void thisPluginIsNoNetworkForItself() {
-        String setting = "plugin:" + BundledLibrary.file();
+    void thisPluginIsNoNetworkForItself() throws Exception {
+        String setting = "plugin:" + HostProgram.library();
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> NetEndpoint.open(Map.of("MILLRACE_NET", setting)::get).close());
         assertEquals("MILLRACE_NET=" + setting + " names Millrace's own plugin, as the network beneath itself; name "

@@ -2,6 +2,7 @@ package org.millrace.plugin.net;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,6 +12,9 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -32,6 +36,7 @@ class NetPluginTest {
     private static final long DEVICE_HANDLE = 0x123450;
     private static final long LIBRARY = 0x1000;
     private static final int CALLS = 200_000;
+    private static final int ROUNDS = 100;
     private static final long STRAY_BYTES = 64 << 10;
 
     private final Arena arena = Arena.ofConfined();
@@ -213,6 +218,79 @@ class NetPluginTest {
         for (int i = 0; i < CALLS; i++) {
             plugin.isend(connection, 4096, 100, 7, memory, pointer);
             plugin.test(cell.get(ValueLayout.JAVA_LONG, 0), handle, deviceHandle);
+        }
+    }
+
+    /** What a thread got of a listener: a connection, or why not. */
+    private FutureTask<Object> accepting(long listener, CountDownLatch together) {
+        FutureTask<Object> task = new FutureTask<>(() -> {
+            try (Arena own = Arena.ofConfined()) {
+                long connection = own.allocate(8, 8).address();
+                together.countDown();
+                together.await();
+                while (read(connection) == 0) {
+                    plugin.accept(listener, connection, 0);
+                }
+                return read(connection);
+            } catch (IllegalArgumentException refused) {
+                return refused.getMessage();
+            }
+        });
+        Thread.ofPlatform().daemon().start(task);
+        return task;
+    }
+
+    private long connectTo(long peer) {
+        cell.set(ValueLayout.JAVA_LONG, 0, 0);
+        while (read(pointer) == 0) {
+            plugin.connect(context, 0, peer, pointer, 0, 0);
+        }
+        return read(pointer);
+    }
+
+    /** A listener is good for one connection: one of two threads gets it, and the other learns that it is gone. */
+    @Test
+    void ofTwoThreadsThatAcceptFromOneListenerOneGetsTheConnection() throws Exception {
+        for (int round = 0; round < ROUNDS; round++) {
+            plugin.listen(context, 0, handle, pointer, 0);
+            long listener = read(pointer);
+            CountDownLatch together = new CountDownLatch(2);
+            List<FutureTask<Object>> both = List.of(accepting(listener, together), accepting(listener, together));
+            long sender = connectTo(handle);
+            int accepted = 0;
+            for (FutureTask<Object> each : both) {
+                if (each.get(60, TimeUnit.SECONDS) instanceof Long connection) {
+                    accepted++;
+                    plugin.closeSend(connection);
+                } else {
+                    String why = (String) each.get();
+                    assertTrue(why.startsWith("a connection was accepted from this listener before"), why);
+                }
+            }
+            assertEquals(1, accepted);
+            plugin.closeSend(sender);
+            plugin.closeListen(listener);
+        }
+    }
+
+    /** All listeners of a process are served at one address, by whichever thread asks. */
+    @Test
+    void twoThreadsAcceptFromTheirOwnListenersAtOnce() throws Exception {
+        MemorySegment otherHandle = arena.allocate(plugin_h.NCCL_NET_HANDLE_MAXSIZE(), 8);
+        for (int round = 0; round < ROUNDS; round++) {
+            plugin.listen(context, 0, handle, pointer, 0);
+            long listener = read(pointer);
+            plugin.listen(context, 0, otherHandle.address(), pointer, 0);
+            long other = read(pointer);
+            CountDownLatch together = new CountDownLatch(2);
+            List<FutureTask<Object>> both = List.of(accepting(listener, together), accepting(other, together));
+            List<Long> senders = List.of(connectTo(otherHandle.address()), connectTo(handle));
+            for (FutureTask<Object> each : both) {
+                plugin.closeSend(assertInstanceOf(Long.class, each.get(60, TimeUnit.SECONDS)));
+            }
+            senders.forEach(plugin::closeSend);
+            plugin.closeListen(listener);
+            plugin.closeListen(other);
         }
     }
 

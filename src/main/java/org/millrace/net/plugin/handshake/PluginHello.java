@@ -8,6 +8,7 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.PeerText;
 import org.millrace.net.plugin.frames.FrameSizes;
 import org.millrace.net.plugin.frames.MessageFormat;
 import org.millrace.net.plugin.table.PluginDevice;
@@ -57,10 +58,10 @@ record PluginHello(long pid, FrameSizes sizes, String plugin) {
     static PluginHello decode(ByteBuffer bytes) {
         byte[] name = new byte[FORMAT.bytes() - NAME_OFFSET];
         bytes.get(NAME_OFFSET, name);
-        return new PluginHello(
-                bytes.getLong(PID_OFFSET), new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET),
-                        bytes.getInt(RECVS_OFFSET), bytes.getInt(KINDS_OFFSET)),
-                new String(name, StandardCharsets.UTF_8).replace("\0", ""));
+        return new PluginHello(bytes.getLong(PID_OFFSET),
+                new FrameSizes(bytes.getInt(INLINE_OFFSET), bytes.getLong(PIECE_OFFSET), bytes.getInt(RECVS_OFFSET),
+                        bytes.getInt(KINDS_OFFSET)),
+                PeerText.line(new String(name, StandardCharsets.UTF_8).replace("\0", "")));
     }
 
     /**

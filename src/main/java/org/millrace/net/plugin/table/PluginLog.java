@@ -3,7 +3,6 @@ package org.millrace.net.plugin.table;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
-import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.apache.logging.log4j.Level;
@@ -44,15 +43,10 @@ final class PluginLog {
     /** Bound when the first plugin is loaded. */
     private static final class Functions {
 
-        static final SymbolLookup LIBRARY = BundledLibrary.load(Functions::open);
+        static final SymbolLookup LIBRARY = BundledLibrary.symbols();
         static final MemorySegment LOGGER = LIBRARY.find("millraceForeignLog").orElseThrow();
         static final MemorySegment PROFILER = LIBRARY.find("millraceForeignProfile").orElseThrow();
         static final CFunction LINE = CFunction.at(LIBRARY.find("millraceForeignLine").orElseThrow());
-
-        @SuppressWarnings("restricted") // our own library
-        private static SymbolLookup open(Path file) {
-            return SymbolLookup.libraryLookup(file, Arena.global());
-        }
     }
 
     private PluginLog() {}

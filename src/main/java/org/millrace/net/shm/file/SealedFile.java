@@ -14,6 +14,8 @@ import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
+import org.millrace.file.User;
+import org.millrace.foreign.CFunction;
 
 /**
  * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck
@@ -171,6 +173,8 @@ final class SealedFile implements AutoCloseable {
     /** Tried once, and linked only where it is needed: that takes time while a process starts. */
     private static final class Domain {
 
+        /** So that numbers that differ in one part differ as a whole. */
+        private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
         static final long NUMBER = tried();
 
         private static long tried() {
@@ -182,7 +186,10 @@ final class SealedFile implements AutoCloseable {
                 String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
                 Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
                 FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
-                return processes << Integer.SIZE ^ Long.parseLong(users);
+                // the kernel lets a process open what another has open only if user and group are the same
+                long group = CFunction.named("getegid").call();
+                long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
+                return user * SPREAD + (int) group | 1; // 0 stands for none
             } catch (IOException | RuntimeException e) {
                 LOG.debug("no sealed memory here: files serve instead", e);
                 return 0;

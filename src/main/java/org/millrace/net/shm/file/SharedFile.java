@@ -47,12 +47,7 @@ public final class SharedFile {
     public static SharedFile create(Path directory, String kind, long bytes) throws IOException {
         FileName name = FileName.ours(new SecureRandom().nextLong(), kind);
         Path path = directory.resolve(name.toString());
-        try {
-            return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
-        } catch (IOException e) {
-            PrivateFile.delete(path);
-            throw e;
-        }
+        return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
     }
 
     /**

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.PeerText;
 import org.millrace.net.shm.ring.RingLayout;
 
 /**
@@ -34,6 +35,6 @@ record RingHello(long capacity, String ring) {
         byte[] ring = new byte[FORMAT.bytes() - RING_OFFSET];
         bytes.get(RING_OFFSET, ring);
         return new RingHello(bytes.getLong(CAPACITY_OFFSET),
-                new String(ring, StandardCharsets.US_ASCII).replace("\0", ""));
+                PeerText.line(new String(ring, StandardCharsets.US_ASCII).replace("\0", "")));
     }
 }

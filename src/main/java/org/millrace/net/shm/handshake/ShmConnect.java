@@ -78,7 +78,7 @@ public final class ShmConnect extends OutgoingConnection {
         try (DirectoryStream<Path> sockets = Files.newDirectoryStream(directory, FileName.socketGlob(address.id()))) {
             for (Path socket : sockets) {
                 FileName name = FileName.parse(socket.getFileName().toString());
-                if (name != null) {
+                if (name != null && PrivateFile.isOurs(socket)) {
                     return new ShmConnect(network, options, firstPosition, key, address.secret(), socket, name.owner());
                 }
             }

@@ -16,6 +16,7 @@ import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
+import org.millrace.file.SharedDirectory;
 import org.millrace.file.StaleFiles;
 import org.millrace.file.User;
 import org.millrace.net.ConnectionKey;
@@ -74,7 +75,8 @@ public final class ShmListener extends KeyedListener<ShmListener.Client> {
             return listener;
         } catch (IOException | UnsupportedOperationException e) {
             throw new ShmUnavailableException("cannot listen on the Unix-domain socket " + path + ": " + e
-                    + "; choose another directory, with a short path, in the shared-memory options", e);
+                    + "; have memory mounted at " + SharedDirectory.MEMORY + " that this user can write, or take TCP "
+                    + "(MILLRACE_NET=socket)", e);
         }
     }
 

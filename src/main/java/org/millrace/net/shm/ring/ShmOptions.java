@@ -2,6 +2,7 @@ package org.millrace.net.shm.ring;
 
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
@@ -66,8 +67,8 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
 
     /**
      * What serves most machines: rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a
-     * warning, where there is none), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a handshake,
-     * memory segments.
+     * warning, where only that can be written to), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a
+     * handshake, memory segments.
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
@@ -76,7 +77,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
 
     private static Path defaultDirectory() {
         Path usual = SharedDirectory.usual();
-        if (!usual.equals(SharedDirectory.MEMORY)) {
+        if (!usual.equals(SharedDirectory.MEMORY) && Files.isWritable(usual)) {
             LogManager.getLogger(ShmOptions.class)
                     .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
                             + "as it may lie on a disk", SharedDirectory.MEMORY, usual);

@@ -108,7 +108,7 @@ public record LocalAddress(String name, InetAddress address, int subnetBits) {
     }
 
     /** Whether an interface that is running shows an address. */
-    static boolean isHere(InetAddress address) {
+    public static boolean isHere(InetAddress address) {
         return ofRunningInterfaces().stream().anyMatch(each -> each.address.equals(address));
     }
 

@@ -54,7 +54,7 @@ public final class OutgoingStream {
                 opened.bind(new InetSocketAddress(from, 0));
             }
             opened.connect(to);
-            opened = options.tls() == null ? opened : options.tls().client(opened);
+            opened = options.tls() == null ? opened : options.tls().client(opened, HelloFormat.secretIn(hello));
         } catch (IOException e) {
             ConnectionState.closeQuietly(opened);
             throw unreachable(e);

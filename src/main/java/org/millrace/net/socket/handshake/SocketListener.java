@@ -117,7 +117,9 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
     @Override
     protected Client newClient(SocketChannel channel, long deadline) throws IOException {
         StreamSet.configure(channel, options);
-        return new Client(options.tls() == null ? channel : options.tls().server(channel), deadline);
+        return new Client(
+                options.tls() == null ? channel : options.tls().server(channel, AddressFormat.secret(address)),
+                deadline);
     }
 
     @Override

@@ -1,10 +1,8 @@
 package org.millrace.net.ucx.library;
 
-import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -96,37 +94,32 @@ public final class UcxContext {
             int status = ucp_h.ucp_init_version(UcxLibrary.LEAST_MAJOR, UcxLibrary.LEAST_MINOR, params.address(),
                     config, result.address());
             ucp_h.ucp_config_release(config);
-            long handle = result.get(ValueLayout.JAVA_LONG, 0);
-            // Where UCX_TLS names no transport that there is, UCX 1.13 gives no context, and calls that no error.
-            UcxStatus.check(handle == 0 && status >= 0 ? UcxStatus.NO_DEVICE : status, "be initialized");
-            return handle;
+            return UcxStatus.made(status, result.get(ValueLayout.JAVA_LONG, 0), "be initialized");
         }
     }
 
     /** What UCX prints about a context is the only list of its transports. */
+    @SuppressWarnings("restricted") // the C library says how long its text is
     private static List<String> describe(long handle) {
-        Path file = null;
         try (Arena arena = Arena.ofConfined()) {
-            file = Files.createTempFile("millrace-ucx", ".txt");
-            long stream = CFunction.named("fopen")
-                    .call(arena.allocateFrom(file.toString()).address(), arena.allocateFrom("w").address());
+            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // where it is, how long
+            long stream = CFunction.named("open_memstream")
+                    .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());
             if (stream == 0) {
                 return List.of();
             }
             ucp_h.ucp_context_print_info(handle, stream);
             CFunction.named("fclose").call(stream);
-            return Files.readAllLines(file)
-                    .stream()
+            MemorySegment printed = MemorySegment.ofAddress(text.getAtIndex(ValueLayout.JAVA_LONG, 0))
+                    .reinterpret(text.getAtIndex(ValueLayout.JAVA_LONG, 1) + 1);
+            List<String> resources = printed.getString(0)
+                    .lines()
                     .map(RESOURCE::matcher)
                     .filter(Matcher::matches)
                     .map(resource -> resource.group(1))
                     .toList();
-        } catch (IOException e) {
-            return List.of();
-        } finally {
-            if (file != null) {
-                file.toFile().delete();
-            }
+            CFunction.named("free").call(printed.address());
+            return resources;
         }
     }
 

@@ -6,7 +6,7 @@ import org.millrace.ffi.ucx.ucp_h;
 public final class UcxStatus {
 
     /** {@code UCS_ERR_NO_DEVICE}. */
-    static final int NO_DEVICE = -14;
+    private static final int NO_DEVICE = -14;
 
     private UcxStatus() {}
 
@@ -18,6 +18,15 @@ public final class UcxStatus {
     /** What a status means, for messages. */
     public static String text(int status) {
         return UcxLibrary.text(ucp_h.ucs_status_string(status).address());
+    }
+
+    /**
+     * What a call has made. Where no transport is left, as one that UCX_TLS names is missing, or {@code /dev/shm}
+     * cannot be written, UCX 1.13 makes nothing, and calls that no error.
+     */
+    public static long made(int status, long handle, String what) {
+        check(handle == 0 && status >= 0 ? NO_DEVICE : status, what);
+        return handle;
     }
 
     /** Throws if a call of setting up has failed. */

@@ -98,9 +98,8 @@ public final class UcxWorker {
             ucp_worker_params.field_mask(params, ucp_h.UCP_WORKER_PARAM_FIELD_THREAD_MODE());
             ucp_worker_params.thread_mode(params, ucp_h.UCS_THREAD_MODE_SERIALIZED());
             MemorySegment results = arena.allocate(ValueLayout.JAVA_LONG, 2);
-            UcxStatus.check(ucp_h.ucp_worker_create(context.handle(), params.address(), results.address()),
-                    "make a worker");
-            handle = results.get(ValueLayout.JAVA_LONG, 0);
+            int status = ucp_h.ucp_worker_create(context.handle(), params.address(), results.address());
+            handle = UcxStatus.made(status, results.get(ValueLayout.JAVA_LONG, 0), "make a worker");
             UcxStatus.check(ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES),
                     "say where a worker is");
             long bytes = results.get(ValueLayout.JAVA_LONG, 0);

@@ -6,9 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.StringJoiner;
-import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.CCompiler;
 
 /**
  * The plan and the layout that kernels use on GPUs are those of the emulated device, number for number: they are the
@@ -73,19 +73,8 @@ class ExpertPlanHeaderTest {
     void theHeaderSaysWhatJavaSays(@TempDir Path directory) throws Exception {
         Path source = Files.writeString(directory.resolve("plan.cc"), PROGRAM);
         Path program = directory.resolve("plan");
-        run(directory, List.of(System.getenv().getOrDefault("CXX", "c++"), "-std=c++17", "-Wall", "-Werror", "-I",
-                HEADER.getParent().toString(), source.toString(), "-o", program.toString()));
-        assertEquals(expected(), run(directory, List.of(program.toString())));
-    }
-
-    private static String run(Path directory, List<String> command) throws Exception {
-        Path output = directory.resolve("output");
-        Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
-        boolean ended = process.waitFor(60, TimeUnit.SECONDS);
-        process.destroyForcibly();
-        String text = Files.readString(output);
-        assertEquals(true, ended, command + " did not end:\n" + text);
-        assertEquals(0, process.exitValue(), command + "\n" + text);
-        return text;
+        CCompiler.cPlusPlus(List.of("-std=c++17", "-Wall", "-Werror", "-I", HEADER.getParent().toString(),
+                source.toString(), "-o", program.toString()));
+        assertEquals(expected(), CCompiler.run(List.of(program.toString())));
     }
 }

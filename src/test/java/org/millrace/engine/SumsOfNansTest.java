@@ -1,0 +1,100 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.DataType;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/**
+ * Which NaN a sum is depends on the processor and on how far the JVM has compiled the loop; but a sum with one is one,
+ * and all ranks get the same bits, as one of them adds and the others are sent what it has.
+ */
+class SumsOfNansTest {
+
+    private static final int RANKS = 3;
+    private static final int COUNT = 331;
+
+    @TempDir
+    Path directory;
+
+    @ParameterizedTest
+    @ValueSource(strings = {"NCCL_ALGO=ring", "NCCL_ALGO=tree", "NCCL_COLLNET_ENABLE=1"})
+    void allRanksGetTheSameBits(String setting) throws Exception {
+        for (DataType type : List.of(DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64)) {
+            byte[][] sums = new byte[RANKS][];
+            Map<String, String> settings = EngineGroup.settings(setting.split("="));
+            EngineGroup.run(directory, RANKS, settings, communicator -> {
+                try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
+                    MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
+                    for (int i = 0; i < COUNT; i++) {
+                        // every third is no NaN on this rank
+                        set(type, mine, i,
+                                i % RANKS == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
+                    }
+                    communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
+                    stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                    sums[communicator.rank()] = sum.toArray(ValueLayout.JAVA_BYTE);
+                }
+            }).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
+            long infinity = nan(type, 0, 0);
+            for (int i = 0; i < COUNT; i++) {
+                long bits = get(type, sums[0], i);
+                assertTrue((bits & nan(type, -1, 0)) > infinity, type + " is no NaN: " + Long.toHexString(bits));
+                for (byte[] others : sums) {
+                    assertEquals(bits, get(type, others, i), type + " " + i);
+                }
+            }
+        }
+    }
+
+    /**
+     * A quiet NaN with something in its lowest bits, of either sign; infinity without, and with all of them the mask.
+     */
+    private static long nan(DataType type, int payload, int rank) {
+        int fraction = switch (type) {
+            case FLOAT16 -> 10;
+            case BFLOAT16 -> 7;
+            case FLOAT32 -> 23;
+            default -> 52;
+        };
+        int width = type.bytes() * Byte.SIZE;
+        long infinity = (1L << width - 1 - fraction) - 1 << fraction;
+        if (payload <= 0) {
+            return infinity | (payload == 0 ? 0 : (1L << fraction) - 1);
+        }
+        long quiet = 1L << fraction - 1;
+        return infinity | quiet | payload * 3 + rank & quiet - 1 | (long) (rank % 2) << width - 1;
+    }
+
+    private static void set(DataType type, MemorySegment to, int at, long bits) {
+        switch (type.bytes()) {
+            case 2 -> to.setAtIndex(ValueLayout.JAVA_SHORT, at, (short) bits);
+            case 4 -> to.setAtIndex(ValueLayout.JAVA_INT, at, (int) bits);
+            default -> to.setAtIndex(ValueLayout.JAVA_LONG, at, bits);
+        }
+    }
+
+    private static long get(DataType type, byte[] from, int at) {
+        MemorySegment all = MemorySegment.ofArray(from);
+        long offset = (long) at * type.bytes();
+        return switch (type.bytes()) {
+            case 2 -> Short.toUnsignedLong(all.get(ValueLayout.JAVA_SHORT_UNALIGNED, offset));
+            case 4 -> Integer.toUnsignedLong(all.get(ValueLayout.JAVA_INT_UNALIGNED, offset));
+            default -> all.get(ValueLayout.JAVA_LONG_UNALIGNED, offset);
+        };
+    }
+}
