@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <cuda_runtime.h>
 #include <dirent.h>
+#include <malloc.h>
 #include <nccl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -163,14 +164,19 @@ static double since_death(const char *file, int loss) {
   return at - when;
 }
 
-static void say_what_is_open(const char *when) {
+/* What is free in malloc's arenas is not left over. What is open goes to files, for who looks what has grown. */
+static void say_what_is_open(const char *file, const char *when) {
   size_t unused, all;
   long pages = 0, resident = 0;
+  char command[3 * 4096];
+  usleep(500000); /* threads end that nobody waits for */
+  malloc_trim(0);
+  snprintf(command, sizeof command, "cat /proc/%d/smaps >'%.3900s.%s.smaps' && ls -l /proc/%d/fd >'%.3900s.%s.fd'", (int)getpid(), file,
+           when, (int)getpid(), file, when);
   FILE *f = fopen("/proc/self/statm", "r");
-  if (!f || fscanf(f, "%ld %ld", &pages, &resident) != 2)
+  if (!f || fscanf(f, "%ld %ld", &pages, &resident) != 2 || system(command))
     exit(4);
   fclose(f);
-  usleep(500000); /* threads end that nobody waits for */
   CUDA(cudaMemGetInfo(&unused, &all));
   printf("open %s: files %d threads %d resident %ld gpu %ld\n", when, entries("/proc/self/fd"), entries("/proc/self/task"),
          resident * sysconf(_SC_PAGESIZE) >> 20, (long)((all - unused) >> 20));
@@ -209,14 +215,14 @@ static void survive(const char *file, int losses, int loss) {
         printf("loss %d: joined in %.3f told after %.4f by %s (%d) aborted in %.3f\n", loss, joined, told, by, error, now() - begin);
         fflush(stdout);
         if (loss == 2)
-          say_what_is_open("early");
+          say_what_is_open(file, "early");
         continue;
       }
     }
     NCCL(ncclCommDestroy(comm));
   }
   if (!dies)
-    say_what_is_open("late");
+    say_what_is_open(file, "late");
   printf("right %d\n", losses + 1);
 }
 

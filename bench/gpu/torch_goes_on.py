@@ -64,9 +64,8 @@ def reduce(most):
 
 
 def die():
-    data = torch.ones(1 << 20, device=device)
-    for _ in range(20):
-        dist.all_reduce(data, async_op=True)
+    for _ in range(20):  # as reduce() has it: the other may still check some of them
+        dist.all_reduce(torch.full((1 << 20,), float(rank + 1), device=device), async_op=True)
     time.sleep(random.random() / 200)
     with open(f"{file}.{loss}.killed", "w") as stamp:
         stamp.write(f"{time.monotonic():.6f}\n")

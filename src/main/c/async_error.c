@@ -229,7 +229,6 @@ struct object {
   uintptr_t base, begin, end, relro_begin, relro_end;
   const ElfW(Sym) *symbols;
   const char *strings;
-  size_t imports; /* the symbols before this one may be some */
 };
 
 /* ld.so has made a page that it protects read-only when it was done with the object; before it may still write
@@ -300,7 +299,7 @@ static const void *address_of(const struct object *object, const ElfW(Dyn) *entr
   return (const void *)(entry->d_un.d_ptr < object->base ? object->base + entry->d_un.d_ptr : entry->d_un.d_ptr);
 }
 
-/* An object's table of exports says which of its symbols is the first; where there are none, it says nothing. */
+/* How many symbols an object's relocations refer to: its imports are among them. */
 static size_t symbols_of(const ElfW(Rela) *const *relocations, const size_t *bytes) {
   size_t symbols = 0;
   for (int table = 0; table < 2; table++)
@@ -321,7 +320,6 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
   struct object object = {.base = info->dlpi_addr, .begin = UINTPTR_MAX};
   const ElfW(Dyn) *dynamic = NULL;
   const ElfW(Rela) *relocations[2] = {NULL, NULL};
-  const uint32_t *exports = NULL;
   size_t bytes[2] = {0, 0}, page = (size_t)sysconf(_SC_PAGESIZE);
   int led = 0;
   (void)size;
@@ -344,14 +342,13 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
     switch (dynamic->d_tag) {
     case DT_SYMTAB: object.symbols = address_of(&object, dynamic); break;
     case DT_STRTAB: object.strings = address_of(&object, dynamic); break;
-    case DT_GNU_HASH: exports = address_of(&object, dynamic); break;
     case DT_JMPREL: relocations[0] = address_of(&object, dynamic); break;
     case DT_PLTRELSZ: bytes[0] = dynamic->d_un.d_val; break;
     case DT_RELA: relocations[1] = address_of(&object, dynamic); break;
     case DT_RELASZ: bytes[1] = dynamic->d_un.d_val; break;
     }
-  object.imports = exports && exports[1] > 1 ? exports[1] : symbols_of(relocations, bytes);
-  for (size_t symbol = 1; object.symbols && object.strings && symbol < object.imports; symbol++)
+  size_t symbols = symbols_of(relocations, bytes);
+  for (size_t symbol = 1; object.symbols && object.strings && symbol < symbols; symbol++)
     for (int function = 0; function < FUNCTIONS; function++)
       if (functions[function].own && is_import_of(&object, symbol, functions[function].name))
         for (int i = 0; i < 2; i++) {
@@ -366,6 +363,31 @@ static int visit(struct dl_phdr_info *info, size_t size, void *argument) {
                *info->dlpi_name ? name_of(info->dlpi_name) : "the program");
   }
   return 0;
+}
+
+/* Where the library begins that has a function. In a program at fixed addresses a function whose address it takes is
+ * known, everywhere, by the address of the program's own jump to it, a symbol without a definition; the function is
+ * that of the first object after it that has one. */
+static const void *definer(void *function, const char *name) {
+  Dl_info info = {0};
+  struct link_map *map = NULL;
+  const ElfW(Sym) *symbol = NULL;
+  if (!function || !dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT))
+    return NULL;
+  if (!symbol || symbol->st_shndx != SHN_UNDEF)
+    return info.dli_fbase;
+  dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP);
+  for (map = map ? map->l_next : NULL; map; map = map->l_next) {
+    /* The kernel's own object has no path, and dlsym does not bear it. */
+    void *object = strchr(map->l_name, '/') ? dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = object ? dlsym(object, name) : NULL;
+    struct link_map *from = NULL;
+    if (object)
+      dlclose(object);
+    if (found && dladdr1(found, &info, (void **)&from, RTLD_DL_LINKMAP) && from == map)
+      return info.dli_fbase;
+  }
+  return NULL;
 }
 
 static int count_other_nccls(struct dl_phdr_info *info, size_t size, void *argument) {
@@ -384,7 +406,7 @@ static const char *obstacle(const void *library) {
     return "it is another NCCL of this process whose calls are answered";
   if (!functions[ASYNC_ERROR].own)
     return "NCCL's functions are a part of the program, and not of a library";
-  if (millraceLibrary((void *)malloc) != millraceLibrary((void *)malloc_usable_size))
+  if (definer((void *)malloc, "malloc") != definer((void *)malloc_usable_size, "malloc_usable_size"))
     return "the program has a malloc of its own, without a malloc_usable_size";
   if (read_safely(&other, &one, sizeof one) != sizeof one || other != one)
     return "the kernel refuses process_vm_readv";
@@ -401,8 +423,9 @@ static int askers(const void *library, int answer, char *report, size_t size) {
   if (size)
     *report = 0;
   if (!why) {
-    void *first = dlsym(RTLD_DEFAULT, functions[ASYNC_ERROR].name + 1);
-    look.ambiguous = first && first != functions[ASYNC_ERROR].own;
+    const char *name = functions[ASYNC_ERROR].name + 1;
+    void *first = dlsym(RTLD_DEFAULT, name);
+    look.ambiguous = first && definer(first, name) != nccl;
     dl_iterate_phdr(count_other_nccls, &look.ambiguous);
     dl_iterate_phdr(visit, &look);
     if (!look.found)

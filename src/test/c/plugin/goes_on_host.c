@@ -24,7 +24,7 @@
 
 ncclComm_t stubCommunicator(uint64_t hash);
 void stubAsyncResult(ncclComm_t comm, ncclResult_t result);
-void stubLogger(ncclDebugLogLevel level, unsigned long flags, const char *file, int line, const char *format, ...);
+ncclDebugLogger_t stubLogger(void);
 
 typedef ncclResult_t (*question_t)(ncclComm_t, ncclResult_t *);
 
@@ -38,6 +38,12 @@ static ncclNetCommConfig_v11_t config = {NCCL_NET_TRAFFIC_CLASS_UNDEF};
 typedef ncclResult_t (*shrink_t)(ncclComm_t, int *, int, ncclComm_t *, ncclConfig_t *, int);
 /* An import, too: it leads elsewhere once something is lost. */
 static shrink_t volatile shrink = ncclCommShrink;
+
+/* In a program at fixed addresses these functions' addresses are those of its own jumps to them. */
+static int takes_addresses(void) {
+  void *volatile allocates = (void *)malloc, *volatile asks = (void *)ncclCommGetAsyncError;
+  return allocates != asks;
+}
 
 static int is(const char *name) {
   return strcmp(way, name) == 0;
@@ -58,7 +64,7 @@ static void load_asker(void) {
 static ncclComm_t join(struct rank *rank, int generation, uint64_t hash) {
   struct buffer_sizes sizes = buffer_sizes(1);
   rank->bootstrap = ends[generation][rank->number];
-  SUCCEEDS(rank->net->init(&rank->ctx, hash, &config, stubLogger, NULL));
+  SUCCEEDS(rank->net->init(&rank->ctx, hash, &config, stubLogger(), NULL));
   set_up(rank, &sizes);
   return stubCommunicator(hash);
 }
@@ -178,7 +184,7 @@ static void be_survivor(void) {
   rank.net = symbol(library, TABLE_NAME);
   for (int i = 0; i <= losses; i++)
     close(ends[i][1]);
-  SUCCEEDS(rank.net->init(&context, BYSTANDER, &config, stubLogger, NULL));
+  SUCCEEDS(rank.net->init(&context, BYSTANDER, &config, stubLogger(), NULL));
   for (int generation = 0; generation <= losses; generation++)
     survive(&rank, generation, bystander);
   if (is("abort"))
@@ -232,6 +238,7 @@ int main(int count, char **arguments) {
   way = arguments[2];
   losses = atoi(arguments[3]);
   asker = arguments[4];
+  REQUIRE(takes_addresses(), "no addresses");
   REQUIRE(losses >= 1 && losses <= LOSSES, "1 to %d losses", LOSSES);
   killed = mmap(NULL, sizeof *killed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(killed != MAP_FAILED, "no shared memory");

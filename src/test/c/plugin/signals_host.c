@@ -74,6 +74,8 @@ int main(int count, char **arguments) {
   struct sigaction interrupt = {.sa_handler = on_interrupt};
   if (count == 2)
     sigaction(SIGSEGV, &fault, NULL);
+  else
+    signal(SIGSEGV, SIG_IGN); /* what libjsig tells of, which changes later, too */
   sigaction(SIGINT, &interrupt, NULL);
   signal(SIGHUP, SIG_IGN);
   forbidden = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -3,6 +3,7 @@ package org.millrace.plugin;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
@@ -19,8 +20,8 @@ import org.millrace.library.BundledLibrary;
  * <pre>
  * DIR/libnccl-net-millrace.so
  * DIR/millrace.jar
- * DIR/runtime -&gt; the Java to run on; without it the library looks at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH
-               and /usr/lib/jvm
+ * DIR/runtime -&gt; the Java to run on, or that Java itself, as in the archive of a release; without it the library looks
+               at MILLRACE_JAVA_HOME, JAVA_HOME, the PATH and /usr/lib/jvm
  * DIR/millrace-....aot: what StartupCache makes, if it does
  * </pre>
  */
@@ -65,6 +66,16 @@ public final class PluginInstaller {
         }
     }
 
+    /** {@return the Java to run on, if nobody says another: that of the directory, if it has one, or this one} */
+    public static Path javaFor(Path directory) {
+        Path own = directory.resolve(RUNTIME);
+        return isOwn(own) ? own : Path.of(System.getProperty("java.home"));
+    }
+
+    private static boolean isOwn(Path runtime) {
+        return Files.isDirectory(runtime, LinkOption.NOFOLLOW_LINKS);
+    }
+
     /**
      * Installs. What was there before is replaced in one step, so that programs that use it go on undisturbed.
      *
@@ -87,7 +98,12 @@ public final class PluginInstaller {
         if (Files.exists(directory) && !Files.isDirectory(directory)) {
             throw new MillraceException("cannot install the plugin into " + directory + ": it is no directory");
         }
+        Path own = directory.resolve(RUNTIME);
         try {
+            if (javaHome != null && isOwn(own) && !Files.isSameFile(own, javaHome)) {
+                throw new MillraceException(own + " is a Java of its own, and stays; to have " + javaHome
+                        + " in its place delete it, or install into another directory");
+            }
             Path home = Files.createDirectories(directory).toRealPath();
             Path library = home.resolve(BundledLibrary.NAME);
             BundledLibrary.checkName(library);
@@ -96,7 +112,7 @@ public final class PluginInstaller {
                 replace(Files.copy(jar, fresh.resolve(JAR)), home.resolve(JAR));
                 BundledLibrary.extract(fresh.resolve(BundledLibrary.NAME));
                 replace(fresh.resolve(BundledLibrary.NAME), library);
-                if (javaHome != null) {
+                if (javaHome != null && !isOwn(home.resolve(RUNTIME))) {
                     replace(Files.createSymbolicLink(fresh.resolve(RUNTIME), javaHome.toRealPath()),
                             home.resolve(RUNTIME));
                 }

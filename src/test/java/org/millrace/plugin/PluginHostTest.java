@@ -3,8 +3,11 @@ package org.millrace.plugin;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -53,6 +56,15 @@ class PluginHostTest {
         var outcome = HostProgram.compile("exit_host").run(HostProgram.library(), way);
         assertEquals(0, outcome.exit(), outcome.output());
         assertTrue(outcome.output().endsWith("OK\n"), outcome.output());
+    }
+
+    /** Anybody can put one there; it has no writer, for whom the exit would wait. */
+    @Test
+    void aPipeByTheNameOfTheProcesssTraceDoesNotHoldUpItsExit() throws Exception {
+        var outcome = HostProgram.compile("exit_host").run(HostProgram.library(), "pipe");
+        assertEquals(0, outcome.exit(), outcome.output());
+        Matcher pipe = Pattern.compile("(/dev/shm/millrace-fed-\\S+)\nOK\n$").matcher(outcome.output());
+        assertTrue(pipe.find() && Files.deleteIfExists(Path.of(pipe.group(1))), outcome.output());
     }
 
     /** Two runs of a program that has a JVM of its own: Millrace is on its class path, or is not. */

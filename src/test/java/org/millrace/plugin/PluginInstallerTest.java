@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
@@ -19,6 +20,17 @@ class PluginInstallerTest {
 
     @TempDir
     private Path temporary;
+
+    /** A directory that holds all that a Java's home does, by links. */
+    private static Path linked(Path java, Path directory) throws IOException {
+        Files.createDirectories(directory);
+        try (Stream<Path> files = Files.list(java)) {
+            for (Path file : (Iterable<Path>) files::iterator) {
+                Files.createSymbolicLink(directory.resolve(file.getFileName()), file);
+            }
+        }
+        return directory;
+    }
 
     private Path wholeJar() throws Exception {
         return WholeJar.write(temporary.resolve("whole.jar"));
@@ -65,6 +77,20 @@ class PluginInstallerTest {
     void aJavaThatIsNoneIsRefused() throws Exception {
         PluginInstaller installer = new PluginInstaller(wholeJar());
         assertThrows(MillraceException.class, () -> installer.install(temporary.resolve("d"), temporary));
+    }
+
+    /** As in the archive that has one of its own: a link cannot take its place, and need not. */
+    @Test
+    void aRuntimeThatLiesThereStaysAndIsTheJava() throws Exception {
+        Path directory = temporary.resolve("archive");
+        Path runtime = linked(Path.of(System.getProperty("java.home")), directory.resolve("runtime"));
+        PluginInstaller installer = new PluginInstaller(wholeJar());
+        assertEquals(runtime, PluginInstaller.javaFor(directory));
+        installer.install(directory, runtime);
+        assertTrue(Files.isDirectory(runtime, LinkOption.NOFOLLOW_LINKS));
+        MillraceException refused = assertThrows(MillraceException.class,
+                () -> installer.install(directory, Path.of(System.getProperty("java.home"))));
+        assertTrue(refused.getMessage().contains(runtime + " is a Java of its own"), refused.getMessage());
     }
 
     @Test

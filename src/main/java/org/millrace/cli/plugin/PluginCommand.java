@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.plugin.PluginInstaller;
 import org.millrace.plugin.StartupCache;
@@ -55,9 +56,10 @@ public final class PluginCommand implements Runnable {
         @Option(
                 names = "--java",
                 paramLabel = "HOME",
-                description = "The Java that the plugin starts in programs that are not Java (default: the one that "
-                        + "runs this command)." + " MILLRACE_JAVA_HOME overrides it later.")
-        private Path java = Path.of(System.getProperty("java.home"));
+                description = "The Java that the plugin starts in programs that are not Java (default: the one in "
+                        + "DIR/runtime, if it lies there, or the one that runs this command)."
+                        + " MILLRACE_JAVA_HOME overrides it later.")
+        private @Nullable Path java;
 
         @Option(
                 names = "--jar",
@@ -77,8 +79,9 @@ public final class PluginCommand implements Runnable {
         @Override
         public Integer call() {
             PluginInstaller installer = jar == null ? PluginInstaller.ofRunningJar() : new PluginInstaller(jar);
-            Path library = installer.install(directory, java);
-            StartupCache.Outcome cache = noCache ? null : StartupCache.make(library, java);
+            Path runtime = java == null ? PluginInstaller.javaFor(directory) : java;
+            Path library = installer.install(directory, runtime);
+            StartupCache.Outcome cache = noCache ? null : StartupCache.make(library, runtime);
             PrintWriter out = spec.commandLine().getOut();
             written(library.getParent()).forEach(file -> out.println("# " + describe(file)));
             if (cache != null) {
@@ -104,7 +107,7 @@ public final class PluginCommand implements Runnable {
         private static String describe(Path file) {
             try {
                 return Files.isSymbolicLink(file) ? file + " -> " + Files.readSymbolicLink(file)
-                        : file + " (" + Files.size(file) + " bytes)";
+                        : Files.isDirectory(file) ? file.toString() : file + " (" + Files.size(file) + " bytes)";
             } catch (IOException failure) {
                 throw new MillraceException(file + " was installed and cannot be read again: " + failure.getMessage(),
                         failure);

@@ -96,6 +96,13 @@ class GoesOnHostTest {
         assertGrowth(early, late, 4, 40 << 10, outcome);
     }
 
+    /** As Python's is: what it has the addresses of is known everywhere by those of its own jumps to it. */
+    @Test
+    void aProgramAtFixedAddressesIsToldToo() throws Exception {
+        var outcome = goOn(host("shm", "-fno-pie", "-no-pie"), "abort", 2);
+        assertEquals(2, outcome.count("told after "), outcome.output());
+    }
+
     @Test
     void whatIsLoadedLaterIsToldToo() throws Exception {
         Path asker = HostProgram.compileStub("asker.c", "libasker.so").resolve("libasker.so");

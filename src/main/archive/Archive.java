@@ -1,0 +1,58 @@
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.spi.ToolProvider;
+import java.util.stream.Stream;
+import org.millrace.plugin.PluginInstaller;
+import org.millrace.plugin.RuntimeModules;
+
+/**
+ * Makes the archive for machines that have no Java: the plugin, the jar, a runtime of the modules that they need, and a
+ * file to source.
+ *
+ * <p>
+ * Started by Maven's profile {@code release} in the repository's root, with {@code target/millrace.jar} on the class
+ * path and these arguments: the jar, the archive to make, and the time that its files carry.
+ */
+final class Archive {
+
+    public static void main(String[] args) throws IOException, InterruptedException {
+        Path archive = Path.of(args[1]);
+        String name = archive.getFileName().toString().replaceFirst("\\.tar\\.gz$", "");
+        Path root = archive.resolveSibling("archive");
+        deleteTree(root);
+        Path directory = Files.createDirectories(root.resolve(name));
+        Path runtime = directory.resolve("runtime");
+        List<String> link = new ArrayList<>(List.of(RuntimeModules.jlinkLine().split(" ")));
+        link.set(link.size() - 1, runtime.toString());
+        link.addAll(List.of("--strip-debug", "--no-header-files", "--no-man-pages"));
+        String tool = link.removeFirst();
+        if (ToolProvider.findFirst(tool).orElseThrow().run(System.out, System.err, link.toArray(String[]::new)) != 0) {
+            throw new IOException("jlink made no runtime of " + System.getProperty("java.home"));
+        }
+        new PluginInstaller(Path.of(args[0])).install(directory, runtime);
+        for (Path file : List.of(Path.of("LICENSE"), Path.of("NOTICE"), Path.of("src/main/archive/env.sh"))) {
+            Files.copy(file, directory.resolve(file.getFileName()));
+        }
+        int exit = new ProcessBuilder("tar", "--create", "--gzip", "--file", archive.toString(), "--sort=name",
+                "--owner=0", "--group=0", "--numeric-owner", "--mode=u+w,go+rX,go-w", "--mtime=" + args[2],
+                "--directory", root.toString(), name).inheritIO().start().waitFor();
+        if (exit != 0) {
+            throw new IOException("tar failed with exit status " + exit);
+        }
+        System.out.println(archive + ": " + Files.size(archive) + " bytes");
+    }
+
+    private static void deleteTree(Path directory) throws IOException {
+        if (Files.exists(directory)) {
+            try (Stream<Path> files = Files.walk(directory)) {
+                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
+                    Files.delete(file);
+                }
+            }
+        }
+    }
+}
