@@ -27,7 +27,7 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net, new TunerPlugin(library -> choices(net.sessionIfAny(library)), losses),
-                new GinPlugin(NativeEnvironment::get, losses),
+                new GinPlugin(NativeEnvironment::get, losses, net::takesDeviceMemory),
                 new ProfilerPlugin(NativeEnvironment::get, net::operationComing),
                 new CollNetPlugin(library -> net.session(library).endpoint(), NativeEnvironment::get));
     }

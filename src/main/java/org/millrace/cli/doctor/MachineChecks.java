@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.millrace.abi.FifoLayout;
 import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -28,7 +29,6 @@ import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
-import org.millrace.abi.FifoLayout;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
 

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
@@ -59,6 +60,7 @@ public final class GinPlugin {
     private final UnaryOperator<String> environment;
     private final GinResources resources;
     private final LossWatch losses;
+    private final BooleanSupplier netTakesDeviceMemory;
     /** Of NCCL 2.28, which has no context for communicators after the first. */
     private final Instance withoutContext;
     /** What kernels will post: known when NCCL has asked for properties, or 0. */
@@ -75,11 +77,13 @@ public final class GinPlugin {
     /**
      * Nothing is open before the first init.
      *
-     * @param losses what becomes of communicators that lose a peer
+     * @param losses               what becomes of communicators that lose a peer
+     * @param netTakesDeviceMemory whether the network table's device takes the memory of GPUs
      */
-    public GinPlugin(UnaryOperator<String> environment, LossWatch losses) {
+    public GinPlugin(UnaryOperator<String> environment, LossWatch losses, BooleanSupplier netTakesDeviceMemory) {
         this.environment = environment;
         this.losses = losses;
+        this.netTakesDeviceMemory = netTakesDeviceMemory;
         this.withoutContext = new Instance(losses.communicator(0));
         this.resources = new GinResources(environment);
     }
@@ -106,10 +110,17 @@ public final class GinPlugin {
      * window if all of it is a GPU's, once for each segment if some is the host's. RMA hands them out, up to 2.30.4
      * through GIN's table ({@code rma_proxy.cc} 79), where they are left alone; RMA's own table says nothing of the
      * kind.
+     *
+     * <p>
+     * Since 2.30 the devices of GIN, RMA and net are one node of NCCL's topology, and whether it takes the memory of
+     * GPUs is what the first of them says, which is GIN ({@code topo.cc} 1655 and 1814 of 2.30.7): what net says,
+     * therefore.
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
-        NetEndpoint.device(environment).writeProperties(Math.min(version, 12), device, Abilities.NONE, properties);
+        NetEndpoint.device(environment)
+                .writeProperties(Math.min(version, 12), device,
+                        new Abilities(false, netTakesDeviceMemory.getAsBoolean(), 1), properties);
         MemorySegment written = NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof());
         ncclNetProperties_v9_t.netDeviceType(written, NetDeviceHandle.GIN_GDAKI);
         if (version >= SEGMENTS_SINCE) {

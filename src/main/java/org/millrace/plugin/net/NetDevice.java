@@ -49,9 +49,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      */
     public record Abilities(boolean unpacks, boolean deviceMemory, int maxRecvs) {
 
-        /** A device's that does none of this. */
-        public static final Abilities NONE = new Abilities(false, false, 1);
-
         /** Kinds of memory that it takes. */
         private int memory() {
             return plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);

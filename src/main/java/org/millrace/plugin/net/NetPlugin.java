@@ -224,6 +224,11 @@ public final class NetPlugin {
                 "NCCL called an operation before init, or after the last finalize");
     }
 
+    /** Whether every NCCL of this process was told that the device takes the memory of GPUs. */
+    public boolean takesDeviceMemory() {
+        return !sessions.isEmpty() && sessions.values().stream().allMatch(each -> each.path.takesDeviceMemory());
+    }
+
     /** An operation is about to be launched, by whichever NCCL: see {@link DataPath#operationComing}. */
     public void operationComing() {
         sessions.values().forEach(each -> each.path.operationComing());

@@ -4,7 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -12,7 +15,10 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.config.ConfigurationException;
+import org.millrace.ffi.plugin.ncclNetProperties_v12_t;
+import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.loss.LossWatch;
 
@@ -104,10 +110,23 @@ class GinHostTest {
     @ParameterizedTest
     @CsvSource({"0, build the program with the headers of the NCCL that it loads", "3, use a newer Millrace"})
     void backendsThatAreNotKnownAreRefusedWithWhatToDo(int backend, String advice) {
-        GinPlugin plugin = new GinPlugin(name -> null, new LossWatch());
+        GinPlugin plugin = new GinPlugin(name -> null, new LossWatch(), () -> false);
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> plugin.ginCreateContext(14, 0, 1, 1, 1, 0, backend, 0, 0));
         assertTrue(refused.getMessage().contains(advice), refused.getMessage());
+    }
+
+    /** NCCL keeps one word for GIN's device and net's, the first that it hears. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void itsDeviceTakesTheMemoryOfGpusIfNetsDoes(boolean taken) {
+        GinPlugin plugin = new GinPlugin(Map.of("NCCL_SOCKET_IFNAME", "lo")::get, new LossWatch(), () -> taken);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment properties = arena.allocate(ncclNetProperties_v12_t.layout());
+            plugin.ginGetProperties(14, 0, properties.address());
+            assertEquals(plugin_h.NCCL_PTR_HOST() | plugin_h.NCCL_PTR_DMABUF() | (taken ? plugin_h.NCCL_PTR_CUDA() : 0),
+                    ncclNetProperties_v12_t.ptrSupport(properties));
+        }
     }
 
     /** The sum over the lines that contexts leave. */

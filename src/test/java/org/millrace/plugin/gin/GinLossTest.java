@@ -141,7 +141,7 @@ class GinLossTest {
                 throw new ConfigurationException("refused by the test");
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);
-        }, new LossWatch());
+        }, new LossWatch(), () -> false);
         try (Arena arena = Arena.ofConfined();
                 Network network = new SocketNetwork(SocketOptions.defaults());
                 Listener listener = network.listen()) {
