@@ -34,6 +34,12 @@ public final class HostProgram {
 
     /** What a run came to. */
     public record Outcome(int exit, String output) {
+
+        /** Whether these are the host's last words; a thread of the plugin's may log behind them. */
+        public boolean endsWith(String words) {
+            return output.replaceAll("(?m)^LOG \\d .*\n", "").endsWith(words);
+        }
+
         public String logLine(int level) {
             String prefix = "LOG " + level + " ";
             return output.lines()

@@ -48,7 +48,7 @@ class PluginStartTest {
         var outcome = host.run(library);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals("NET/Millrace: " + line, outcome.logLine(WARN));
-        assertTrue(outcome.output().endsWith("RESULT " + result + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT " + result + "\n"), outcome.output());
     }
 
     private static void assertRefused(HostProgram host, String line) throws Exception {
@@ -75,7 +75,7 @@ class PluginStartTest {
                 .with("JAVA_HOME", home.toString())
                 .with("PATH", System.getProperty("java.home") + "/bin")
                 .run(HostProgram.library());
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
     /** As people make for containers: what is not named is not there, and what needs it fails late, without this. */
@@ -119,7 +119,7 @@ class PluginStartTest {
         Path jar = WholeJar.write(directory.resolve("whole.jar"));
         Path library = new PluginInstaller(jar).install(directory.resolve(name), null);
         var outcome = host().with("MILLRACE_JAR", null).with("LC_ALL", "C").run(library);
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
     @Test
@@ -149,7 +149,7 @@ class PluginStartTest {
         String line = outcome.logLine(WARN);
         assertTrue(line.contains("the plugin's interface is 999, and that of the jar " + Upcalls.VERSION), line);
         assertTrue(line.contains("install both anew with 'millrace plugin install'"), line);
-        assertTrue(outcome.output().endsWith("RESULT 2\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 2\n"), outcome.output());
     }
 
     @Test
@@ -180,7 +180,7 @@ class PluginStartTest {
     void optionsOfTheEnvironmentAreObeyed(String variable, String value, String ours) throws Exception {
         HostProgram host = host().with("MILLRACE_JAVA_OPTS", ours);
         var outcome = (variable == null ? host : host.with(variable, value)).run(HostProgram.library());
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
         assertEquals(variable == null || variable.startsWith("JDK") ? 0 : 1,
                 outcome.count("LOG 3 NET/Millrace: the JVM is started with " + variable + "=" + value + ", too"),
                 outcome.output());
@@ -220,7 +220,7 @@ class PluginStartTest {
                         + " NCCL will use another network"),
                 line);
         assertTrue(outcome.output().contains("CHILD 2 3\n"), outcome.output());
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
     /** Such a JVM calls exit: the host must survive it. */
@@ -231,7 +231,7 @@ class PluginStartTest {
         assertTrue(line.matches("NET/Millrace: the JVM did not start: (OpenJDK .* warning: )?Error occurred during"
                 + " initialization of VM Could not reserve enough space for 943718400000 KB object heap; check"
                 + " MILLRACE_JAVA_OPTS and the memory that is free. NCCL will use another network"), line);
-        assertTrue(outcome.output().endsWith("RESULT " + nccl_h.ncclSystemError() + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT " + nccl_h.ncclSystemError() + "\n"), outcome.output());
     }
 
     @Test
@@ -241,7 +241,7 @@ class PluginStartTest {
         assertTrue(line.startsWith("NET/Millrace: the takeover is not possible with NCCL_NET_SHARED_BUFFERS=1 ("),
                 line);
         assertEquals(1, outcome.count("NCCL's proxy moves the data"), outcome.output());
-        assertTrue(outcome.output().endsWith("RESULT 0\n"), outcome.output());
+        assertTrue(outcome.endsWith("RESULT 0\n"), outcome.output());
     }
 
     @Test

@@ -41,7 +41,7 @@ class CollNetHostTest {
 
     private static void assertEnded(int version, Outcome outcome) {
         assertEquals(0, outcome.exit(), outcome.output());
-        assertTrue(outcome.output().endsWith("OK ncclCollNetPlugin_v" + version + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("OK ncclCollNetPlugin_v" + version + "\n"), outcome.output());
     }
 
     /** Twenty channels make requests of eight, eight and four. */

@@ -28,7 +28,7 @@ class GroupedReceivesTest {
     void everyMessageFindsTheBufferOfItsTag(int version, String network, int tags) throws Exception {
         var outcome = host(version, network).run(HostProgram.library(), tags, 100, 0x9709 + version, "run");
         assertEquals(0, outcome.exit(), outcome.output());
-        assertTrue(outcome.output().endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
         assertEquals(2, outcome.count(", up to 8 buffers at once"), outcome.output());
     }
 

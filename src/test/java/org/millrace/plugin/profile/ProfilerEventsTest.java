@@ -41,7 +41,7 @@ class ProfilerEventsTest {
                 .run(HostProgram.library(), 400, seed, way);
         outcome.output().lines().filter(line -> line.startsWith("EVENTS ")).forEach(System.out::println);
         assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
-        assertTrue(outcome.output().endsWith("OK ncclProfiler_v" + version + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("OK ncclProfiler_v" + version + "\n"), outcome.output());
         return outcome;
     }
 
@@ -105,7 +105,7 @@ class ProfilerEventsTest {
                         60, 0x5eed + version, "abort");
         outcome.output().lines().filter(line -> line.startsWith("EVENTS ")).forEach(System.out::println);
         assertEquals(0, outcome.exit(), outcome.output());
-        assertTrue(outcome.output().endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
+        assertTrue(outcome.endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
     }
 
     /** What NCCL tells late of a communicator that has ended counts for nobody, though another has its place. */
