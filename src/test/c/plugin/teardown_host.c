@@ -173,12 +173,12 @@ struct reused {
   size_t bytes[2];
 };
 
-/* Whoever still serves the connection finds credits there for all that the peer may send. */
+/* Whoever still serves the connection finds credits there for more of what the peer sends. */
 static void reuse(struct connection *connection, struct reused *reused) {
   size_t onDevice = connection->deviceMemory ? connection->sizes.bytes[LL128] + connection->sizes.bytes[SIMPLE] : 0;
   *reused = (struct reused){{connection->memory, connection->buffers[LL128]}, {NULL}, {connection->memoryBytes, onDevice}};
   if (!connection->sends)
-    __atomic_store_n(&connection->sendMem->head, connection->step + ENDLESS, __ATOMIC_RELEASE);
+    __atomic_store_n(&connection->sendMem->head, connection->step + STEPS_BEFORE, __ATOMIC_RELEASE);
   for (int part = 0; part < 2; part++) {
     reused->expected[part] = malloc(reused->bytes[part] + 1);
     memcpy(reused->expected[part], reused->memory[part], reused->bytes[part]);
