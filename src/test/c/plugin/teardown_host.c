@@ -14,6 +14,7 @@
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
 #define PATIENCE_MILLISECONDS 300
+#define LOOKS_HELD 3000
 
 static const uint64_t seed = 0x7ea5;
 static const char *way;
@@ -217,6 +218,8 @@ static void reuse_memory(struct rank *rank) {
     return;
   }
   hear(rank, &now, 1);
+  if (host_slots_on_device())
+    hold_copies(LOOKS_HELD); /* what was begun is still to be made */
   stop = 1;
   join_kernels(kernels, count);
   for (int i = 0; i < count; i++) {
@@ -224,6 +227,8 @@ static void reuse_memory(struct rank *rank) {
     SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[0]));
     reuse(connection, &reused[i]);
   }
+  if (host_slots_on_device())
+    make_all_copies();
   tell(rank, &now, 1);
   meet(rank);
   for (int i = 0; i < count; i++)
