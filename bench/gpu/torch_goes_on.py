@@ -64,12 +64,13 @@ def reduce(most):
 
 
 def die():
-    for _ in range(20):  # as reduce() has it: the other may still check some of them
-        dist.all_reduce(torch.full((1 << 20,), float(rank + 1), device=device), async_op=True)
+    parts = [torch.full((1 << 20,), float(rank + 1), device=device) for _ in range(20)]
+    works = [dist.all_reduce(part, async_op=True) for part in parts]  # kept: the other checks some sums, and memory that is let go is used again
     time.sleep(random.random() / 200)
     with open(f"{file}.{loss}.killed", "w") as stamp:
         stamp.write(f"{time.monotonic():.6f}\n")
     os.kill(os.getpid(), signal.SIGKILL)
+    del parts, works
 
 
 def say_what_is_open(when):
