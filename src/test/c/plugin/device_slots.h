@@ -39,6 +39,16 @@ static inline void *seen_by_host(void *address) {
   return memory(address);
 }
 
+static inline void hold_copies(long looks) {
+  void (*hold)(long) = (void (*)(long))stub_of_cuda("stubHold");
+  hold(looks);
+}
+
+static inline void make_all_copies(void) {
+  void (*make)(void) = (void (*)(void))stub_of_cuda("stubMakeAll");
+  make();
+}
+
 /* Physical segments at addresses behind one another, of the host's memory or of the device's. */
 static inline char *allocate_segments(int count, const size_t *bytes, int ofHost, char **memory) {
   char *(*allocate)(int, const size_t *, int, char **) =

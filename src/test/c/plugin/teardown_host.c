@@ -4,7 +4,8 @@
  * together: both are destroyed in the middle of their traffic.
  * runaway: kernels run on without credits, as aborted ones do.
  * kill: the peer dies by SIGKILL while both send.
- * Each rank's memory is forbidden from the moment that its first part is deregistered. */
+ * reuse: a rank is destroyed in the middle of its traffic while the peer sends on, and uses its memory for something else.
+ * Otherwise each rank's memory is forbidden from the moment that its first part is deregistered. */
 #define _GNU_SOURCE
 #include "communicator.h"
 
@@ -13,6 +14,7 @@
 #define ENDLESS 1000000000L
 #define STEPS_BEFORE 300
 #define PATIENCE_MILLISECONDS 300
+#define LOOKS_HELD 3000
 
 static const uint64_t seed = 0x7ea5;
 static const char *way;
@@ -166,6 +168,84 @@ static void kill_one(struct rank *rank) {
   timed_tear_down(rank);
 }
 
+/* What a rank has in memory that is its own again, and what has to be there from then on. */
+struct reused {
+  char *memory[2], *expected[2];
+  size_t bytes[2];
+};
+
+/* Whoever still serves the connection finds credits there for more of what the peer sends. */
+static void reuse(struct connection *connection, struct reused *reused) {
+  size_t onDevice = connection->deviceMemory ? connection->sizes.bytes[LL128] + connection->sizes.bytes[SIMPLE] : 0;
+  *reused = (struct reused){{connection->memory, connection->buffers[LL128]}, {NULL}, {connection->memoryBytes, onDevice}};
+  if (!connection->sends)
+    __atomic_store_n(&connection->sendMem->head, connection->step + STEPS_BEFORE, __ATOMIC_RELEASE);
+  for (int part = 0; part < 2; part++) {
+    reused->expected[part] = malloc(reused->bytes[part] + 1);
+    memcpy(reused->expected[part], reused->memory[part], reused->bytes[part]);
+  }
+}
+
+static void require_unwritten(const struct connection *connection, const struct reused *reused) {
+  for (int part = 0; part < 2; part++)
+    for (size_t at = 0; at < reused->bytes[part]; at++)
+      REQUIRE(reused->memory[part][at] == reused->expected[part][at],
+              "channel %d %s: byte %zu of the %s's memory was written after deregMr had returned", connection->channel,
+              connection->sends ? "sends" : "receives", at, part ? "device" : "host");
+}
+
+/* Rank 1 says when, and goes on until nothing is taken any more. */
+static void reuse_memory(struct rank *rank) {
+  volatile int stop = 0;
+  char now = 1;
+  long unsent = 0;
+  struct kernel kernels[2 * MAX_CHANNELS];
+  struct reused reused[2 * MAX_CHANNELS];
+  int count = 2 * rank->channels;
+  prepare_kernels(rank, kernels, ENDLESS, seed, &stop);
+  start_kernels(kernels, count);
+  if (rank->number == 1) {
+    wait_for_steps(&kernels[0]);
+    tell(rank, &now, 1);
+    hear(rank, &now, 1);
+    lose_patience(kernels, count);
+    join_kernels(kernels, count);
+    for (int i = 1; i < count; i += 2)
+      unsent += (long)(kernels[i].on->step - kernels[i].on->sendMem->head);
+    printf("%ld steps were not sent yet\n", unsent);
+    meet(rank);
+    tear_down(rank);
+    return;
+  }
+  hear(rank, &now, 1);
+  if (host_slots_on_device())
+    hold_copies(LOOKS_HELD); /* what was begun is still to be made */
+  stop = 1;
+  join_kernels(kernels, count);
+  for (int i = 0; i < count; i++) {
+    struct connection *connection = &rank->connections[i];
+    SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[0]));
+    reuse(connection, &reused[i]);
+  }
+  if (host_slots_on_device())
+    make_all_copies();
+  tell(rank, &now, 1);
+  meet(rank);
+  for (int i = 0; i < count; i++)
+    require_unwritten(&rank->connections[i], &reused[i]);
+  for (int i = 0; i < count; i++) {
+    struct connection *connection = &rank->connections[i];
+    for (int p = 1; p < PROTOCOLS; p++)
+      SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[p]));
+    SUCCEEDS(connection->sends ? rank->net->closeSend(connection->comm) : rank->net->closeRecv(connection->comm));
+  }
+  finalize(rank);
+  for (int i = 0; i < count; i++)
+    require_unwritten(&rank->connections[i], &reused[i]);
+  if (host_slots_on_device())
+    print_copies(rank->number);
+}
+
 static void run(struct rank *rank) {
   /* Full slots fill a network sooner. */
   struct buffer_sizes sizes = buffer_sizes(1);
@@ -178,12 +258,14 @@ static void run(struct rank *rank) {
     abort_together(rank);
   else if (is("runaway"))
     run_away(rank);
+  else if (is("reuse"))
+    reuse_memory(rank);
   else
     kill_one(rank);
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 4, "usage: LIBRARY drain|abort|together|runaway|kill CHANNELS");
+  REQUIRE(count == 4, "usage: LIBRARY drain|abort|together|runaway|kill|reuse CHANNELS");
   way = arguments[2];
   int status = two_processes(arguments[1], atoi(arguments[3]), run);
   if (is("kill"))

@@ -62,6 +62,9 @@ static long rowCalls, rowsInAll;
 /* Of events. */
 static long records;
 static long batches, batched, waits;
+/* So many looks find that the device does not get on with its copies. */
+static long held;
+static struct stream *streams[RANGES];
 
 static struct range *find(struct range *among, const char *address) {
   for (int i = 0; i < RANGES; i++)
@@ -191,20 +194,49 @@ int cuCtxGetStreamPriorityRange(int *lowest, int *highest) {
   return 0;
 }
 
+static void replace_stream(struct stream *from, struct stream *to) {
+  int i = 0;
+  pthread_mutex_lock(&lock);
+  while (streams[i] != from)
+    i++;
+  streams[i] = to;
+  pthread_mutex_unlock(&lock);
+}
+
 int cuStreamCreateWithPriority(struct stream **stream, unsigned flags, int priority) {
   (void)flags, (void)priority;
   *stream = calloc(1, sizeof **stream);
+  replace_stream(NULL, *stream);
   return 0;
 }
 
 int cuStreamDestroy_v2(struct stream *stream) {
+  replace_stream(stream, NULL);
   free(stream);
   return 0;
 }
 
+/* The device makes no copies until it was looked at so often. */
+void stubHold(long looks) {
+  pthread_mutex_lock(&lock);
+  held = looks;
+  pthread_mutex_unlock(&lock);
+}
+
+/* The device makes all copies that were begun, as it does where nobody looks. */
+void stubMakeAll(void) {
+  pthread_mutex_lock(&lock);
+  for (int i = 0; i < RANGES; i++)
+    while (streams[i] && streams[i]->made != streams[i]->begun)
+      make_next(streams[i]);
+  pthread_mutex_unlock(&lock);
+}
+
 int cuStreamQuery(struct stream *stream) {
   pthread_mutex_lock(&lock);
-  if (stream->made != stream->begun)
+  if (held > 0)
+    held--;
+  else if (stream->made != stream->begun)
     make_next(stream);
   int code = stream->made == stream->begun ? 0 : NOT_READY;
   pthread_mutex_unlock(&lock);
@@ -365,7 +397,9 @@ int cuEventQuery(struct event *event) {
   int code = 0;
   pthread_mutex_lock(&lock);
   if (event->stream && event->stream->made < event->number) {
-    if (draw() % 4 == 0)
+    if (held > 0)
+      held--;
+    else if (draw() % 4 == 0)
       make_next(event->stream);
     code = event->stream->made < event->number ? NOT_READY : 0;
   }

@@ -130,7 +130,7 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(), peers, transports, new ControlMessages(control),
                 new EndSettings(options.layout(), options.firstStep(), failure, failure::failOf, sharedSlots(),
                         options.transfers().groups() ? options.channels() : 0,
-                        heap == null ? null : new Heap(heap.segment(), heap.name()), number));
+                        heap == null ? null : new Heap(heap.segment(), heap.name()), device.abortFlag(), number));
     }
 
     /** Null if every connection has slots of its own. */

@@ -3,6 +3,7 @@ package org.millrace.proxy;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.AbortFlag;
 
 /**
  * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by
@@ -16,8 +17,27 @@ public final class OperationQueue {
     /** Taken out and not at its end. The proxy's thread alone. */
     private @Nullable ProxyOp current;
 
-    /** An empty queue. */
-    public OperationQueue() {}
+    /** Null where nothing is aborted. */
+    private final @Nullable AbortFlag abort;
+
+    /** An empty queue, of a device that is not aborted. */
+    public OperationQueue() {
+        this(null);
+    }
+
+    /**
+     * An empty queue.
+     *
+     * @param abort makes the device leave its operations, whose memory may be freed then; null if nothing does
+     */
+    public OperationQueue(@Nullable AbortFlag abort) {
+        this.abort = abort;
+    }
+
+    /** Whether the device leaves its operations. */
+    boolean aborted() {
+        return abort != null && abort.raisedAcquire();
+    }
 
     /**
      * Announces an operation.

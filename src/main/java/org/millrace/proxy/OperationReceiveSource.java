@@ -52,6 +52,9 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public boolean admits(FrameHeader header) {
+        if (steps.aborted()) {
+            return false; // nobody waits for it, and the user may have the memory back
+        }
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {

@@ -54,6 +54,10 @@ final class OperationSteps {
         }
     }
 
+    boolean aborted() {
+        return queue.aborted();
+    }
+
     boolean drained() {
         return op == null && queue.isEmpty();
     }

@@ -3,6 +3,7 @@ package org.millrace.transport;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.proxy.StopListener;
 
@@ -19,11 +20,12 @@ import org.millrace.proxy.StopListener;
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
  * @param heap            memory of this rank's, of which other processes of the host have all mapped; null if there is
  *                        none
+ * @param abort           makes the rank's kernels leave, and its ends receive nothing more
  * @param communicator    a number that all ranks have in common, and other communicators have not
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
-        @Nullable Heap heap, long communicator) {
+        @Nullable Heap heap, AbortFlag abort, long communicator) {
 
     /**
      * Memory of a rank that other processes map.

@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
+import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
@@ -37,11 +38,14 @@ class OperationProxyTest {
         final MemorySegment buffer;
         final SendMem sendMem;
         final RecvMem recvMem;
-        final OperationQueue queue = new OperationQueue();
+        final AbortFlag abort;
+        final OperationQueue queue;
         long step;
 
         End(Arena arena, long firstStep) {
             info = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
+            abort = AbortFlag.of(arena.allocate(AbortFlag.BYTES, AbortFlag.BYTES));
+            queue = new OperationQueue(abort);
             buffer = info.buffer(Protocol.SIMPLE);
             sendMem = info.sendMem();
             recvMem = info.recvMem();
@@ -108,6 +112,34 @@ class OperationProxyTest {
                 pair.to.sendMem.headRelease(pair.to.step);
             }
             assertTrue(pair.send.drained() && pair.receive.drained());
+        }
+    }
+
+    /** A kernel that left has offered the user's memory, which may be freed. */
+    @Test
+    void afterAnAbortNoFrameGetsAPlace() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            MemorySegment user = arena.allocate(2 * Integer.BYTES, Integer.BYTES);
+            pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS, Protocol.SIMPLE,
+                    MemoryFrames.region(user)));
+            for (int slice = 0; slice < 2; slice++) {
+                int slot = slice * SLICE_STEPS;
+                pair.to.recvMem.ptrPlain(slot, user.address() + slice * Integer.BYTES);
+                pair.to.recvMem.sizeRelease(slot, Integer.BYTES);
+            }
+            pair.from.buffer.set(ValueLayout.JAVA_INT, 0, 1);
+            pair.post(4);
+            pair.progress();
+            assertEquals(1, user.get(ValueLayout.JAVA_INT, 0));
+            pair.to.abort.raise();
+            pair.from.buffer.set(ValueLayout.JAVA_INT, (long) SLICE_STEPS * SLOT, 2);
+            pair.post(4);
+            pair.progress();
+            assertEquals(2, pair.frames.offered());
+            assertEquals(0, user.get(ValueLayout.JAVA_INT, Integer.BYTES));
+            assertEquals(SLICE_STEPS, pair.to.recvMem.tailAcquire());
         }
     }
 

@@ -2,6 +2,7 @@ package org.millrace.bench;
 
 import java.lang.foreign.Arena;
 import java.util.List;
+import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
@@ -31,7 +32,8 @@ final class ProxyPair {
     private final ConnectionInfo from;
     private final ConnectionInfo to;
     private final OperationQueue sends = new OperationQueue();
-    private final OperationQueue receives = new OperationQueue();
+    private final OperationQueue receives =
+            new OperationQueue(AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)));
     private final SendProxy send;
     private final ReceiveProxy receive;
     private long step;

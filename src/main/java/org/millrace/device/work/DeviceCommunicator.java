@@ -123,6 +123,11 @@ public final class DeviceCommunicator {
         abortFlag.raise();
     }
 
+    /** What {@link #abort} raises. */
+    public AbortFlag abortFlag() {
+        return abortFlag;
+    }
+
     /** Whether {@link #abort} was called; what was done before it is visible then. */
     public boolean aborted() {
         return abortFlag.raisedAcquire();

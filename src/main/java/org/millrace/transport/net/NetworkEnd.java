@@ -44,7 +44,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private final SlotPools pools;
     /** Null if devices find what they receive in their slots. */
     private final @Nullable Unpacking unpacking;
-    private final OperationQueue operations = new OperationQueue();
+    private final OperationQueue operations;
     private @Nullable Arena arena;
     private @Nullable ConnectionInfo info;
     /** Null if the connection has slots of its own. */
@@ -60,6 +60,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         this.request = request;
         this.network = network;
         this.pools = pools;
+        operations = new OperationQueue(request.settings().abort());
     }
 
     @Override

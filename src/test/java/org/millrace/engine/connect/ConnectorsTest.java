@@ -23,6 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
+import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
@@ -165,8 +166,8 @@ class ConnectorsTest {
             });
         }
         connections = new TransportConnections(0, PeerInfo.exchange(0, "host", transports, mine -> said), transports,
-                new Messages(),
-                new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null, 0));
+                new Messages(), new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null,
+                        AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), 0));
         connectors = connectors(NEVER);
     }
 

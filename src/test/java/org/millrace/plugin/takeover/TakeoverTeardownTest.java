@@ -10,6 +10,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.plugin.HostProgram;
@@ -31,12 +32,15 @@ class TakeoverTeardownTest {
     /** Slots stay where they are until the peer has read them. */
     private static final String IN_PLACE = "shm in place";
 
-    private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
-        var outcome = HostProgram.compile("teardown_host", "-DNET_VERSION=11")
+    private static HostProgram host(String network) throws Exception {
+        return HostProgram.compile("teardown_host", "-DNET_VERSION=11")
                 .withNetwork(network)
                 .with("MILLRACE_SHM_SINGLE_COPY", network.equals(IN_PLACE) ? "1" : "0")
-                .with("MILLRACE_ON_LOSS", "report") // a rank may be slower to end than the time of grace
-                .run(HostProgram.library(), way, channels);
+                .with("MILLRACE_ON_LOSS", "report"); // a rank may be slower to end than the time of grace
+    }
+
+    private static HostProgram.Outcome end(String way, String network, int channels) throws Exception {
+        var outcome = host(network).run(HostProgram.library(), way, channels);
         assertEquals(0, outcome.exit(), outcome.output());
         return outcome;
     }
@@ -86,6 +90,26 @@ class TakeoverTeardownTest {
         var outcome = end("runaway", network, CHANNELS);
         assertEquals(CHANNELS, outcome.count("the device ran on without credits"), outcome.output());
         assertEquals(0, outcome.count("the peer takes nothing"), outcome.output());
+    }
+
+    /** By then the memory is the program's again, which may have put anything there. */
+    @ParameterizedTest
+    @CsvSource({"socket, host", "shm, host", IN_PLACE + ", host", "ucx, host", "socket, device", "shm, device"})
+    void nothingIsWrittenAfterTheFirstDeregistration(String network, String slots) throws Exception {
+        assumeTrue(!network.equals(IN_PLACE) || SingleCopy.isPossible(), SingleCopy::describe);
+        HostProgram host = host(network);
+        if (slots.equals("device")) {
+            host.with("HOST_SLOTS", "device")
+                    .with("LD_LIBRARY_PATH", HostProgram.compileStub("cuda.c", "libcuda.so.1").toString())
+                    .with("MILLRACE_DEVICE_SLOTS", "1");
+        }
+        var outcome = host.run(HostProgram.library(), "reuse", CHANNELS);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(number(outcome, "(\\d+) steps were not sent yet") > 0, outcome.output());
+        if (slots.equals("device")) {
+            String copies = network.equals("shm") ? "(\\d+) copies within devices" : "(\\d+) with the host";
+            assertTrue(number(outcome, copies) > 0, outcome.output());
+        }
     }
 
     @ParameterizedTest

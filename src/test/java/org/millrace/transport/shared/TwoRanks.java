@@ -1,5 +1,6 @@
 package org.millrace.transport.shared;
 
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -7,6 +8,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
+import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
@@ -70,7 +72,8 @@ public final class TwoRanks implements AutoCloseable {
             };
             ranks[rank] = new TransportConnections(rank,
                     PeerInfo.exchange(rank, "host", transports.get(rank), bytes -> told), transports.get(rank),
-                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, null, 0));
+                    messages, new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failures::add, null, 0, null,
+                            AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), 0));
         }
     }
 
