@@ -3,8 +3,7 @@
  * run: every operation of all ranks, checked.
  * late: the last rank begins each operation when the others can do no more without it.
  * kill: the last rank dies by SIGKILL half way, and the others get an error.
- * lose: the last rank kills the process that MILLRACE_TEST_AGGREGATOR is the number of, half way, and all get an error.
- * refused: no rank is connected.
+ * refused: no rank is connected, as the last one has MILLRACE_TEST_LAST_SECRET and MILLRACE_TEST_LAST_TLS.
  * abort: ranks end, as communicators that are aborted do, while the last one has not begun.
  * disagree: the last rank asks for another operator. */
 #define _GNU_SOURCE
@@ -342,14 +341,6 @@ static void receive_proxy(struct rank *rank, const struct operation *o, int c, i
   }
 }
 
-static void lose_aggregator(void) {
-  static int lost;
-  const char *process = getenv("MILLRACE_TEST_AGGREGATOR");
-  REQUIRE(process, "MILLRACE_TEST_AGGREGATOR is not set");
-  REQUIRE(lost || kill(atoi(process), SIGKILL) == 0, "no process %s", process);
-  lost = 1;
-}
-
 /* Runs an operation to its end, or to its failure. */
 static ncclResult_t run(struct rank *rank, const struct operation *o) {
   int idle = 0, waits = 0;
@@ -375,12 +366,10 @@ static ncclResult_t run(struct rank *rank, const struct operation *o) {
       work += run_kernel(rank, o, c);
     }
     idle = work ? 0 : idle + 1;
-    if ((is("kill") || is("lose")) && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
+    if (is("kill") && o->number == rank->operations / 2 && rank->number == rank->ranks - 1 && work) {
       while (__atomic_load_n(&shared->begun[o->number], __ATOMIC_ACQUIRE) < rank->ranks)
         sched_yield(); /* the others have all of the operations before */
-      if (is("kill"))
-        raise(SIGKILL);
-      lose_aggregator();
+      raise(SIGKILL);
     }
     if (idle > PATIENCE && !waits++ && !isLate) {
       __atomic_add_fetch(&shared->waiting[o->number], 1, __ATOMIC_SEQ_CST);
@@ -486,6 +475,10 @@ static struct operation draw(const struct rank *rank, int number, uint64_t *rand
 }
 
 static int one_rank(const char *path, struct rank *rank) {
+  if (is("refused") && rank->number == rank->ranks - 1) {
+    setenv("MILLRACE_SECRET", getenv("MILLRACE_TEST_LAST_SECRET"), 1);
+    setenv("MILLRACE_TLS", getenv("MILLRACE_TEST_LAST_TLS"), 1);
+  }
   void *library = open_plugin(path);
   rank->net = symbol(library, TABLE_NAME);
   rank->collnet = symbol(library, COLLNET_NAME);
@@ -499,7 +492,7 @@ static int one_rank(const char *path, struct rank *rank) {
       o.op = o.op == ncclSum ? ncclProd : ncclSum;
     ncclResult_t result = run(rank, &o);
     if (result != ncclSuccess) {
-      REQUIRE(is("kill") || is("lose") ? result == ncclRemoteError : is("abort") ? 1 : is("disagree"), "result %d", result);
+      REQUIRE(is("kill") ? result == ncclRemoteError : is("abort") ? 1 : is("disagree"), "result %d", result);
       REQUIRE(is("abort") || number >= rank->operations / 2, "operation %d failed", number);
       printf("LOST %d\n", rank->number);
       break;
@@ -513,7 +506,7 @@ static int one_rank(const char *path, struct rank *rank) {
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 7, "usage: LIBRARY RANKS CHANNELS OPERATIONS SEED run|late|kill|lose|refused|abort|disagree");
+  REQUIRE(count == 7, "usage: LIBRARY RANKS CHANNELS OPERATIONS SEED run|late|kill|refused|abort|disagree");
   struct rank *rank = calloc(1, sizeof *rank);
   rank->ranks = atoi(arguments[2]);
   rank->channels = atoi(arguments[3]);

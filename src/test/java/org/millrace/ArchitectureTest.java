@@ -37,7 +37,7 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, collnet, launch, check, perf, run, doctor, gin.cuda, gin, matrix,
+            6 cli:              console, launch, check, perf, run, doctor, gin.cuda, gin, matrix,
                                 inspect, plugin, .
             5 engine:           options, connect, plan, .
             5 gpu:              .
@@ -47,7 +47,7 @@ class ArchitectureTest {
             4 plugin:           log, shim, loss, net, unpack, fallback, gin, collnet, takeover, profile,
                                 .
             3 proxy:            ., unpack
-            3 collnet:          ., mesh, aggregator
+            3 collnet:          ., mesh
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
             2 net:              ., liveness, tls, device, connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,

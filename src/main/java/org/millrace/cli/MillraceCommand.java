@@ -3,7 +3,6 @@ package org.millrace.cli;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
-import org.millrace.cli.collnet.CollNetCommand;
 import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Version;
 import org.millrace.cli.doctor.DoctorCommand;
@@ -38,7 +37,7 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, MatrixCommand.class,
                 DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
-                DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class, CollNetCommand.class,
+                DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class,
                 CompletionCommand.class, ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})

@@ -128,12 +128,6 @@ public final class Settings {
             "largest collective that goes through the collective network, all ranks' parts together: larger ones"
                     + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 
-    /** Processes that reduce for all. */
-    public static final Setting<Optional<String>> COLLNET_AGGREGATORS = new Setting<>("MILLRACE_COLLNET_AGGREGATORS",
-            optional(text("HOST:PORT, several with commas between")), Optional.empty(),
-            "where 'millrace collnet aggregator' listens, perhaps several: they are the collective network then, on all"
-                    + " ranks the same; unset: the ranks reduce for each other");
-
     /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
             new Setting<>("NCCL_NET_SHARED_BUFFERS", optional(ValueTypes.booleans()), Optional.empty(),
@@ -337,9 +331,9 @@ public final class Settings {
             MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, REGISTERED_THRESHOLD,
             GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
             P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, HOST_ID, COLLNET_ENABLE,
-            COLLNET_MAX_BYTES, COLLNET_AGGREGATORS, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS,
-            NET_DEVICE_UNPACK, NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES,
-            SOCKET_FAMILY, SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
+            COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK,
+            NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES, SOCKET_FAMILY,
+            SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
             SecuritySettings.TLS, SecuritySettings.TLS_CERTIFICATE, SecuritySettings.TLS_KEY, SecuritySettings.TLS_CA,
             TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE,
             CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL,

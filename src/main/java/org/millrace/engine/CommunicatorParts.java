@@ -27,7 +27,6 @@ import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.shm.file.SharedHeap;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.transport.EndSettings;
@@ -91,9 +90,8 @@ final class CommunicatorParts {
             failure = new CommunicatorFailure(control, device, trace::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
-            CollNetTransport collNetTransport = control.size() > 1
-                    ? CollNet.transport(configuration, network, here, SocketOptions.of(configuration::get))
-                    : null;
+            CollNetTransport collNetTransport =
+                    control.size() > 1 ? CollNet.transport(configuration, network, here) : null;
             TransportConnections connections =
                     control.size() > 1 ? resources.add(connections(network, here, collNetTransport, shared)) : null;
             registrations = resources.add(new Registrations(control.rank(), connections,

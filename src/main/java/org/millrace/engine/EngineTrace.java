@@ -21,7 +21,6 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.TraceBean;
 import org.millrace.trace.why.StallWatch;
 
 /** What a process of the engine writes down besides its connections: each communicator's operations. */
@@ -82,7 +81,6 @@ final class EngineTrace implements AutoCloseable {
         if (first && trace != null) {
             trace.describe("engine, Java " + Runtime.version().feature(), control.rank(), control.size());
             trace.settings(changed(configuration));
-            TraceBean.whenWanted(trace);
             StallWatch.start(trace, configuration.get(Settings.STALL_REPORT),
                     LogManager.getLogger(EngineTrace.class)::warn);
             SilenceWatch.start(trace);

@@ -27,7 +27,7 @@ import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
 
-/** All-reduces through an aggregator, and those that must go another way beside them. */
+/** Collectives through the network that the ranks are, and those that must go another way beside them. */
 class CollNetTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
@@ -90,7 +90,7 @@ class CollNetTest {
         return data;
     }
 
-    /** An average is not for the aggregator; types of other widths are. */
+    /** The network makes no averages; types of other widths are. */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {

@@ -3,7 +3,6 @@ package org.millrace.engine.connect;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import java.util.Set;
@@ -18,17 +17,14 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.KernelChannel;
 import org.millrace.collnet.CollectiveNetworkProvider;
-import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.options.AlgorithmChoice;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.transport.Availability;
 import org.millrace.transport.PeerGroup;
 import org.millrace.transport.PeerInfo;
@@ -64,23 +60,13 @@ public final class CollNet {
     /**
      * The transport that connects ranks with such a network, as this rank offers it.
      *
-     * @param here    where the others reach this rank over the network
-     * @param sockets how aggregators are reached
+     * @param here where the others reach this rank over the network
      */
-    public static CollNetTransport transport(Configuration configuration, Network network, Listener here,
-            SocketOptions sockets) {
+    public static CollNetTransport transport(Configuration configuration, Network network, Listener here) {
         boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
         List<CollectiveNetworkProvider> providers = new ArrayList<>(wanted ? found() : List.of());
         String limits = Settings.COLLNET_MAX_BYTES.name() + '=' + configuration.get(Settings.COLLNET_MAX_BYTES);
-        Optional<String> aggregators = configuration.get(Settings.COLLNET_AGGREGATORS);
-        if (aggregators.isPresent()) {
-            providers.clear(); // whoever names them means them
-            providers.add(new AggregatorProvider(AggregatorConnect.parse(aggregators.get(), sockets), sockets,
-                    configuration.get(SecuritySettings.SECRET)));
-            limits += ';' + Settings.COLLNET_AGGREGATORS.name() + '=' + aggregators.get().replaceAll("\\s", "");
-        } else {
-            providers.add(new MeshProvider(network, here));
-        }
+        providers.add(new MeshProvider(network, here));
         return new CollNetTransport(wanted ? null : Settings.COLLNET_ENABLE.name() + " is not set to 1", limits,
                 providers);
     }

@@ -2,7 +2,6 @@ package org.millrace.net.socket;
 
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.util.BitSet;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
@@ -45,14 +44,6 @@ public final class SocketNetwork implements Network {
     public Listener listen() {
         open.checkOpen();
         SocketListener listener = SocketListener.open(open, options, announced());
-        open.opened(listener, listener::close);
-        return listener;
-    }
-
-    /** Listens where peers look for it that are told no address, but know the secret. */
-    public SocketListener listen(InetSocketAddress where, byte[] secret) {
-        open.checkOpen();
-        SocketListener listener = SocketListener.open(open, options, where, secret);
         open.opened(listener, listener::close);
         return listener;
     }

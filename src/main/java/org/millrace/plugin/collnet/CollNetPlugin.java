@@ -4,27 +4,19 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.function.LongFunction;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
-import org.millrace.collnet.aggregator.AggregatorConnect;
-import org.millrace.collnet.aggregator.AggregatorNetwork;
 import org.millrace.collnet.mesh.MeshNetwork;
 import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FullMesh;
-import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pending;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.NetEndpoint;
@@ -47,10 +39,7 @@ public final class CollNetPlugin {
     /** Tells these handles from those of connections and of GIN. */
     private static final byte PATH = 4;
     /** Threads that add: so many saturate the memory of one socket. */
-    private static final int MOST_AGGREGATORS = 8;
-    /** In the place of a number of threads: that other processes reduce, with what tells which these are. */
-    private static final int ELSEWHERE = 1 << 30;
-    private static final long POLL_NANOS = 50_000;
+    private static final int MOST_THREADS = 8;
     /** How long all ranks have to come, unless MILLRACE_CONNECT_DEADLINE says. */
     private static final Duration CONNECT_DEADLINE = Duration.ofSeconds(60);
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
@@ -65,7 +54,7 @@ public final class CollNetPlugin {
     }
 
     /** All ranks, connected. */
-    private record Group(CollectiveNetwork network, int rank, BooleanSupplier busy) {
+    private record Group(MeshNetwork network, int rank) {
     }
 
     /** Memory that was registered with a group. */
@@ -100,15 +89,8 @@ public final class CollNetPlugin {
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
         NetEndpoint here = endpoints.apply(library);
         new PeerHandle(PATH, key, here.listener().address()).write(handle);
-        String aggregators = aggregators();
-        PeerHandle.putNumber(handle,
-                aggregators.isEmpty() ? Math.min(MOST_AGGREGATORS, ProxyThreads.decide(environment).count())
-                        : ELSEWHERE | aggregators.hashCode() & ELSEWHERE - 1);
+        PeerHandle.putNumber(handle, Math.min(MOST_THREADS, ProxyThreads.decide(environment).count()));
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
-    }
-
-    private String aggregators() {
-        return new EnvironmentSettings(environment).get(Settings.COLLNET_AGGREGATORS).orElse("").replaceAll("\\s", "");
     }
 
     /** Returns when all ranks are connected: NCCL calls it on every rank. */
@@ -116,8 +98,7 @@ public final class CollNetPlugin {
         NetEndpoint here = handles.get(listener, Listening.class).here;
         byte[][] addresses = new byte[ranks][];
         long key = 0;
-        int aggregators = Integer.MAX_VALUE;
-        int most = 0;
+        int threads = MOST_THREADS;
         for (int peer = 0; peer < ranks; peer++) {
             long address = NativeMemory.getLong(peers + (long) peer * Long.BYTES);
             PeerHandle handle = PeerHandle.read(address);
@@ -127,45 +108,16 @@ public final class CollNetPlugin {
             }
             addresses[peer] = handle.address();
             key = peer == 0 ? handle.key().high() : key; // one of all ranks' that all ranks know
-            aggregators = Math.min(aggregators, theirs);
-            most = Math.max(most, theirs);
+            threads = Math.min(threads, theirs);
         }
-        if (most >= ELSEWHERE && aggregators != most) {
-            throw new IllegalArgumentException(Settings.COLLNET_AGGREGATORS.name()
-                    + " must be the same on all ranks; here it is '" + aggregators() + "'");
-        }
-        Group made = most >= ELSEWHERE ? elsewhere(key, ranks, rank) : mesh(here, addresses, key, aggregators, rank);
-        NativeMemory.putLong(group, handles.add(made));
-    }
-
-    /** Processes that the user names reduce. */
-    private Group elsewhere(long key, int ranks, int rank) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
-        String named = aggregators();
-        SocketOptions sockets = NetEndpoint.sockets(settings);
-        try (Pending<CollectiveNetwork> pending = new AggregatorConnect(sockets,
-                AggregatorConnect.parse(named, sockets), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
-            long end = System.nanoTime() + deadline().toNanos();
-            CollectiveNetwork made = pending.poll();
-            while (made == null) {
-                if (System.nanoTime() - end > 0) {
-                    throw new ConnectionException("CollNet: rank " + rank
-                            + " was not connected back by the aggregators " + named + " within " + deadline().toMillis()
-                            + " ms: not all of " + ranks + " ranks have come, or they do not reach this host");
-                }
-                LockSupport.parkNanos(POLL_NANOS);
-                made = pending.poll();
-            }
-            NcclLog.info("CollNet: " + ranks + " ranks are reduced for by " + named);
-            return new Group(made, rank, ((AggregatorNetwork) made)::isBusy);
-        }
+        NativeMemory.putLong(group, handles.add(new Group(mesh(here, addresses, key, threads, rank), rank)));
     }
 
     /** The ranks reduce for each other. */
-    private Group mesh(NetEndpoint here, byte[][] addresses, long key, int aggregators, int rank) {
+    private MeshNetwork mesh(NetEndpoint here, byte[][] addresses, long key, int count, int rank) {
         List<FullMesh> meshes = new ArrayList<>();
         try {
-            for (int each = 0; each < aggregators; each++) {
+            for (int each = 0; each < count; each++) {
                 FullMesh mesh = FullMesh.connect(here.network(), here.listener(), addresses, rank, key + each,
                         deadline(), () -> null);
                 meshes.add(mesh);
@@ -176,9 +128,8 @@ public final class CollNetPlugin {
         }
         ProxyThreads threads = ProxyThreads.decide(environment);
         NcclLog.info("CollNet: " + addresses.length + " ranks reduce for each other over " + here.network().name()
-                + ", this one " + "with " + aggregators + (aggregators == 1 ? " thread" : " threads"));
-        MeshNetwork made = new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy);
-        return new Group(made, rank, made::isBusy);
+                + ", this one with " + count + (count == 1 ? " thread" : " threads"));
+        return new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy);
     }
 
     private Duration deadline() {
@@ -208,7 +159,7 @@ public final class CollNetPlugin {
     public void collNetDeregMr(long group, long memory) {
         Group of = handles.get(group, Group.class);
         Registered registered = handles.remove(memory, Registered.class);
-        if (of.busy.getAsBoolean()) {
+        if (of.network.isBusy()) {
             of.network.close();
         }
         registered.region.close();

@@ -55,7 +55,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
     }
 
     /** How TCP is used. */
-    public static SocketOptions sockets(EnvironmentSettings settings) {
+    private static SocketOptions sockets(EnvironmentSettings settings) {
         SocketOptions named = SocketOptions.of(settings::get);
         SocketOptions socket = named.withStreams(streams(settings), named.stripeThreshold());
         requireTls(settings, socket);

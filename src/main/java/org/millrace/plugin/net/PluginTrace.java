@@ -17,7 +17,6 @@ import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.TraceBean;
 import org.millrace.trace.why.StallWatch;
 
 /** What the plugin writes down of its process besides connections. */
@@ -56,7 +55,6 @@ final class PluginTrace {
                     LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
             trace.settings(set());
             if (first) {
-                TraceBean.whenWanted(trace);
                 StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
                 SilenceWatch.start(trace);
             }

@@ -52,28 +52,16 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
     public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
         byte[] secret = new byte[HelloFormat.SECRET_BYTES];
         new SecureRandom().nextBytes(secret);
-        return open(network, options, hosts.stream().map(host -> new InetSocketAddress(host, 0)).toList(), secret,
-                "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME");
-    }
-
-    /** Listens where peers look for it that are told no address, but know the secret. */
-    public static SocketListener open(OpenResources network, SocketOptions options, InetSocketAddress where,
-            byte[] secret) {
-        return open(network, options, List.of(where), secret.clone(), "");
-    }
-
-    private static SocketListener open(OpenResources network, SocketOptions options, List<InetSocketAddress> places,
-            byte[] secret, String advice) {
         List<ServerSocketChannel> servers = new ArrayList<>();
         List<InetSocketAddress> addresses = new ArrayList<>();
-        for (InetSocketAddress place : places) {
+        for (InetAddress host : hosts) {
             try {
-                servers.add(bind(options, place));
+                servers.add(bind(options, new InetSocketAddress(host, 0)));
                 addresses.add((InetSocketAddress) servers.getLast().getLocalAddress());
             } catch (IOException e) {
                 servers.forEach(ConnectionState::closeQuietly);
-                throw new ConnectionException("cannot listen on " + place.getAddress().getHostAddress()
-                        + (place.getPort() == 0 ? "" : " port " + place.getPort()) + ": " + e.getMessage() + advice, e);
+                throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
+                        + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
             }
         }
         return new SocketListener(network, options, servers, addresses, secret);
@@ -92,16 +80,6 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
             server.close();
             throw e;
         }
-    }
-
-    /** Where it is: its first address. */
-    public InetSocketAddress where() {
-        return addresses.getFirst();
-    }
-
-    /** The address of a listener that was opened at a place. */
-    public static byte[] address(InetSocketAddress where, byte[] secret) {
-        return AddressFormat.SOCKET.encode(where, secret, 1);
     }
 
     @Override
