@@ -20,12 +20,7 @@ public final class AbortFlag {
         this.base = Words.address("abortFlag", segment);
     }
 
-    /**
-     * {@return a view of a flag}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to as many
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a flag of exactly {@link #BYTES} bytes, aligned to as many} */
     public static AbortFlag of(MemorySegment segment) {
         return new AbortFlag(Words.checked("abortFlag", segment, BYTES, BYTES));
     }

@@ -80,12 +80,7 @@ public final class CopyMailbox {
         this.base = Words.address("millraceCopyMailbox", segment);
     }
 
-    /**
-     * {@return a view of a mailbox}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a mailbox of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static CopyMailbox of(MemorySegment segment) {
         return new CopyMailbox(Words.checked("millraceCopyMailbox", segment, BYTES, ALIGNMENT));
     }
@@ -98,8 +93,6 @@ public final class CopyMailbox {
      * Has bytes copied.
      *
      * @param number of the command; its place must be free
-     * @param to     address of the target, as the kernel sees it
-     * @param from   address of the source, as the kernel sees it
      * @param bytes  1 to 2<sup>30</sup> - 1
      * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
      */
@@ -114,11 +107,7 @@ public final class CopyMailbox {
         Words.LONG.setRelease(Words.MEMORY, command + WORK, work | flag);
     }
 
-    /**
-     * {@return how many copies a worker has made; what they copied is there}
-     *
-     * @param worker from 1
-     */
+    /** {@return how many copies a worker has made; what they copied is there} */
     public int copiedAcquire(int worker) {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + COPIED + (long) (worker - 1) * Integer.BYTES);
     }
@@ -154,8 +143,6 @@ public final class CopyMailbox {
      * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between
      * its store of {@link #LEAVING} and its last look at the commands. If this sees {@link #PRESENT}, the kernel sees
      * the command.
-     *
-     * @return one of the constants
      */
     public int stateBehindCommand() {
         VarHandle.fullFence();

@@ -43,42 +43,22 @@ public final class GinCells {
         return count;
     }
 
-    /**
-     * {@return a cell; later accesses of this thread stay behind it}
-     *
-     * @param cell 0 to {@code count - 1}
-     */
+    /** {@return a cell; later accesses of this thread stay behind it} */
     public long acquire(int cell) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, at(cell));
     }
 
-    /**
-     * Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time.
-     *
-     * @param cell  0 to {@code count - 1}
-     * @param value may wrap
-     */
+    /** Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time. */
     public void addRelease(int cell, long value) {
         long before = (long) Words.LONG.getAndAddRelease(Words.MEMORY, at(cell), value);
     }
 
-    /**
-     * Stores a cell.
-     *
-     * @param cell  0 to {@code count - 1}
-     * @param value any
-     */
+    /** Stores a cell. */
     public void release(int cell, long value) {
         Words.LONG.setRelease(Words.MEMORY, at(cell), value);
     }
 
-    /**
-     * Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window.
-     *
-     * @param memory where it lies
-     * @param offset a multiple of 8
-     * @param value  may wrap
-     */
+    /** Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window. */
     public static void addRelease(MemorySegment memory, long offset, long value) {
         long before = (long) Words.LONG.getAndAddRelease(memory, offset, value);
     }

@@ -68,13 +68,9 @@ public final class GinGpuContext {
     /**
      * Sets what every version has.
      *
-     * @param ranks     number of peers, this rank included
      * @param queueSize descriptors of a queue, a power of two
-     * @param queues    address of the queues
      * @param pis       address of the places given out, by peer
      * @param cis       address of the places free again, by peer
-     * @param counters  address of the counters
-     * @param signals   address of the signals
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {
         Words.INT.set(segment, RANKS, ranks);

@@ -27,7 +27,6 @@ public final class GinIndices {
      * {@return a view of indices}
      *
      * @param segment exactly 4 bytes for each peer
-     * @param peers   how many
      * @throws IllegalArgumentException if size or alignment is another
      */
     public static GinIndices of(MemorySegment segment, int peers) {
@@ -39,41 +38,22 @@ public final class GinIndices {
         return base + (long) Objects.checkIndex(peer, peers) * Integer.BYTES;
     }
 
-    /**
-     * {@return an index; later accesses of this thread stay behind it}
-     *
-     * @param peer whose
-     */
+    /** {@return an index; later accesses of this thread stay behind it} */
     public int acquire(int peer) {
         return (int) Words.INT.getAcquire(Words.MEMORY, at(peer));
     }
 
-    /**
-     * Stores an index after everything this thread did.
-     *
-     * @param peer  whose
-     * @param index any
-     */
+    /** Stores an index after everything this thread did. */
     public void release(int peer, int index) {
         Words.INT.setRelease(Words.MEMORY, at(peer), index);
     }
 
-    /**
-     * {@return the index before one was added}
-     *
-     * @param peer whose
-     */
+    /** {@return the index before one was added} */
     public int getAndIncrement(int peer) {
         return (int) Words.INT.getAndAdd(Words.MEMORY, at(peer), 1);
     }
 
-    /**
-     * {@return whether an index was as expected, and is now another}
-     *
-     * @param peer     whose
-     * @param expected what it must be
-     * @param index    what it will be
-     */
+    /** {@return whether an index was as expected, and is now another} */
     public boolean compareAndSet(int peer, int expected, int index) {
         return Words.INT.compareAndSet(Words.MEMORY, at(peer), expected, index);
     }

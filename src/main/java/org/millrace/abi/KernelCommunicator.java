@@ -48,24 +48,12 @@ public final class KernelCommunicator {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a communicator}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a communicator of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static KernelCommunicator of(MemorySegment segment) {
         return new KernelCommunicator(Words.checked("ncclKernelComm", segment, BYTES, ALIGNMENT));
     }
 
-    /**
-     * Says who this is among whom.
-     *
-     * @param rank  this rank
-     * @param ranks of how many
-     * @param node  its machine
-     * @param nodes of how many
-     */
+    /** Says who this is among whom. */
     public void place(int rank, int ranks, int node, int nodes) {
         Words.INT.set(segment, RANK, rank);
         Words.INT.set(segment, RANKS, ranks);
@@ -76,7 +64,6 @@ public final class KernelCommunicator {
     /**
      * Says how large things are.
      *
-     * @param layout        sizes of a connection's buffers
      * @param transferChunk bytes of a chunk of sends and receives
      */
     public void sizes(ConnectionLayout layout, int transferChunk) {
@@ -100,9 +87,7 @@ public final class KernelCommunicator {
     /**
      * Says where what changes lies.
      *
-     * @param abortFlag     address of the {@link AbortFlag}
-     * @param workStarted   address of {@link WorkCounters}, one for each channel
-     * @param workCompleted likewise
+     * @param workStarted address of {@link WorkCounters}, one for each channel
      */
     public void shared(long abortFlag, long workStarted, long workCompleted) {
         Words.LONG.set(segment, ABORT_FLAG, abortFlag);
@@ -135,11 +120,7 @@ public final class KernelCommunicator {
         return (int) Words.INT.get(segment, NODES);
     }
 
-    /**
-     * {@return bytes of a connection's buffer}
-     *
-     * @param protocol whose buffer
-     */
+    /** {@return bytes of a connection's buffer} */
     public int bufferBytes(Protocol protocol) {
         return (int) Words.INT.get(segment, bufferSize(protocol));
     }

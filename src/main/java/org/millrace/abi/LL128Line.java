@@ -43,11 +43,7 @@ public final class LL128Line {
 
     private LL128Line() {}
 
-    /**
-     * {@return the flag of a step's lines: the step after it, all 64 bits}
-     *
-     * @param step the step
-     */
+    /** {@return the flag of a step's lines: the step after it, all 64 bits} */
     public static long flag(long step) {
         return step + 1;
     }
@@ -56,7 +52,6 @@ public final class LL128Line {
      * {@return a line's flag; later reads of its data stay behind it}
      *
      * @param buffer an LL128 buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
      */
     public static long flagAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
@@ -66,8 +61,6 @@ public final class LL128Line {
      * Stores a line's flag after its data.
      *
      * @param buffer an LL128 buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param flag   {@link #flag}
      */
     public static void flagRelease(MemorySegment buffer, long offset, long flag) {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
@@ -77,9 +70,6 @@ public final class LL128Line {
      * {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one.
      *
      * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param bytes  length of the lines, a multiple of {@link #BYTES}
-     * @param flag   {@link #flag}
      */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);
@@ -96,10 +86,7 @@ public final class LL128Line {
      * Stores consecutive lines, each one's data before its flag.
      *
      * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
      * @param data   {@link #DATA_BYTES} for each line, from its beginning
-     * @param lines  how many
-     * @param flag   {@link #flag}
      */
     public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
@@ -114,9 +101,6 @@ public final class LL128Line {
      * Stores the flags of consecutive lines, after what was written before.
      *
      * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param lines  how many
-     * @param flag   {@link #flag}
      */
     public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
@@ -129,9 +113,7 @@ public final class LL128Line {
      * Copies consecutive lines, each one's data before its flag.
      *
      * @param from   an LL128 buffer or slot, in native memory
-     * @param to     another
      * @param offset where in both the first line begins, a multiple of {@link #BYTES}
-     * @param bytes  length of the lines, a multiple of {@link #BYTES}
      */
     public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
         long source = Words.readable(LINES, from, offset, bytes);

@@ -48,12 +48,7 @@ public final class NetDeviceHandle {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a handle}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a handle of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static NetDeviceHandle of(MemorySegment segment) {
         return new NetDeviceHandle(Words.checked("ncclNetDeviceHandle_t", segment, BYTES, ALIGNMENT));
     }
@@ -64,7 +59,6 @@ public final class NetDeviceHandle {
      * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
      * @param version            the version of the type's device side
      * @param handle             address of what the type's device side wants, 0 for none
-     * @param size               bytes at that address
      * @param needsProxyProgress whether NCCL's own proxy thread is to serve the connection; false takes it over
      */
     public void set(int type, int version, long handle, long size, boolean needsProxyProgress) {

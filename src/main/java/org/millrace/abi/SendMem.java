@@ -66,12 +66,7 @@ public final class SendMem {
         this.base = Words.address("ncclSendMem", segment);
     }
 
-    /**
-     * {@return a view of a send half}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a send half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static SendMem of(MemorySegment segment) {
         return new SendMem(Words.checked("ncclSendMem", segment, BYTES, ALIGNMENT));
     }

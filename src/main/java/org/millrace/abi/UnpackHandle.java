@@ -39,12 +39,7 @@ public final class UnpackHandle {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a handle}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a handle of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static UnpackHandle of(MemorySegment segment) {
         return new UnpackHandle(Words.checked("unpackNetDeviceHandle", segment, BYTES, ALIGNMENT));
     }
@@ -52,9 +47,7 @@ public final class UnpackHandle {
     /**
      * Sets every field.
      *
-     * @param meta         device-visible address of an {@link UnpackMeta}
-     * @param bounceBuffer device-visible address of the bounce buffer
-     * @param head         {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
+     * @param head {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
      */
     public void set(long meta, long bounceBuffer, long head) {
         Words.LONG.set(segment, META, meta);
@@ -77,11 +70,7 @@ public final class UnpackHandle {
         return (long) Words.LONG.get(segment, HEAD);
     }
 
-    /**
-     * The kernel's part: stores the head when an operation has ended.
-     *
-     * @param head slices used, less one
-     */
+    /** The kernel's part: stores the head when an operation has ended. */
     public void headRelease(long head) {
         Words.LONG.setRelease(segment, HEAD, head);
     }

@@ -58,12 +58,7 @@ public final class UnpackMeta {
         this.base = Words.address("netUnpackMeta", segment);
     }
 
-    /**
-     * {@return a view of the lists}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of the lists of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static UnpackMeta of(MemorySegment segment) {
         return new UnpackMeta(Words.checked("netUnpackMeta", segment, BYTES, ALIGNMENT));
     }
@@ -71,8 +66,6 @@ public final class UnpackMeta {
     /**
      * Sets a piece.
      *
-     * @param slice        0 to 15
-     * @param piece        0 to 2047
      * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
      * @param length       its bytes
      * @param targetOffset where in the slice it goes
@@ -84,52 +77,28 @@ public final class UnpackMeta {
         Words.LONG.set(Words.MEMORY, base + DST_OFF_0 + at, targetOffset);
     }
 
-    /**
-     * {@return where in the bounce buffer a piece begins, an unsigned 32-bit number}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return where in the bounce buffer a piece begins, an unsigned 32-bit number} */
     public int sourceOffset(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + SRC_OFF_0 + at(slice, piece));
     }
 
-    /**
-     * {@return a piece's bytes}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return a piece's bytes} */
     public int length(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + LEN_0 + at(slice, piece));
     }
 
-    /**
-     * {@return where in the slice a piece goes}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return where in the slice a piece goes} */
     public long targetOffset(int slice, int piece) {
         return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
-    /**
-     * {@return how many pieces a slice has}
-     *
-     * @param slice 0 to 15
-     */
+    /** {@return how many pieces a slice has} */
     public long count(int slice) {
         return (long) Words.LONG.get(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
-    /**
-     * Sets how many pieces a slice has.
-     *
-     * @param slice  0 to 15
-     * @param pieces at most {@link #MAX_PIECES}
-     */
+    /** Sets how many pieces a slice has. */
     public void count(int slice, long pieces) {
         Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
@@ -137,20 +106,13 @@ public final class UnpackMeta {
     /**
      * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with
      * {@link #countAcquire}.
-     *
-     * @param slice  0 to 15
-     * @param pieces at most {@link #MAX_PIECES}
      */
     public void countRelease(int slice, long pieces) {
         Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES,
                 pieces);
     }
 
-    /**
-     * {@return how many pieces a slice has: they are seen then}
-     *
-     * @param slice 0 to 15
-     */
+    /** {@return how many pieces a slice has: they are seen then} */
     public long countAcquire(int slice) {
         return (long) Words.LONG.getAcquire(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);

@@ -43,22 +43,12 @@ public final class WorkCounters {
         this.base = Words.address("ncclDevProfiler", segment);
     }
 
-    /**
-     * {@return a view of a channel's counters}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to 8
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a channel's counters of exactly {@link #BYTES} bytes, aligned to 8} */
     public static WorkCounters of(MemorySegment segment) {
         return new WorkCounters(Words.checked("ncclDevProfiler", segment, BYTES, Long.BYTES));
     }
 
-    /**
-     * Notes a work; called by the kernel.
-     *
-     * @param number    of the work
-     * @param timestamp ns
-     */
+    /** Notes a work; called by the kernel. */
     public void note(long number, long timestamp) {
         long slot = slot(number);
         // Each release keeps the stores before it: a reader that finds the same number before and behind the time has

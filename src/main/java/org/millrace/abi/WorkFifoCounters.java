@@ -41,12 +41,7 @@ public final class WorkFifoCounters {
         this.base = Words.address("the work FIFO's counters", segment);
     }
 
-    /**
-     * {@return a view of a FIFO's counters}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a FIFO's counters of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static WorkFifoCounters of(MemorySegment segment) {
         return new WorkFifoCounters(Words.checked("the work FIFO's counters", segment, BYTES, ALIGNMENT));
     }
@@ -56,11 +51,7 @@ public final class WorkFifoCounters {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
 
-    /**
-     * Hands over what was copied.
-     *
-     * @param bytes ever put in
-     */
+    /** Hands over what was copied. */
     public void producedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
@@ -70,11 +61,7 @@ public final class WorkFifoCounters {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
-    /**
-     * Gives back what kernels have read.
-     *
-     * @param bytes ever read
-     */
+    /** Gives back what kernels have read. */
     public void consumedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
     }

@@ -117,7 +117,6 @@ public enum IdleProfile {
          *
          * @param spins        passes without work after each of which the thread only hints to the core that it spins
          * @param yields       further passes after each of which it offers its core to another thread
-         * @param minParkNanos first time slept after that
          * @param maxParkNanos longest time slept; each sleep is twice as long as the one before up to this
          */
         public Backoff(int spins, int yields, long minParkNanos, long maxParkNanos) {

@@ -27,10 +27,7 @@ public final class SharedCoreIdleStrategy implements IdleStrategy {
     /**
      * A strategy that takes the core for its own until it finds out.
      *
-     * @param spins        passes without work through which it spins, if the core is its own
-     * @param yields       further ones after which it yields
-     * @param minParkNanos first time slept after that
-     * @param maxParkNanos longest time slept
+     * @param spins passes without work through which it spins, if the core is its own
      */
     public SharedCoreIdleStrategy(int spins, int yields, long minParkNanos, long maxParkNanos) {
         this(System::nanoTime, spins, yields, minParkNanos, maxParkNanos);

@@ -134,10 +134,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
     /**
      * A strategy that begins to spin, or to yield if it never spins.
      *
-     * @param spinNanos    how long it spins after the last work
-     * @param yieldNanos   how long after that it offers its core to another thread in every pass
-     * @param minParkNanos shortest time it parks
-     * @param maxParkNanos longest time it parks
+     * @param spinNanos  how long it spins after the last work
+     * @param yieldNanos how long after that it offers its core to another thread in every pass
      */
     public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
         this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);

@@ -58,9 +58,6 @@ public final class BatchCopies {
      * Says what a copy is.
      *
      * @param index of the copy among those that are begun next
-     * @param to    address of the target
-     * @param from  address of the source
-     * @param bytes how many
      */
     public void set(int index, long to, long from, long bytes) {
         long offset = index * (long) Long.BYTES;

@@ -6,12 +6,7 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.foreign.CFunction;
 
-/**
- * A GPU that this process sees.
- *
- * @param runtime the runtime that knows it
- * @param index   its number in this process
- */
+/** A GPU that this process sees. */
 public record CudaDevice(CudaRuntime runtime, int index) {
 
     /** {@code domain:bus:device.function} and its end, with room to spare. */
@@ -39,8 +34,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first
      * time.
-     *
-     * @return free and total bytes
      */
     public MemoryInfo memoryInfo() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -51,11 +44,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * {@return the value of a property; what it counts is the attribute's matter}
-     *
-     * @param attribute which
-     */
+    /** {@return the value of a property; what it counts is the attribute's matter} */
     public int attribute(Attribute attribute) {
         return attribute(attribute.code());
     }
@@ -85,11 +74,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work}
-     *
-     * @param peer the other
-     */
+    /** {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work} */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
                 out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
@@ -99,7 +84,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it
      * twice is allowed.
      *
-     * @param peer the other
      * @throws CudaException if it cannot
      */
     public void enablePeerAccess(CudaDevice peer) {
@@ -116,7 +100,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * Takes back what {@link #enablePeerAccess} allowed.
      *
-     * @param peer the other
      * @throws CudaException if it was not enabled
      */
     public void disablePeerAccess(CudaDevice peer) {
@@ -167,7 +150,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * {@return new memory of this device, aligned to 256 bytes}
      *
-     * @param bytes how many; zero is allowed
      * @throws CudaException if there is not enough (2)
      */
     public DeviceMemory allocate(long bytes) {

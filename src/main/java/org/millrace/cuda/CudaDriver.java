@@ -49,7 +49,6 @@ public final class CudaDriver {
     /**
      * Loads the driver's library, which stays loaded.
      *
-     * @return its functions
      * @throws MillraceException if there is no driver, or it lacks a function
      */
     public static CudaDriver load() {
@@ -83,9 +82,7 @@ public final class CudaDriver {
     /**
      * Enqueues a copy between any two places that the device reaches.
      *
-     * @param to     address of the target
      * @param from   address of the source; unchanged until the copy is made
-     * @param bytes  how many
      * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
      */
     public void copy(long to, long from, long bytes, long stream) {
@@ -104,28 +101,18 @@ public final class CudaDriver {
     /**
      * Enqueues an event.
      *
-     * @param event  that {@link #isDone} will ask after
-     * @param stream where
+     * @param event that {@link #isDone} will ask after
      */
     public void record(long event, long stream) {
         library.check("cuEventRecord", (int) eventRecord.call(event, stream));
     }
 
-    /**
-     * Has what is enqueued from now on begin when everything before an event has completed.
-     *
-     * @param event  as it was last recorded
-     * @param stream where
-     */
+    /** Has what is enqueued from now on begin when everything before an event has completed. */
     public void await(long event, long stream) {
         library.await(event, stream);
     }
 
-    /**
-     * {@return whether everything before an event has completed and is visible to this thread}
-     *
-     * @param event as it was last recorded
-     */
+    /** {@return whether everything before an event has completed and is visible to this thread} */
     public boolean isDone(long event) {
         int code = (int) eventQuery.call(event);
         if (code == NOT_READY) {
@@ -174,7 +161,6 @@ public final class CudaDriver {
      * Does something with a context current, and makes that current again which was.
      *
      * @param context a {@code CUcontext}
-     * @param what    to do
      */
     public void inContext(long context, Runnable what) {
         long before;
@@ -203,11 +189,7 @@ public final class CudaDriver {
         library.call(Function.DESTROY_CONTEXT, context);
     }
 
-    /**
-     * {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then}
-     *
-     * @param address of the memory
-     */
+    /** {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then} */
     public boolean isOfAllContexts(long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -224,9 +206,7 @@ public final class CudaDriver {
         return (int) library.result(Function.CURRENT_DEVICE);
     }
 
-    /**
-     * {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}}
-     */
+    /** {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}} */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
@@ -236,11 +216,7 @@ public final class CudaDriver {
         }
     }
 
-    /**
-     * {@return whether all that was enqueued in a stream is done}
-     *
-     * @param stream which
-     */
+    /** {@return whether all that was enqueued in a stream is done} */
     public boolean isIdle(long stream) {
         int code = library.call(Function.QUERY_STREAM, stream);
         if (code != NOT_READY) {
@@ -261,8 +237,6 @@ public final class CudaDriver {
     /**
      * {@return new memory of the host that devices of all contexts copy to and from at its own address; of the global
      * scope}
-     *
-     * @param bytes how much
      */
     @SuppressWarnings("restricted") // as long as was asked for
     public MemorySegment allocatePinned(long bytes) {

@@ -25,20 +25,12 @@ public final class CudaEvent implements Event {
                 event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
     }
 
-    /**
-     * {@return a new event that takes the time when it is reached, not yet recorded}
-     *
-     * @param device the device whose streams it will be recorded on
-     */
+    /** {@return a new event that takes the time when it is reached, not yet recorded} */
     public static CudaEvent timing(CudaDevice device) {
         return create(device, cudart_h.cudaEventDefault());
     }
 
-    /**
-     * {@return a new event without a time, which costs the device less, not yet recorded}
-     *
-     * @param device the device whose streams it will be recorded on
-     */
+    /** {@return a new event without a time, which costs the device less, not yet recorded} */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());
     }
@@ -91,8 +83,6 @@ public final class CudaEvent implements Event {
     /**
      * {@return the time between two marks, both {@linkplain #timing timing} and both reached: milliseconds, to about
      * half a microsecond}
-     *
-     * @param earlier the first of them
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();

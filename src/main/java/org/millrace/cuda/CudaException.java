@@ -19,7 +19,6 @@ public final class CudaException extends MillraceException {
     /**
      * A failed call.
      *
-     * @param call   the function
      * @param code   its {@code cudaError_t}
      * @param name   what {@code cudaGetErrorName} calls it
      * @param text   what {@code cudaGetErrorString} says of it

@@ -93,7 +93,6 @@ public final class CudaRuntime {
     /**
      * {@return the GPU of a number}
      *
-     * @param index its number in this process
      * @throws IllegalArgumentException if there is none of that number
      * @throws CudaException            if there is no driver or no GPU
      */
@@ -109,7 +108,6 @@ public final class CudaRuntime {
     /**
      * The GPU that is the calling thread's.
      *
-     * @return its number in this process
      * @throws CudaException if there is no driver or no GPU
      */
     public int currentDevice() {
@@ -119,7 +117,6 @@ public final class CudaRuntime {
     /**
      * All GPUs that this process sees.
      *
-     * @return at least one
      * @throws CudaException if there is no driver or no GPU
      */
     public List<CudaDevice> devices() {
@@ -163,12 +160,7 @@ public final class CudaRuntime {
         return source.byteSize();
     }
 
-    /**
-     * Sets every byte of some device memory.
-     *
-     * @param target device memory
-     * @param value  what each byte becomes
-     */
+    /** Sets every byte of some device memory. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         check(CudaFunction.MEMSET, cudart_h.cudaMemset(to, Byte.toUnsignedInt(value), target.byteSize()));

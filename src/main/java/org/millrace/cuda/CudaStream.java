@@ -58,7 +58,6 @@ public final class CudaStream implements Stream {
     /**
      * {@return a stream that someone else made and will destroy; closing it here only ends its use here}
      *
-     * @param device  its device
      * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
      */
     public static CudaStream of(CudaDevice device, MemorySegment address) {
@@ -143,12 +142,7 @@ public final class CudaStream implements Stream {
         }
     }
 
-    /**
-     * Enqueues setting every byte of some device memory.
-     *
-     * @param target device memory
-     * @param value  what each byte becomes
-     */
+    /** Enqueues setting every byte of some device memory. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         MemorySegment stream = handle.enter();
@@ -194,7 +188,6 @@ public final class CudaStream implements Stream {
     /**
      * Ends a capture.
      *
-     * @return what was recorded
      * @throws CudaException if something in between made the capture invalid
      */
     public CudaGraph endGraph() {

@@ -24,7 +24,6 @@ public final class DeviceMemory implements AutoCloseable {
      *
      * @param device  where it lies
      * @param address where it begins
-     * @param bytes   how long it is
      * @param release gives it back; called once
      */
     public DeviceMemory(CudaDevice device, MemorySegment address, long bytes, Consumer<MemorySegment> release) {
@@ -49,7 +48,6 @@ public final class DeviceMemory implements AutoCloseable {
      * Frees this memory when an arena is closed, or earlier if {@link #close()} is called.
      *
      * @param arena the lifetime
-     * @return this
      */
     @SuppressWarnings("restricted")
     public DeviceMemory attach(Arena arena) {
@@ -65,7 +63,6 @@ public final class DeviceMemory implements AutoCloseable {
     /**
      * The whole of it.
      *
-     * @return a segment of device memory
      * @throws IllegalStateException if it is closed
      */
     public MemorySegment segment() {
@@ -79,7 +76,6 @@ public final class DeviceMemory implements AutoCloseable {
      * {@return a part of it, a segment of device memory}
      *
      * @param offset where it begins, in bytes
-     * @param bytes  how long it is
      * @throws IndexOutOfBoundsException if it does not lie inside
      * @throws IllegalStateException     if it is closed
      */

@@ -95,7 +95,6 @@ final class DriverLibrary {
     /**
      * Loads it; it stays loaded.
      *
-     * @return it
      * @throws MillraceException if there is no driver, or it lacks a function
      */
     static DriverLibrary load() {

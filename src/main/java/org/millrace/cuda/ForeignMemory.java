@@ -57,10 +57,8 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * What a process tells others of memory that they may map.
      *
-     * @param process    its number
      * @param descriptor stays open there until nobody will map the memory any more
      * @param allocated  bytes of the whole allocation
-     * @param offset     of the memory in it
      */
     public record Ticket(long process, int descriptor, long allocated, long offset) implements AutoCloseable {
         /** Closes the descriptor, in the process that made the ticket. */
@@ -73,8 +71,7 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * {@return a ticket for memory of this process that lies in one physical segment}
      *
-     * @param driver  the driver's functions
-     * @param address of the memory
+     * @param driver the driver's functions
      * @throws MillraceException if memory of its kind cannot be shared
      */
     public static Ticket export(CudaDriver driver, long address) {
@@ -98,10 +95,8 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Lends a file descriptor of memory of this process as a DMA-BUF, by which another driver can reach it.
      *
-     * @param driver  the driver's functions; the memory's device is current
-     * @param address of the memory
-     * @param bytes   how much there is
-     * @param use     takes the descriptor, which is closed when it returns
+     * @param driver the driver's functions; the memory's device is current
+     * @param use    takes the descriptor, which is closed when it returns
      * @return what it returned; -1 if there is no DMA-BUF of this memory
      */
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
@@ -123,9 +118,7 @@ public final class ForeignMemory implements AutoCloseable {
      * {@return tickets for memory of this process, one for each physical segment in its order: a range of addresses may
      * be made of several, of the host's memory too}
      *
-     * @param driver  the driver's functions
-     * @param address of the memory
-     * @param bytes   how much there is
+     * @param driver the driver's functions
      * @throws MillraceException if some of it cannot be shared
      */
     public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
@@ -154,8 +147,6 @@ public final class ForeignMemory implements AutoCloseable {
      * Maps another process's memory.
      *
      * @param driver the driver's functions
-     * @param device the device that will use it
-     * @param ticket what the other process made
      * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */
@@ -168,7 +159,6 @@ public final class ForeignMemory implements AutoCloseable {
      *
      * @param driver the driver's functions
      * @param device number of the device that will use it
-     * @param ticket what the other process made
      * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */

@@ -33,11 +33,7 @@ public final class RowCopies {
     private final CFunction function;
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
-    /**
-     * Binds the call.
-     *
-     * @param driver whose call it is
-     */
+    /** Binds the call. */
     public RowCopies(CudaDriver driver) {
         library = driver.library();
         function = library.bind("cuMemcpy2DAsync_v2");
@@ -48,12 +44,9 @@ public final class RowCopies {
     /**
      * Enqueues a copy between any two places that the device reaches. The driver refuses rows of several allocations.
      *
-     * @param to          address of the first row's target
      * @param targetPitch from a row's target to the next one's; at least {@code width}, less than 2<sup>31</sup>
-     * @param from        address of the first row's source
      * @param sourcePitch from a row's source to the next one's; as {@code targetPitch}
      * @param width       bytes of a row
-     * @param rows        how many
      * @param stream      a {@code CUstream}
      * @return false if the driver refuses these places: nothing was enqueued
      */

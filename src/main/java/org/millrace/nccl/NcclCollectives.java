@@ -24,7 +24,6 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * {@return a new reduction that multiplies this rank's elements by a scalar and sums them}
      *
      * @param scalar the factor, rounded to the type; to nearest, ties to even, for floats, towards zero for integers
-     * @param type   the elements' type
      */
     public abstract NcclReduction scaledSum(double scalar, DataType type);
 
@@ -42,10 +41,6 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      *
      * @param send    {@code count} elements
      * @param receive {@code count} elements; the same memory for an operation in place
-     * @param count   number of elements
-     * @param type    their type
-     * @param op      how they are combined
-     * @param stream  where it is enqueued
      */
     public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
@@ -57,12 +52,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
     /**
      * Reduces all ranks' elements by a reduction of this communicator and leaves the result with every rank.
      *
-     * @param send      {@code count} elements
-     * @param receive   {@code count} elements; the same memory for an operation in place
-     * @param count     number of elements
-     * @param type      their type
-     * @param reduction how they are combined
-     * @param stream    where it is enqueued
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements; the same memory for an operation in place
      */
     public final void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type,
             NcclReduction reduction, CudaStream stream) {
@@ -88,11 +79,6 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      *
      * @param send    {@code count} elements
      * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
-     * @param count   number of elements
-     * @param type    their type
-     * @param op      how they are combined
-     * @param root    the rank that gets the result
-     * @param stream  where it is enqueued
      */
     public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             ReduceOp op, int root, CudaStream stream) {
@@ -104,13 +90,8 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
     /**
      * Reduces all ranks' elements by a reduction of this communicator and leaves the result with one of them.
      *
-     * @param send      {@code count} elements
-     * @param receive   {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
-     * @param count     number of elements
-     * @param type      their type
-     * @param reduction how they are combined
-     * @param root      the rank that gets the result
-     * @param stream    where it is enqueued
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
      */
     public final void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
             NcclReduction reduction, int root, CudaStream stream) {
@@ -137,9 +118,6 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
      * @param send    {@code size() * count} elements
      * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
      * @param count   number of elements that each rank gets
-     * @param type    their type
-     * @param op      how they are combined
-     * @param stream  where it is enqueued
      */
     public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
             CudaStream stream) {
@@ -151,12 +129,9 @@ public abstract sealed class NcclCollectives extends NcclTransfers permits NcclC
     /**
      * Reduces all ranks' elements by a reduction of this communicator and leaves each rank its share of the result.
      *
-     * @param send      {@code size() * count} elements
-     * @param receive   {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
-     * @param count     number of elements that each rank gets
-     * @param type      their type
-     * @param reduction how they are combined
-     * @param stream    where it is enqueued
+     * @param send    {@code size() * count} elements
+     * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param count   number of elements that each rank gets
      */
     public final void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
             NcclReduction reduction, CudaStream stream) {

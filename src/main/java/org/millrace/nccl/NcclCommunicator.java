@@ -128,9 +128,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes a new communicator without some ranks. All ranks but those call it.
      *
-     * @param excluded the ranks to leave out
-     * @param abort    whether operations under way are given up first, as after an error; else they must have completed
-     * @param config   options; null for this communicator's
+     * @param abort  whether operations under way are given up first, as after an error; else they must have completed
+     * @param config options; null for this communicator's
      * @return the new one; usable as after {@link #split}
      */
     public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
@@ -161,8 +160,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it
      * to the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
-     *
-     * @return the id, for one growth
      */
     public UniqueId newUniqueId() {
         library.require(NcclFunction.COMM_GET_UNIQUE_ID);
@@ -225,7 +222,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Lets NCCL use device memory in place.
      *
-     * @param memory memory of this rank's device
      * @return the registration, until it or the communicator is closed
      */
     public Registration register(MemorySegment memory) {
@@ -252,7 +248,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * @param memory    memory from {@link NcclLibrary#allocate}
      * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
      *                  begins at a multiple of 4096 then
-     * @return the window
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
         return NcclWindow.of(this, memory, symmetric ? Set.of(NcclWindow.Flag.SYMMETRIC) : Set.of());
@@ -263,7 +258,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      *
      * @param memory memory from {@link NcclLibrary#allocate}
      * @param flags  how; the same on all ranks
-     * @return the window
      */
     public NcclWindow registerWindow(MemorySegment memory, Set<NcclWindow.Flag> flags) {
         return NcclWindow.of(this, memory, flags);
@@ -272,7 +266,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
      *
-     * @param requirements what the kernels will use
      * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements) {
@@ -282,10 +275,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
      *
-     * @param requirements what the kernels will use
      * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's
      *                     that it serves (2.30 serves 2.29)
-     * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
@@ -302,10 +293,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
      *
      * @param scalar   the factor, one element of the type
-     * @param type     the elements' type
      * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False:
      *                 it is host memory, read now
-     * @return the reduction
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);

@@ -80,12 +80,7 @@ public final class NcclConfig {
         this.communicatorName = communicatorName;
     }
 
-    /**
-     * {@return a copy with an option set}
-     *
-     * @param option which
-     * @param value  its value; NCCL checks it
-     */
+    /** {@return a copy with an option set} */
     public NcclConfig with(Option option, int value) {
         Map<Option, Integer> changed = new EnumMap<>(Option.class);
         changed.putAll(options);
@@ -121,11 +116,7 @@ public final class NcclConfig {
         return new NcclConfig(options, netName, name);
     }
 
-    /**
-     * {@return the value of an option; null if it is not set}
-     *
-     * @param option which
-     */
+    /** {@return the value of an option; null if it is not set} */
     public @Nullable Integer get(Option option) {
         return options.get(option);
     }

@@ -18,7 +18,6 @@ public final class NcclException extends MillraceException {
     /**
      * A failed call.
      *
-     * @param call      the function
      * @param where     on whose behalf: rank and device, or empty
      * @param code      its {@code ncclResult_t}
      * @param text      what {@code ncclGetErrorString} says of the code

@@ -123,11 +123,8 @@ public final class NcclLibrary {
     /**
      * Joins a communicator. Outside a group it returns when all ranks have joined.
      *
-     * @param device this rank's GPU
-     * @param id     the communicator's id, the same for all ranks
-     * @param size   number of ranks
-     * @param rank   this rank, 0 to {@code size - 1}
-     * @return this rank's end
+     * @param id   the communicator's id, the same for all ranks
+     * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
         checkRank(size, rank);
@@ -142,13 +139,10 @@ public final class NcclLibrary {
     /**
      * Joins a communicator with options of its own.
      *
-     * @param device this rank's GPU
      * @param id     the communicator's id, the same for all ranks
-     * @param size   number of ranks
      * @param rank   this rank, 0 to {@code size - 1}
      * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
      *               before its first use
-     * @return this rank's end
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_INIT_RANK_CONFIG);
@@ -164,12 +158,9 @@ public final class NcclLibrary {
     /**
      * Joins a communicator of very many ranks through several ids, whose ranks gather around each.
      *
-     * @param device this rank's GPU
      * @param ids    the communicator's ids, the same and in the same order for all ranks; at most one per rank
-     * @param size   number of ranks
      * @param rank   this rank, 0 to {@code size - 1}
      * @param config options
-     * @return this rank's end
      */
     public NcclCommunicator join(CudaDevice device, List<UniqueId> ids, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_INIT_RANK_SCALABLE);
@@ -194,12 +185,10 @@ public final class NcclLibrary {
      * Joins a communicator that grows by this rank, and by others perhaps, while its ranks call
      * {@link NcclCommunicator#grow}. NCCL 2.29.
      *
-     * @param device this rank's GPU
      * @param id     what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
      * @param size   number of ranks that it will have
      * @param rank   this rank: the ranks that it had keep their numbers, so at least as many as these were
      * @param config options
-     * @return this rank's end
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_GROW);
@@ -220,7 +209,6 @@ public final class NcclLibrary {
     /**
      * Makes a communicator whose ranks are all in this process.
      *
-     * @param devices one GPU per rank
      * @return all ranks' ends, in the order of the devices
      */
     public List<NcclCommunicator> joinAll(List<CudaDevice> devices) {
@@ -255,8 +243,7 @@ public final class NcclLibrary {
     /**
      * {@return device memory that NCCL can use in place and register}
      *
-     * @param device where
-     * @param bytes  how many; NCCL may round up
+     * @param bytes how many; NCCL may round up
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);

@@ -32,7 +32,6 @@ public final class NcclMemory {
     /**
      * {@return how many bytes there are of a kind; a number of its own for {@link Kind#SUSPENDED}}
      *
-     * @param kind which
      * @throws NcclException if NCCL does not tell
      */
     public long bytes(Kind kind) {

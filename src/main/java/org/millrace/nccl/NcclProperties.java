@@ -9,8 +9,6 @@ import org.millrace.ffi.nccl.nccl_h;
 /**
  * What NCCL tells of a communicator: {@link NcclCommunicator#properties()}. NCCL 2.29.7.
  *
- * @param rank            this rank
- * @param size            number of ranks
  * @param cudaDevice      the number that CUDA gives this rank's GPU in this process
  * @param managedDevice   the number that NVIDIA's management library gives it
  * @param deviceFunctions whether kernels can use NCCL's device functions

@@ -29,7 +29,6 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
      * Signals of one peer that are waited for.
      *
      * @param count   how many, 1 or more
-     * @param peer    the rank that sends them
      * @param signal  their number, as the peer gives it
      * @param context their context, as the peer gives it
      */
@@ -44,14 +43,10 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
      * Writes elements into a window of a peer, and then signals the peer.
      *
      * @param buffer  {@code count} elements
-     * @param count   number of elements
-     * @param type    their type
-     * @param peer    the rank that they go to
      * @param window  the window, as this rank registered its part
      * @param offset  where in the peer's part they go, in bytes
      * @param signal  the signal's number, 0 or more
      * @param context the context, 0 or more, below {@link NcclConfig.Option#RMA_CONTEXTS}
-     * @param stream  where it is enqueued
      * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window is another
      *                                  communicator's
      */
@@ -70,10 +65,8 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
     /**
      * Signals a peer.
      *
-     * @param peer    the rank that is told
      * @param signal  the signal's number, 0 or more
      * @param context the context, 0 or more
-     * @param stream  where it is enqueued
      */
     public final void signal(int peer, int signal, int context, CudaStream stream) {
         library.require(NcclFunction.SIGNAL);
@@ -81,12 +74,7 @@ public abstract sealed class NcclSignals extends CommunicatorCalls permits NcclT
                 (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS, communicator, queue));
     }
 
-    /**
-     * Lets what is enqueued from now on wait for signals.
-     *
-     * @param signals all that are waited for
-     * @param stream  what waits
-     */
+    /** Lets what is enqueued from now on wait for signals. */
     public final void waitSignals(List<Awaited> signals, CudaStream stream) {
         library.require(NcclFunction.WAIT_SIGNAL);
         try (Arena arena = Arena.ofConfined()) {

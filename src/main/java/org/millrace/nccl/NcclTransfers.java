@@ -30,10 +30,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      *
      * @param send    {@code count} elements at the root; may be null elsewhere
      * @param receive {@code count} elements; may be the same memory
-     * @param count   number of elements
-     * @param type    their type
-     * @param root    the rank whose elements they are
-     * @param stream  where it is enqueued
      */
     public final void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type,
             int root, CudaStream stream) {
@@ -54,9 +50,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      *
      * @param send    {@code count} elements; for an operation in place, {@code receive}'s part number {@code rank()}
      * @param receive {@code size() * count} elements, ordered by rank
-     * @param count   number of elements of each rank
-     * @param type    their type
-     * @param stream  where it is enqueued
      */
     public final void allGather(MemorySegment send, MemorySegment receive, long count, DataType type,
             CudaStream stream) {
@@ -78,8 +71,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      * @param send    {@code size() * count} elements
      * @param receive {@code size() * count} elements; not the same memory
      * @param count   number of elements from each rank to each
-     * @param type    their type
-     * @param stream  where it is enqueued
      */
     public final void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type,
             CudaStream stream) {
@@ -101,10 +92,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      *
      * @param send    {@code count} elements
      * @param receive {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
-     * @param count   number of elements of each rank
-     * @param type    their type
-     * @param root    the rank that gets them
-     * @param stream  where it is enqueued
      */
     public final void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
@@ -126,9 +113,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      * @param send    {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
      * @param receive {@code count} elements
      * @param count   number of elements that each rank gets
-     * @param type    their type
-     * @param root    the rank whose elements they are
-     * @param stream  where it is enqueued
      */
     public final void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
             CudaStream stream) {
@@ -149,10 +133,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      * into one group.
      *
      * @param buffer {@code count} elements
-     * @param count  number of elements
-     * @param type   their type
-     * @param peer   the rank that receives
-     * @param stream where it is enqueued
      */
     public final void send(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.SEND);
@@ -170,10 +150,6 @@ public abstract sealed class NcclTransfers extends NcclSignals permits NcclColle
      * Receives elements from one rank, which sends as many.
      *
      * @param buffer {@code count} elements
-     * @param count  number of elements
-     * @param type   their type
-     * @param peer   the rank that sends
-     * @param stream where it is enqueued
      */
     public final void receive(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
         library.require(NcclFunction.RECV);

@@ -17,12 +17,7 @@ public abstract class AbstractProxy implements ProxyConnection {
     /** Null if nothing is written down. */
     protected @Nullable ConnectionTrace trace;
 
-    /**
-     * A proxy of a connection.
-     *
-     * @param name     the connection
-     * @param listener learns that the proxy stopped
-     */
+    /** A proxy of a connection. */
     protected AbstractProxy(ConnectionName name, StopListener listener) {
         this.name = name;
         this.listener = listener;

@@ -39,11 +39,7 @@ public final class OperationQueue {
         return abort != null && abort.raisedAcquire();
     }
 
-    /**
-     * Announces an operation.
-     *
-     * @param op this connection's share of it
-     */
+    /** Announces an operation. */
     public void add(ProxyOp op) {
         if (op.steps() == 0) {
             without = op;

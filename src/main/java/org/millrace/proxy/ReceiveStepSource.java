@@ -15,11 +15,7 @@ public interface ReceiveStepSource {
      */
     boolean admits(FrameHeader header);
 
-    /**
-     * Gives the payload of the admitted frame its place.
-     *
-     * @param receiver to accept it from
-     */
+    /** Gives the payload of the admitted frame its place. */
     void receive(FrameReceiver receiver);
 
     /** The admitted frame is being received: expect the next one. */

@@ -18,7 +18,6 @@ public final class SharedReceiver extends SharedEnd {
      * A group on a connection of its own.
      *
      * @param receiver the network's connection; closed with the last member
-     * @param members  how many share it
      */
     public SharedReceiver(FrameReceiver receiver, int members) {
         super(members);

@@ -32,8 +32,7 @@ public final class SharedSender extends SharedEnd {
     /**
      * A group on a connection of its own.
      *
-     * @param sender  the network's connection; closed with the last member
-     * @param members how many share it
+     * @param sender the network's connection; closed with the last member
      */
     public SharedSender(FrameSender sender, int members) {
         super(members);
@@ -45,7 +44,6 @@ public final class SharedSender extends SharedEnd {
      * {@return one member's way to the peer, to be given to one {@link SendProxy}}
      *
      * @param member number of the member, the same at the other end
-     * @param queue  its operations; every operation is announced to all members before the next one
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;

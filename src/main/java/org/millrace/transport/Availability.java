@@ -12,7 +12,6 @@ public record Availability(boolean yes, String text) {
      * It can be used.
      *
      * @param text what there is to know about it, perhaps nothing
-     * @return the answer
      */
     public static Availability yes(String text) {
         return new Availability(true, text);
@@ -22,7 +21,6 @@ public record Availability(boolean yes, String text) {
      * It cannot be used.
      *
      * @param reason why, for people, as in {@code "other process 4711"}
-     * @return the answer
      */
     public static Availability no(String reason) {
         return new Availability(false, reason);

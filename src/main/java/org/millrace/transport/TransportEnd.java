@@ -41,7 +41,6 @@ public interface TransportEnd {
      * Goes on to connect the proxy with its peer; called again and again.
      *
      * @param peer what the other end's {@link #setup} said, bytes of another process
-     * @return true when it is connected
      */
     default boolean proxyConnect(byte[] peer) {
         return true;
@@ -51,7 +50,6 @@ public interface TransportEnd {
      * Goes on to connect, after the proxy is connected; called again and again.
      *
      * @param peer what the other end's {@link #setup} said, bytes of another process
-     * @return true when it is connected
      */
     boolean connect(byte[] peer);
 
@@ -66,11 +64,7 @@ public interface TransportEnd {
         return "";
     }
 
-    /**
-     * Hears of an operation before the device runs it, in the order in which it will.
-     *
-     * @param op this connection's share of it
-     */
+    /** Hears of an operation before the device runs it, in the order in which it will. */
     void announce(ProxyOp op);
 
     /**

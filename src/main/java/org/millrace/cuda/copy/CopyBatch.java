@@ -171,9 +171,6 @@ final class CopyBatch {
     /**
      * Sorts by levels, and each level by lanes where that is worth it: copies that are behind all others are not
      * spread.
-     *
-     * @param least copies that are spread
-     * @return how many levels there are
      */
     int sort(int least) {
         used = lanes > 1 && count >= least && floor == 0 ? lanes : 1;

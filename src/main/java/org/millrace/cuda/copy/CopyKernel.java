@@ -110,7 +110,6 @@ public final class CopyKernel implements AutoCloseable {
     /**
      * Loads the kernel, and has it come and go once: CUDA may load no kernel while others run.
      *
-     * @param driver of the device
      * @param device that copies; it must be current
      * @param linger how long the kernel stays after its last copy
      * @return the kernel, which is not on the GPU

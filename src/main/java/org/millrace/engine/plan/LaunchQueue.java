@@ -51,7 +51,6 @@ public final class LaunchQueue implements OperationGroup.Part {
     private @Nullable GroupLaunch prepared;
 
     /**
-     * @param who           whose kernels these are, for messages
      * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
      * @param check         refuses a launch, if the communicator has failed or is closed
      * @param registrations what plans depend on besides what is asked for

@@ -55,7 +55,6 @@ public final class OperationTrace implements AutoCloseable {
     /**
      * @param process null if nothing is written down
      * @param trace   null if nothing is written down
-     * @param device  runs the kernels
      */
     public OperationTrace(@Nullable ProcessTrace process, @Nullable CommunicatorTrace trace, EmulatedDevice device) {
         this.process = process;

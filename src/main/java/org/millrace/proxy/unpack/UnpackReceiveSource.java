@@ -176,9 +176,8 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
     /**
      * What a connection has for a kernel that unpacks.
      *
-     * @param pages        where payloads arrive
-     * @param lists        where the kernel looks for them
-     * @param firstOrdinal number of the first slice
+     * @param pages where payloads arrive
+     * @param lists where the kernel looks for them
      */
     public record UnpackMemory(BouncePages pages, SliceLists lists, long firstOrdinal) {
     }

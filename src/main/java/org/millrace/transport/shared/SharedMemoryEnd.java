@@ -237,9 +237,7 @@ final class SharedMemoryEnd implements TransportEnd {
         /** What the other end needs to reach it. */
         byte[] handle();
 
-        /**
-         * By slot, what the sender points to, where both ends are of one process; null where they are of two.
-         */
+        /** By slot, what the sender points to, where both ends are of one process; null where they are of two. */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;
         }
