@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
+import org.millrace.foreign.CFunction;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
@@ -25,6 +26,8 @@ public final class NcclLibrary {
     private static final Logger LOG = LogManager.getLogger(NcclLibrary.class);
 
     private final NativeLibrary library;
+    /** By ordinal; found when they are first called. */
+    private final @Nullable CFunction[] plain = new CFunction[NcclFunction.ALL.size()];
 
     private NcclLibrary(NativeLibrary library) {
         this.library = library;
@@ -255,6 +258,17 @@ public final class NcclLibrary {
             return new DeviceMemory(device, address, bytes,
                     start -> checkRelease(NcclFunction.MEM_FREE, nccl_h.ncclMemFree(start)));
         }
+    }
+
+    /** A function to be called with plain numbers, addresses among them; throws if the loaded NCCL lacks it. */
+    CFunction plain(NcclFunction function) {
+        CFunction known = plain[function.ordinal()];
+        if (known == null) {
+            require(function);
+            known = CFunction.at(library.find(function.symbol()).orElseThrow());
+            plain[function.ordinal()] = known; // of final fields: another thread sees all of it, or none
+        }
+        return known;
     }
 
     /** Throws if the loaded NCCL does not have a function. */

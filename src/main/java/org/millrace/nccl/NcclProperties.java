@@ -16,7 +16,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * @param gin             how puts of kernels are carried out; null for a way that these bindings do not know
  * @param railGin         how they are to ranks of the same rail
  * @param memoryTeams     in how many teams the ranks fall that reach each other's memory
- * @param hostPuts        whether {@linkplain NcclSignals puts and signals} that the host enqueues work
+ * @param hostPuts        whether {@linkplain NcclCommunicator#putSignal puts and signals} that the host enqueues work
  */
 public record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions,
         boolean multicast, @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {
