@@ -38,7 +38,7 @@ public final class BatchCopies {
      * @return null if the driver is older
      */
     public static @Nullable BatchCopies find(int most) {
-        MemorySegment library = DynamicLoader.open(DriverLibrary.NAME).handle();
+        MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
         MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
         return found == null ? null : new BatchCopies(CFunction.at(found), most);
     }

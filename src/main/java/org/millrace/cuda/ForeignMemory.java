@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.millrace.MillraceException;
-import org.millrace.cuda.DriverLibrary.Function;
+import org.millrace.cuda.CudaDriver.Function;
 import org.millrace.foreign.CFunction;
 
 /**
@@ -77,16 +77,15 @@ public final class ForeignMemory implements AutoCloseable {
     public static Ticket export(CudaDriver driver, long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, 3);
-            driver.library()
-                    .checkedCall(Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
+            driver.checkedCall(Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
             long base = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             long bytes = out.getAtIndex(ValueLayout.JAVA_LONG, 1);
-            driver.library().checkedCall(Function.RETAIN, out.address(), base);
+            driver.checkedCall(Function.RETAIN, out.address(), base);
             long handle = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.library().checkedCall(Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
+                driver.checkedCall(Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
             } finally {
-                driver.library().call(Function.RELEASE, handle);
+                driver.call(Function.RELEASE, handle);
             }
             return new Ticket(ProcessHandle.current().pid(), out.get(ValueLayout.JAVA_INT, 0), bytes, address - base);
         }
@@ -102,7 +101,7 @@ public final class ForeignMemory implements AutoCloseable {
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            if (driver.library().call(Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
+            if (driver.call(Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
                 return -1;
             }
             int descriptor = out.get(ValueLayout.JAVA_INT, 0);
@@ -187,7 +186,7 @@ public final class ForeignMemory implements AutoCloseable {
         boolean complete = false;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
-            driver.library().checkedCall(Function.RESERVE, out.address(), all, 0L, 0L, 0L);
+            driver.checkedCall(Function.RESERVE, out.address(), all, 0L, 0L, 0L);
             long base = out.get(ValueLayout.JAVA_LONG, 0);
             long at = base;
             try {
@@ -210,12 +209,12 @@ public final class ForeignMemory implements AutoCloseable {
     private static void map(CudaDriver driver, long at, Ticket ticket, MemorySegment out) {
         int descriptor = fetch(ticket);
         try {
-            driver.library().checkedCall(Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
+            driver.checkedCall(Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
             long handle = out.get(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.library().checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
+                driver.checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
             } finally {
-                driver.library().call(Function.RELEASE, handle); // the mapping keeps the memory
+                driver.call(Function.RELEASE, handle); // the mapping keeps the memory
             }
         } finally {
             closeDescriptor(descriptor);
@@ -227,16 +226,16 @@ public final class ForeignMemory implements AutoCloseable {
         access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
         access.setAtIndex(ValueLayout.JAVA_INT, 1, device);
         access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
-        driver.library().checkedCall(Function.SET_ACCESS, at, bytes, access.address(), 1L);
+        driver.checkedCall(Function.SET_ACCESS, at, bytes, access.address(), 1L);
     }
 
     private static void unmap(CudaDriver driver, long base, long reserved, long[] mapped) {
         long at = base;
         for (long part : mapped) {
-            driver.library().call(Function.UNMAP, at, part);
+            driver.call(Function.UNMAP, at, part);
             at += part;
         }
-        driver.library().call(Function.FREE, base, reserved);
+        driver.call(Function.FREE, base, reserved);
     }
 
     private static int fetch(Ticket ticket) {

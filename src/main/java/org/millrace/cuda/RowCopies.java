@@ -3,7 +3,7 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.foreign.CFunction;
+import org.millrace.cuda.CudaDriver.Function;
 
 /**
  * Copies of several rows of the same length, by one call of the driver's. One object a thread; no call allocates.
@@ -29,14 +29,12 @@ public final class RowCopies {
     private static final int INVALID_VALUE = 1; // CUDA_ERROR_INVALID_VALUE
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
-    private final DriverLibrary library;
-    private final CFunction function;
+    private final CudaDriver driver;
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
     /** Binds the call. */
     public RowCopies(CudaDriver driver) {
-        library = driver.library();
-        function = library.bind("cuMemcpy2DAsync_v2");
+        this.driver = driver;
         memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
         memory.set(ValueLayout.JAVA_INT, TARGET_TYPE, UNIFIED);
     }
@@ -57,11 +55,11 @@ public final class RowCopies {
         memory.set(LONG, TARGET_PITCH, targetPitch);
         memory.set(LONG, WIDTH, width);
         memory.set(LONG, HEIGHT, (long) rows);
-        int code = (int) function.call(memory.address(), stream);
+        int code = (int) driver.function(Function.COPY_ROWS).call(memory.address(), stream);
         if (code == INVALID_VALUE) {
             return false;
         }
-        library.check("cuMemcpy2DAsync", code);
+        driver.check(Function.COPY_ROWS, code);
         return true;
     }
 }

@@ -47,16 +47,13 @@ public final class CopyKernel implements AutoCloseable {
     /** Who lets it linger for long has it come seldom too. */
     private static final int LIFE_BY_LINGER = 10;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    private static final int WORKERS =
-            Math.clamp(Integer.getInteger("millrace.copyWorkers", CopyMailbox.WORKERS), 0, CopyMailbox.WORKERS);
     private static final int WORKER_THREADS = 128;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
             (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MOST_STREAMS) * Integer.BYTES;
-    /** In how many streams it is tried; another number is to be measured only. */
-    private static final int STREAMS =
-            Math.clamp(Integer.getInteger("millrace.copyStreams", 4), 1, CopyLaunches.MOST_STREAMS);
+    /** In how many streams it is tried. */
+    private static final int STREAMS = 4;
     /** What is free to run does so within this time. */
     private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -97,7 +94,7 @@ public final class CopyKernel implements AutoCloseable {
                 .name("millrace-copy-launch")
                 .daemon()
                 .unstarted(() -> launchWhenAsked(driver, device));
-        commands = new CopyCommands(mailbox, 1, WORKERS, this::ask);
+        commands = new CopyCommands(mailbox, 1, CopyMailbox.WORKERS, this::ask);
         thread.start();
     }
 
@@ -181,7 +178,7 @@ public final class CopyKernel implements AutoCloseable {
 
         @Override
         public void launch(int stream, int number) {
-            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
+            kernel.launch(LaunchShape.of(1 + CopyMailbox.WORKERS, WORKER_THREADS),
                     arguments.set(STREAM, stream).set(LAUNCH, number), streams.get(stream));
         }
     }
