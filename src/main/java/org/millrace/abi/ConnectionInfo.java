@@ -34,10 +34,17 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      *
      * @return a connection with all counters at {@code firstStep} and no sizes
      */
-    @SuppressWarnings("restricted")
     public static ConnectionInfo allocate(Arena arena, ConnectionLayout layout, long firstStep) {
-        MemorySegment owned = arena.allocate(layout.totalBytes(), PAGE);
-        return at(MemorySegment.ofAddress(owned.address()).reinterpret(layout.totalBytes()), layout, firstStep);
+        return at(unscoped(arena.allocate(layout.totalBytes(), PAGE)), layout, firstStep);
+    }
+
+    /**
+     * {@return memory that is polled, of the global scope: no access checks an arena, and no close can stop one in its
+     * middle. Whose it is frees it when those who poll it have stopped}
+     */
+    @SuppressWarnings("restricted") // reinterprets an allocation, within its bounds
+    public static MemorySegment unscoped(MemorySegment owned) {
+        return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }
 
     /**

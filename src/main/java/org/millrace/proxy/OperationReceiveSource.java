@@ -18,7 +18,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
-    private final OperationSteps steps;
+    private final OperationQueue steps;
     private final RecvMem recvMem;
     private final ArrivingFrames arriving;
     /** Null if the connection has slots of its own. */
@@ -42,7 +42,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
             boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share, @Nullable SlicePages gathered) {
         this.name = name;
         this.layout = info.layout();
-        this.steps = new OperationSteps(queue, info.firstStep());
+        this.steps = queue;
+        queue.beginAt(info.firstStep());
         this.recvMem = info.recvMem();
         this.arriving = new ArrivingFrames(SlotBuffers.inOne(layout, memory), staging, wholeWords);
         this.shared = share == null ? null : new Slots(recvMem, share);

@@ -5,7 +5,6 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
@@ -13,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -88,7 +88,7 @@ public final class CopyKernel implements AutoCloseable {
         device.runtime().fill(workers.segment(), (byte) 0);
         arguments =
                 KernelParameters.allocate(arena, PARAMETERS).pointer(0, pinned.device()).pointer(3, workers.segment());
-        CopyMailbox mailbox = CopyMailbox.of(global(pinned.host()));
+        CopyMailbox mailbox = CopyMailbox.of(ConnectionInfo.unscoped(pinned.host()));
         launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, AT_ONCE_NANOS);
         thread = Thread.ofPlatform()
                 .name("millrace-copy-launch")
@@ -96,12 +96,6 @@ public final class CopyKernel implements AutoCloseable {
                 .unstarted(() -> launchWhenAsked(driver, device));
         commands = new CopyCommands(mailbox, 1, CopyMailbox.WORKERS, this::ask);
         thread.start();
-    }
-
-    /** Of the global scope, so that an access checks no arena: it is freed when the kernel has left. */
-    @SuppressWarnings("restricted")
-    private static MemorySegment global(MemorySegment pinned) {
-        return MemorySegment.ofAddress(pinned.address()).reinterpret(CopyMailbox.BYTES);
     }
 
     /**
