@@ -26,7 +26,6 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class CollectiveWork {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
     /** Flag: elements are passed on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
@@ -148,9 +147,6 @@ public final class CollectiveWork {
     /**
      * Says which buffers are registered, so that peers' devices may read there ({@code sendbuffRmtAddrs}, {@code
      * recvbuffRmtAddrs}; where they read them is each connection's matter).
-     *
-     * @param input  whether the input is
-     * @param output whether the output is
      */
     public void read(boolean input, boolean output) {
         Words.LONG.set(segment, SEND_REMOTE, input ? sendBuffer() : 0L);
@@ -168,11 +164,7 @@ public final class CollectiveWork {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, RECEIVE_REMOTE) != 0;
     }
 
-    /**
-     * Sets the flags alone.
-     *
-     * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
-     */
+    /** Sets the flags alone. */
     public void flags(int flags) {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
@@ -187,7 +179,6 @@ public final class CollectiveWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_HIGH));
     }
 
-    /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }

@@ -50,8 +50,6 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     /**
      * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side
      * may call this before the other looks.
-     *
-     * @return a connection with all counters at {@code firstStep} and no sizes
      */
     public static ConnectionInfo at(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         ConnectionInfo info = over(memory, layout, firstStep);

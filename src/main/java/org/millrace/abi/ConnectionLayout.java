@@ -102,22 +102,12 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         return recvMemOffset() + RecvMem.BYTES;
     }
 
-    /**
-     * {@return the send half of a connection}
-     *
-     * @throws IllegalArgumentException  if it is not aligned for it
-     * @throws IndexOutOfBoundsException if it is too small
-     */
+    /** {@return the send half of a connection} */
     public SendMem sendMem(MemorySegment connection) {
         return SendMem.of(connection.asSlice(sendMemOffset(), SendMem.BYTES));
     }
 
-    /**
-     * {@return the receive half of a connection}
-     *
-     * @throws IllegalArgumentException  if it is not aligned for it
-     * @throws IndexOutOfBoundsException if it is too small
-     */
+    /** {@return the receive half of a connection} */
     public RecvMem recvMem(MemorySegment connection) {
         return RecvMem.of(connection.asSlice(recvMemOffset(), RecvMem.BYTES));
     }

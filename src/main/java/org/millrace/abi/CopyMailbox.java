@@ -37,8 +37,7 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * visible to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is
  * told then that a copy was made sees it.
  */
-public final class CopyMailbox {
-    /** The struct's size. */
+public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
     /** The alignment that its accesses need. */
     public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
@@ -71,18 +70,13 @@ public final class CopyMailbox {
     private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private CopyMailbox(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("millraceCopyMailbox", segment);
+        super("millraceCopyMailbox", segment, BYTES, ALIGNMENT);
     }
 
     /** {@return a view of a mailbox of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static CopyMailbox of(MemorySegment segment) {
-        return new CopyMailbox(Words.checked("millraceCopyMailbox", segment, BYTES, ALIGNMENT));
+        return new CopyMailbox(segment);
     }
 
     private static long offset(String word) {
@@ -120,11 +114,7 @@ public final class CopyMailbox {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
     }
 
-    /**
-     * Sets the number of the first command, while no kernel is there.
-     *
-     * @param number of the command that is posted next
-     */
+    /** Sets the number of the first command, while no kernel is there. */
     public void donePlain(int number) {
         Words.INT.set(Words.MEMORY, base + DONE, number);
     }

@@ -70,11 +70,7 @@ public final class DirectMemory {
         return offset >= 0 && offset <= all.byteSize() - memory.byteSize();
     }
 
-    /**
-     * Says where a step's data is; a later release of tail publishes it. The sender's.
-     *
-     * @param memory what {@linkplain #reaches the other end can read}
-     */
+    /** Says where a step's data is; a later release of tail publishes it. The sender's. */
     public void point(RecvMem recvMem, int slot, MemorySegment memory, long offset) {
         Words.INT.set(Words.MEMORY, used, 1);
         recvMem.modePlain(slot, RecvMem.MODE_PTR);

@@ -26,7 +26,6 @@ public final class GinCells {
     /**
      * {@return a view of cells}
      *
-     * @param segment 8 bytes for each
      * @throws IllegalArgumentException if size or alignment does not fit
      */
     public static GinCells of(MemorySegment segment) {
@@ -38,7 +37,6 @@ public final class GinCells {
         return base + (long) Objects.checkIndex(cell, count) * Long.BYTES;
     }
 
-    /** {@return how many there are} */
     public int count() {
         return count;
     }

@@ -222,7 +222,6 @@ public enum GinDescriptorFormat {
      * Begins a descriptor: every word has its flag, and the first what is asked for.
      *
      * @param descriptor {@link #words()} words or more
-     * @param size       bytes
      */
     public void begin(long[] descriptor, int op, long size) {
         for (int word = 0; word < words; word++) {
@@ -258,11 +257,7 @@ public enum GinDescriptorFormat {
         descriptor[TARGET_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
     }
 
-    /**
-     * Sets what happens when the bytes have left, and when they have arrived.
-     *
-     * @param counter of meaning with {@link GinOp#COUNTER}
-     */
+    /** Sets what happens when the bytes have left, and when they have arrived. */
     public void completion(long[] descriptor, int counter, int signal, long value) {
         descriptor[COMPLETION] = field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits)
                 | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;

@@ -29,7 +29,6 @@ public final class GinGpuContext {
     public static final long BYTES_V1 = ncclGinProxyGpuCtx_v1_t.sizeof();
     /** Its size from 2.30.5. */
     public static final long BYTES_V2 = ncclGinProxyGpuCtx_v2_t.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = ncclGinProxyGpuCtx_v2_t.layout().byteAlignment();
 
     private static final long RANKS = offset("nranks");

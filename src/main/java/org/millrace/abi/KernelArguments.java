@@ -61,7 +61,6 @@ public final class KernelArguments {
      * Sets what is known before the work is placed.
      *
      * @param channelMask a bit for each channel with work
-     * @param storage     where the items lie
      */
     public void set(long communicator, long channelMask, WorkStorage storage) {
         Words.LONG.set(segment, COMM, communicator);

@@ -25,7 +25,6 @@ import org.millrace.ffi.device.ncclDevChannel;
 public final class KernelChannel {
     /** The struct's size: its distance from the next channel's. */
     public static final long BYTES = ncclDevChannel.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = 16;
     /** The most ranks below one in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();

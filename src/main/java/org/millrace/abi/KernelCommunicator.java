@@ -26,7 +26,6 @@ import org.millrace.ffi.device.ncclKernelComm;
  * (there {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
-    /** The struct's size. */
     public static final long BYTES = ncclKernelComm.sizeof();
     /** Its alignment: that of the struct with its channels. */
     public static final long ALIGNMENT = 16;
@@ -61,11 +60,7 @@ public final class KernelCommunicator {
         Words.INT.set(segment, NODES, nodes);
     }
 
-    /**
-     * Says how large things are.
-     *
-     * @param transferChunk bytes of a chunk of sends and receives
-     */
+    /** Says how large things are. */
     public void sizes(ConnectionLayout layout, int transferChunk) {
         for (Protocol protocol : Protocol.values()) {
             Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
@@ -100,12 +95,10 @@ public final class KernelCommunicator {
         return segment.address();
     }
 
-    /** {@return this rank} */
     public int rank() {
         return (int) Words.INT.get(segment, RANK);
     }
 
-    /** {@return how many ranks there are} */
     public int ranks() {
         return (int) Words.INT.get(segment, RANKS);
     }

@@ -20,8 +20,8 @@ import org.millrace.ffi.device.device_h;
  * of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
  *
  * <p>
- * A method for one line has the segment check its accesses. Those for many check once where the lines are, and go by
- * address from there.
+ * A method for one line has the segment check its accesses. Those for many take native memory, check once where the
+ * lines are, and go by address from there. Offsets are multiples of {@link #BYTES}.
  *
  * <p>
  * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
@@ -48,29 +48,17 @@ public final class LL128Line {
         return step + 1;
     }
 
-    /**
-     * {@return a line's flag; later reads of its data stay behind it}
-     *
-     * @param buffer an LL128 buffer or slot
-     */
+    /** {@return a line's flag; later reads of its data stay behind it} */
     public static long flagAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
     }
 
-    /**
-     * Stores a line's flag after its data.
-     *
-     * @param buffer an LL128 buffer or slot
-     */
+    /** Stores a line's flag after its data. */
     public static void flagRelease(MemorySegment buffer, long offset, long flag) {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
     }
 
-    /**
-     * {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     */
+    /** {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one. */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);
         int lines = (int) (bytes / BYTES);
@@ -82,12 +70,7 @@ public final class LL128Line {
         return true;
     }
 
-    /**
-     * Stores consecutive lines, each one's data before its flag.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     * @param data   {@link #DATA_BYTES} for each line, from its beginning
-     */
+    /** Stores consecutive lines, each one's data before its flag. */
     public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -97,11 +80,7 @@ public final class LL128Line {
         }
     }
 
-    /**
-     * Stores the flags of consecutive lines, after what was written before.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     */
+    /** Stores the flags of consecutive lines, after what was written before. */
     public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -112,7 +91,6 @@ public final class LL128Line {
     /**
      * Copies consecutive lines, each one's data before its flag.
      *
-     * @param from   an LL128 buffer or slot, in native memory
      * @param offset where in both the first line begins, a multiple of {@link #BYTES}
      */
     public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {

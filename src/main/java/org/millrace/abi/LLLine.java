@@ -61,11 +61,7 @@ public final class LLLine {
         return (step & CLEAN_MASK) == CLEAN_MASK;
     }
 
-    /**
-     * {@return a half from its parts}
-     *
-     * @param data 4 bytes of data
-     */
+    /** {@return a half from its parts} */
     public static long half(int data, int flag) {
         return Integer.toUnsignedLong(data) | (long) flag << Integer.SIZE;
     }
@@ -128,11 +124,7 @@ public final class LLLine {
         Words.LONG.setOpaque(buffer, offset + HALF_1, second);
     }
 
-    /**
-     * Stores data as consecutive lines, each of two whole halves, in no order: each carries its own flag.
-     *
-     * @param buffer an LL buffer or slot, in native memory
-     */
+    /** Stores data as consecutive lines, each of two whole halves, in no order: each carries its own flag. */
     public static void storeOpaque(MemorySegment buffer, long offset, long[] data, int lines, int flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -147,8 +139,6 @@ public final class LLLine {
      * flag is seen before its data. A copy whose addresses and length are multiples of 8 moves whole words
      * ({@code jdk.internal.misc.Unsafe.copyMemory} promises "coherent units", and {@link MemorySegment#copy} is made of
      * it), in any order.
-     *
-     * @param to where they go
      */
     public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {
         MemorySegment.copy(from, offset, to, offset, bytes);

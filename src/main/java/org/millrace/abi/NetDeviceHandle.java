@@ -23,9 +23,7 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
  * unchanged from plugin version 7 to 12.
  */
 public final class NetDeviceHandle {
-    /** The struct's size. */
     public static final long BYTES = ncclNetDeviceHandle_t.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = ncclNetDeviceHandle_t.layout().byteAlignment();
     /** Type: data arrives as if there were no device handle. */
     public static final int HOST = device_h.NCCL_NET_DEVICE_HOST();
@@ -57,7 +55,6 @@ public final class NetDeviceHandle {
      * Sets every field.
      *
      * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
-     * @param version            the version of the type's device side
      * @param handle             address of what the type's device side wants, 0 for none
      * @param needsProxyProgress whether NCCL's own proxy thread is to serve the connection; false takes it over
      */

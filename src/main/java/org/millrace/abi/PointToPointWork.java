@@ -27,7 +27,6 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
  * {@code bitops.h}.
  */
 public final class PointToPointWork {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
     /** Flag: what is sent travels in protocol LL. */
     public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
@@ -119,9 +118,8 @@ public final class PointToPointWork {
     /**
      * Sets what is received.
      *
-     * @param rank    from whom; {@link #NOBODY} if nothing is received
-     * @param address where it is to lie
-     * @param parts   channels that receive a part; 0 if nothing is received
+     * @param rank  from whom; {@link #NOBODY} if nothing is received
+     * @param parts channels that receive a part; 0 if nothing is received
      */
     public void receive(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, RECEIVE_RANK, rank);
@@ -214,7 +212,6 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS));
     }
 
-    /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }

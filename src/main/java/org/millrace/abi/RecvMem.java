@@ -72,7 +72,7 @@ import org.millrace.ffi.device.ncclRecvMem;
  * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
  * device/prims_*.h}, {@code transport/net.cc}.
  */
-public final class RecvMem {
+public final class RecvMem extends PolledStruct {
     /** The struct's size: one page. */
     public static final long BYTES = ncclRecvMem.sizeof();
     /** The alignment that its accesses need. NCCL's own lie on a page boundary. */
@@ -90,17 +90,13 @@ public final class RecvMem {
 
     private static final int SLOTS = device_h.NCCL_STEPS();
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
     private final FifoLayout fifo;
     /** Where the size of slot 0 is, and how far from one to the next: what is accessed with every step. */
     private final long sizes;
     private final long entryBytes;
 
     private RecvMem(MemorySegment segment, FifoLayout fifo) {
-        this.segment = segment;
-        this.base = Words.address("ncclRecvMem", segment);
+        super("ncclRecvMem", segment, BYTES, ALIGNMENT);
         this.fifo = fifo;
         this.sizes = base + fifo.size;
         this.entryBytes = fifo.entryBytes;
@@ -114,15 +110,9 @@ public final class RecvMem {
         return of(segment, FifoLayout.NEWEST);
     }
 
-    /**
-     * {@return a view of a receive half}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @param fifo    how its {@code connFifo} lies
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a receive half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static RecvMem of(MemorySegment segment, FifoLayout fifo) {
-        return new RecvMem(Words.checked("ncclRecvMem", segment, BYTES, ALIGNMENT), fifo);
+        return new RecvMem(segment, fifo);
     }
 
     /** {@return the number of steps that hold data; their data and sizes were written before} */

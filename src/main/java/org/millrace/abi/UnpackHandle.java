@@ -22,9 +22,7 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  * head of {@link #BEFORE_FIRST} makes it begin with slice 0.
  */
 public final class UnpackHandle {
-    /** The struct's size. */
     public static final long BYTES = unpackNetDeviceHandle.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = unpackNetDeviceHandle.layout().byteAlignment();
     /** The head with which slice 0 comes next. */
     public static final long BEFORE_FIRST = -1;

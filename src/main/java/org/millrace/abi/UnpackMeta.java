@@ -33,8 +33,7 @@ import org.millrace.ffi.device.netUnpackMeta;
  * {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
  * device/network/unpack/unpack_defs.h}.
  */
-public final class UnpackMeta {
-    /** The struct's size. */
+public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
     /** Its alignment: the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
@@ -49,26 +48,19 @@ public final class UnpackMeta {
     private static final long DST_OFF_0 = pieceOffset("dst_off");
     private static final long COUNT_0 = netUnpackMeta.layout().byteOffset(groupElement("cnt"));
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private UnpackMeta(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("netUnpackMeta", segment);
+        super("netUnpackMeta", segment, BYTES, ALIGNMENT);
     }
 
     /** {@return a view of the lists of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static UnpackMeta of(MemorySegment segment) {
-        return new UnpackMeta(Words.checked("netUnpackMeta", segment, BYTES, ALIGNMENT));
+        return new UnpackMeta(segment);
     }
 
     /**
      * Sets a piece.
      *
      * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
-     * @param length       its bytes
-     * @param targetOffset where in the slice it goes
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
         long at = at(slice, piece);

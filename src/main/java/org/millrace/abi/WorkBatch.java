@@ -27,7 +27,6 @@ import org.millrace.ffi.device.ncclDevWorkBatch;
  * is what orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
  */
 public final class WorkBatch {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkBatch.sizeof();
     /** The most bytes of items in a batch, with all that extend it. */
     public static final int MAX_ITEM_BYTES = device_h.NCCL_MAX_DEV_WORK_BATCH_BYTES();
@@ -65,8 +64,7 @@ public final class WorkBatch {
     /**
      * Chains a batch to the next of its channel.
      *
-     * @param jump     how many batches further the next one lies, 1 to {@link #MAX_JUMP}
-     * @param extended whether the next one's items belong to this batch
+     * @param jump how many batches further the next one lies, 1 to {@link #MAX_JUMP}
      */
     public static void link(MemorySegment memory, long at, int jump, boolean extended) {
         int flags = (int) Words.INT.get(memory, at + FLAGS) & ~(MAX_JUMP | EXTENDS);

@@ -40,7 +40,7 @@ public enum IdleProfile {
     /**
      * A strategy for a proxy thread that serves libnccl's connections. A pass may serve one connection or hundreds:
      * timed, not counted, unless the user counts. It need not spin until the next operation of a training step, since
-     * whoever enqueues that wakes it, as whoever waits for the thread does.
+     * the thread that enqueues that wakes it, and so does one that waits for this one.
      *
      * @param ownCore      whether nobody else needs the core meanwhile; on a shared one the thread yields at once, as
      *                     the program's own threads do that wait for a GPU

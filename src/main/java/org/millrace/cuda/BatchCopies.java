@@ -47,11 +47,7 @@ public final class BatchCopies {
         return array * (long) most * Long.BYTES;
     }
 
-    /**
-     * Says what a copy is.
-     *
-     * @param index of the copy among those that are begun next
-     */
+    /** Says what a copy is. */
     public void set(int index, long to, long from, long bytes) {
         long offset = index * (long) Long.BYTES;
         memory.set(LONG, offset, to);
@@ -62,7 +58,6 @@ public final class BatchCopies {
     /**
      * Begins copies, behind all that the stream has to do.
      *
-     * @param count  how many, of those that were set
      * @param stream where; not the default one
      * @return what the driver answers; 0 if they are begun
      */

@@ -12,12 +12,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /** {@code domain:bus:device.function} and its end, with room to spare. */
     private static final int PCI_BUS_ID_BYTES = 32;
 
-    /**
-     * Free and total memory.
-     *
-     * @param free  bytes that nobody has taken
-     * @param total bytes that the device has
-     */
+    /** Free and total memory. */
     public record MemoryInfo(long free, long total) {
     }
 
@@ -97,11 +92,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * Takes back what {@link #enablePeerAccess} allowed.
-     *
-     * @throws CudaException if it was not enabled
-     */
+    /** Takes back what {@link #enablePeerAccess} allowed. */
     public void disablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
             runtime.check(CudaFunction.DEVICE_DISABLE_PEER_ACCESS, cudart_h.cudaDeviceDisablePeerAccess(peer.index));

@@ -140,11 +140,7 @@ public final class CudaDriver {
         }
     }
 
-    /**
-     * Enqueues an event.
-     *
-     * @param event that {@link #isDone} will ask after
-     */
+    /** Enqueues an event. */
     public void record(long event, long stream) {
         check(Function.RECORD_EVENT, (int) function(Function.RECORD_EVENT).call(event, stream));
     }
@@ -159,11 +155,7 @@ public final class CudaDriver {
         return true;
     }
 
-    /**
-     * Gives an event back.
-     *
-     * @param event that {@link #newEvent} made
-     */
+    /** Gives an event back. */
     public void destroyEvent(long event) {
         call(Function.DESTROY_EVENT, event);
     }
@@ -178,11 +170,7 @@ public final class CudaDriver {
         return out.get(LONG, 0);
     }
 
-    /**
-     * Makes a context current on this thread.
-     *
-     * @param context a {@code CUcontext}
-     */
+    /** Makes a context current on this thread. */
     public void useContext(long context) {
         check(Function.SET_CONTEXT, (int) function(Function.SET_CONTEXT).call(context));
     }
@@ -194,11 +182,7 @@ public final class CudaDriver {
         }
     }
 
-    /**
-     * Does something with a context current, and makes that current again which was.
-     *
-     * @param context a {@code CUcontext}
-     */
+    /** Does something with a context current, and makes that current again which was. */
     public void inContext(long context, Runnable what) {
         long before;
         try (Arena arena = Arena.ofConfined()) {
@@ -266,11 +250,7 @@ public final class CudaDriver {
         return code == 0;
     }
 
-    /**
-     * Gives a stream back, once its work is done.
-     *
-     * @param stream that {@link #newStream} made
-     */
+    /** Gives a stream back, once its work is done. */
     public void destroyStream(long stream) {
         call(Function.DESTROY_STREAM, stream);
     }

@@ -44,11 +44,7 @@ public final class CudaKernel {
         }
     }
 
-    /**
-     * {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits}
-     *
-     * @param threads threads of a block
-     */
+    /** {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits} */
     public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
         module.enter();
         try {

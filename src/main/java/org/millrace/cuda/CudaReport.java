@@ -19,7 +19,6 @@ public record CudaReport(NativeLibrary.Report library, @Nullable String driver, 
     /**
      * A GPU.
      *
-     * @param memory            bytes
      * @param computeCapability for instance {@code "9.0"}
      */
     public record Device(int index, String name, long memory, String pciBusId, String computeCapability) {

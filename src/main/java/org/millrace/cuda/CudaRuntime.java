@@ -94,7 +94,6 @@ public final class CudaRuntime {
      * {@return the GPU of a number}
      *
      * @throws IllegalArgumentException if there is none of that number
-     * @throws CudaException            if there is no driver or no GPU
      */
     public CudaDevice device(int index) {
         int count = deviceCount();
@@ -105,20 +104,12 @@ public final class CudaRuntime {
         return new CudaDevice(this, index);
     }
 
-    /**
-     * The GPU that is the calling thread's.
-     *
-     * @throws CudaException if there is no driver or no GPU
-     */
+    /** The GPU that is the calling thread's. */
     public int currentDevice() {
         return intOf(CudaFunction.GET_DEVICE, cudart_h::cudaGetDevice);
     }
 
-    /**
-     * All GPUs that this process sees.
-     *
-     * @throws CudaException if there is no driver or no GPU
-     */
+    /** All GPUs that this process sees. */
     public List<CudaDevice> devices() {
         return IntStream.range(0, deviceCount()).mapToObj(index -> new CudaDevice(this, index)).toList();
     }

@@ -133,25 +133,15 @@ public final class CudaStream implements Stream {
         long bytes = CudaRuntime.copiedBytes(target, source);
         MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
         MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.MEMCPY_ASYNC,
-                    cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.MEMCPY_ASYNC,
+                handle.call(stream -> cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream)));
     }
 
     /** Enqueues setting every byte of some device memory. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.MEMSET_ASYNC,
-                    cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.MEMSET_ASYNC, handle
+                .call(stream -> cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream)));
     }
 
     /**
@@ -160,13 +150,8 @@ public final class CudaStream implements Stream {
      * @param function what to call. It must not call CUDA, and what is enqueued after it waits for it
      */
     public void call(HostFunction function) {
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
-                    cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token()));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
+                handle.call(stream -> cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token())));
     }
 
     /**
@@ -176,13 +161,8 @@ public final class CudaStream implements Stream {
      * @throws CudaException if the stream cannot be captured
      */
     public void beginGraph() {
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE,
-                    cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal()));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE, handle
+                .call(stream -> cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal())));
     }
 
     /**

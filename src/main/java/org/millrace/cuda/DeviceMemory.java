@@ -22,8 +22,6 @@ public final class DeviceMemory implements AutoCloseable {
     /**
      * Memory that someone took from the device.
      *
-     * @param device  where it lies
-     * @param address where it begins
      * @param release gives it back; called once
      */
     public DeviceMemory(CudaDevice device, MemorySegment address, long bytes, Consumer<MemorySegment> release) {
@@ -44,11 +42,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Frees this memory when an arena is closed, or earlier if {@link #close()} is called.
-     *
-     * @param arena the lifetime
-     */
+    /** Frees this memory when an arena is closed, or earlier if {@link #close()} is called. */
     @SuppressWarnings("restricted")
     public DeviceMemory attach(Arena arena) {
         MemorySegment.NULL.reinterpret(0, arena, ignored -> close());

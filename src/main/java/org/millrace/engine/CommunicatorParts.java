@@ -148,7 +148,7 @@ final class CommunicatorParts {
         return resources.add(resource);
     }
 
-    /** The group has come together: from now on ranks come to an operation when their programs do. */
+    /** The group has come together: from now on a rank reaches an operation when its program does. */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());
     }

@@ -21,7 +21,6 @@ import org.jspecify.annotations.Nullable;
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
-    /** This process. */
     public static final ProcessIdentity CURRENT = current();
 
     /** What this host calls itself, for messages. */

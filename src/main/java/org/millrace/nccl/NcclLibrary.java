@@ -130,13 +130,8 @@ public final class NcclLibrary {
      * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
-        checkRank(size, rank);
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommInitRank(out, size, id.write(arena), rank);
-            return NcclCommunicator.joined(this, device, out, size, rank, NcclConfig.DEFAULT,
-                    NcclFunction.COMM_INIT_RANK, code);
-        }
+        return join(NcclFunction.COMM_INIT_RANK, device, size, rank, NcclConfig.DEFAULT,
+                (out, arena) -> nccl_h.ncclCommInitRank(out, size, id.write(arena), rank));
     }
 
     /**
@@ -148,14 +143,8 @@ public final class NcclLibrary {
      *               before its first use
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
-        require(NcclFunction.COMM_INIT_RANK_CONFIG);
-        checkRank(size, rank);
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG,
-                    code);
-        }
+        return join(NcclFunction.COMM_INIT_RANK_CONFIG, device, size, rank, config, (out, arena) -> nccl_h
+                .ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena, this)));
     }
 
     /**
@@ -171,17 +160,14 @@ public final class NcclLibrary {
         if (ids.isEmpty() || ids.size() > size) {
             throw new IllegalArgumentException(size + " ranks join through 1 to " + size + " ids, not " + ids.size());
         }
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+        return join(NcclFunction.COMM_INIT_RANK_SCALABLE, device, size, rank, config, (out, arena) -> {
             MemorySegment array = arena.allocate(ncclUniqueId.layout(), ids.size());
             for (int i = 0; i < ids.size(); i++) {
                 MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES,
                         UniqueId.BYTES);
             }
-            int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE,
-                    code);
-        }
+            return nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena, this));
+        });
     }
 
     /**
@@ -194,13 +180,21 @@ public final class NcclLibrary {
      * @param config options
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
-        require(NcclFunction.COMM_GROW);
+        return join(NcclFunction.COMM_GROW, device, size, rank, config, (out, arena) -> nccl_h
+                .ncclCommGrow(MemorySegment.NULL, size, id.write(arena), rank, out, config.write(arena, this)));
+    }
+
+    private interface Joins {
+        int call(MemorySegment out, Arena arena);
+    }
+
+    private NcclCommunicator join(NcclFunction function, CudaDevice device, int size, int rank, NcclConfig config,
+            Joins joins) {
+        require(function);
         checkRank(size, rank);
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommGrow(MemorySegment.NULL, size, id.write(arena), rank, out,
-                    config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_GROW, code);
+            return NcclCommunicator.joined(this, device, out, size, rank, config, function, joins.call(out, arena));
         }
     }
 

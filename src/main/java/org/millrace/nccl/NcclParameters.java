@@ -133,7 +133,6 @@ public final class NcclParameters {
             this.handle = handle;
         }
 
-        /** {@return its name} */
         public String name() {
             return name;
         }

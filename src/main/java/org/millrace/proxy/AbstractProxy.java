@@ -6,15 +6,14 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * What all proxies of connections have in common: a name, a listener that learns that they stopped, and what is written
- * down of them.
+ * What all proxies of connections have in common: a name, a listener that learns that they stopped, and their trace.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
     /** The connection. */
     protected final ConnectionName name;
     private final StopListener listener;
-    /** Null if nothing is written down. */
+    /** Null if nothing is traced. */
     protected @Nullable ConnectionTrace trace;
 
     /** A proxy of a connection. */
@@ -29,7 +28,7 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Has what the connection does written down. Called before the proxy is added to an agent.
+     * Has what the connection does traced. Called before the proxy is added to an agent.
      *
      * @param written the connection's own, which is closed when the proxy stops; null for nothing
      */

@@ -59,7 +59,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
-            return false; // the peer is ahead: it waits until this rank's program comes to the operation
+            return false; // the peer is ahead: it waits until this rank's program reaches the operation
         }
         if (op == null) {
             op = without; // this rank was there, and called something else

@@ -20,7 +20,7 @@ public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
-    /** Null if nothing is written down. */
+    /** Null if nothing is traced. */
     private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
     private final PollSchedule<ProxyConnection> schedule =

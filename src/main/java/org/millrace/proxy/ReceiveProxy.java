@@ -74,8 +74,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * {@return a proxy that goes by the peer's frames, for a device whose operations nobody announces, to be added to
      * an agent}
      *
-     * @param staging   as long as the LL and the LL128 buffer together
-     * @param firstStep where the connection's counters begin
+     * @param staging as long as the LL and the LL128 buffer together
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, StopListener listener) {
@@ -85,9 +84,8 @@ public final class ReceiveProxy extends AbstractProxy {
     /**
      * {@return a proxy as that of the other method, for a device that wants some frames elsewhere than in their slots}
      *
-     * @param staging   as long as the LL and the LL128 buffer together
-     * @param firstStep where the connection's counters begin
-     * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
+     * @param staging as long as the LL and the LL128 buffer together
+     * @param refined what stands before the source of steps in slots, and leaves to it what it does not do itself
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
@@ -107,7 +105,7 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // a peer's goodbye may be thrown in the very pass that accepted its last frames
+            work += deliver(); // a peer's shutdown message may be thrown in the very pass that accepted its last frames
         }
         return work;
     }

@@ -9,7 +9,6 @@ public interface ReceiveStepSource {
     /**
      * Holds a frame's header against what is expected.
      *
-     * @param header the oldest frame's that has no place yet
      * @return true if it is the next step; false if it cannot be told yet
      * @throws ProxyException if the peer sends something else
      */

@@ -62,8 +62,6 @@ public final class SendProxy extends AbstractProxy {
     /**
      * {@return a proxy that finds the steps in the shared memory, for a device whose operations nobody announces, to be
      * added to an agent}
-     *
-     * @param firstStep where the connection's counters begin
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
             StopListener listener) {
@@ -77,7 +75,8 @@ public final class SendProxy extends AbstractProxy {
         try {
             work += sender.progress();
         } finally {
-            work += release(); // a peer's goodbye may be thrown in the very pass that completed the last frames
+            work += release(); // a peer's shutdown message may be thrown in the very pass that completed the last
+                               // frames
         }
         return work;
     }

@@ -24,11 +24,7 @@ public final class SharedReceiver extends SharedEnd {
         this.receiver = receiver;
     }
 
-    /**
-     * {@return one member's way from the peer, to be given to one {@link ReceiveProxy}}
-     *
-     * @param member number of the member, the same at the other end
-     */
+    /** {@return one member's way from the peer, to be given to one {@link ReceiveProxy}} */
     public FrameReceiver member(int member) {
         return new MemberReceiver(member);
     }

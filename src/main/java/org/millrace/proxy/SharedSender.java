@@ -19,7 +19,7 @@ import org.millrace.net.MemoryRegion;
  * Nor may there be too many. A rank of a ring that waits with all slots of a channel full, and as many steps again
  * unsent behind those of other channels, holds four chunks of that channel; if all n ranks wait so for each other, that
  * makes more than 4n chunks. A channel has a chunk for each rank on its way at the most, n: so {@value #MEMBERS}
- * channels, with 4n, cannot come to that.
+ * channels, with 4n, cannot reach that.
  */
 public final class SharedSender extends SharedEnd {
 

@@ -39,8 +39,7 @@ public final class SlotPool {
     /**
      * A pool with all slots free.
      *
-     * @param memory      {@code slots(connections) * slotBytes} bytes
-     * @param connections how many will share it at the most
+     * @param memory {@code slots(connections) * slotBytes} bytes
      * @throws IllegalArgumentException if the memory is of another size
      */
     public SlotPool(MemoryRegion memory, int slotBytes, int connections) {

@@ -13,7 +13,6 @@ import org.millrace.trace.ProcessTrace;
  *
  * @param there the rank at the other end, or what stands for a group
  * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
- * @param sends whether this end sends
  * @param group the ranks at the other end, if these are many; null for one
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
@@ -29,7 +28,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 self + (sends ? " -> " : " <- ") + group.name() + ", channel " + channel);
     }
 
-    /** {@return what is written down of the connection; null if nothing is} */
+    /** {@return the trace of the connection; null if there is none} */
     public @Nullable ConnectionTrace trace(Direction direction, String network) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -38,7 +37,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                         name().toString()));
     }
 
-    /** {@return what is written down of a connection with a network that reduces; null if nothing is} */
+    /** {@return the trace of a connection with a network that reduces; null if there is none} */
     public @Nullable ConnectionTrace collNetTrace(Direction direction) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null

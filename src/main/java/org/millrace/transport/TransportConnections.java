@@ -29,8 +29,7 @@ public final class TransportConnections implements AutoCloseable {
         /**
          * Sends a message to a rank.
          *
-         * @param tag  which message: none is used twice between two ranks
-         * @param data some hundred bytes
+         * @param tag which message: none is used twice between two ranks
          */
         void send(int peer, long tag, byte[] data);
 
@@ -59,7 +58,6 @@ public final class TransportConnections implements AutoCloseable {
      *
      * @param peers      what all ranks say of themselves, by rank: {@link PeerInfo#exchange}
      * @param transports in the order in which they are asked, the same as in the exchange
-     * @param messages   carries what two ends tell each other
      */
     public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports,
             PeerMessages messages, EndSettings settings) {
@@ -92,20 +90,13 @@ public final class TransportConnections implements AutoCloseable {
      *
      * @param peer  the rank that receives, or the number of a group
      * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
-     * @return the end that is being made
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */
     public PendingConnection send(int peer, int channel, int index) {
         return begin(peer, channel, index, true, Transport::send);
     }
 
-    /**
-     * Begins to make the receiving end of a connection.
-     *
-     * @param peer  the rank that sends, or the number of a group
-     * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
-     * @return the end that is being made
-     */
+    /** Begins to make the receiving end of a connection. */
     public PendingConnection receive(int peer, int channel, int index) {
         return begin(peer, channel, index, false, Transport::receive);
     }
@@ -145,7 +136,6 @@ public final class TransportConnections implements AutoCloseable {
      * Makes memory of the user's ready to be sent from and received into, wherever a transport can.
      *
      * @param memory native memory, which outlives what is returned
-     * @return what it is to each peer's connections
      */
     public RegisteredMemory register(MemorySegment memory) {
         return new RegisteredMemory(transports, this::transport, transport -> transport.register(memory));
@@ -207,16 +197,11 @@ public final class TransportConnections implements AutoCloseable {
         made.clear();
     }
 
-    /**
-     * Which transport two ranks use, and why none before it.
-     *
-     * @param transport the first one that can connect them
-     * @param refusals  what was asked before, each with its reason
-     */
+    /** Which transport two ranks use, and why none before it. */
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Asks one transport after another. Both ranks come to the same choice, as each offer is known to both.
+         * Asks one transport after another. Both ranks make the same choice, as each offer is known to both.
          *
          * @throws MillraceException if none can connect them; the message says why of each
          */

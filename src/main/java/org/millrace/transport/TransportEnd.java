@@ -46,11 +46,7 @@ public interface TransportEnd {
         return true;
     }
 
-    /**
-     * Goes on to connect, after the proxy is connected; called again and again.
-     *
-     * @param peer what the other end's {@link #setup} said, bytes of another process
-     */
+    /** Goes on to connect, after the proxy is connected; called again and again. */
     boolean connect(byte[] peer);
 
     /** {@return the slots and counters that the device needs; called once the end is connected} */

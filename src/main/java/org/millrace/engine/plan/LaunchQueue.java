@@ -221,7 +221,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     /**
      * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends
      * to the rank that is {@code r} further on, and receives from the one that is {@code r} before it. So whatever
-     * ranks cut into kernels at different places, none waits for what another has not come to.
+     * ranks cut into kernels at different places, none waits for what another has not reached.
      */
     private static final class TransferSchedule {
 

@@ -225,8 +225,7 @@ final class SharedMemoryEnd implements TransportEnd {
         /**
          * A way to get such memory.
          *
-         * @param create makes memory of zeros
-         * @param open   reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         * @param open reaches memory that the other end made, with what its {@link CommonMemory#handle} said
          */
         record Source(LongFunction<CommonMemory> create, Opener open) {
         }
