@@ -34,7 +34,6 @@ public final class BatchCopies {
     /**
      * Looks for the call.
      *
-     * @param most copies at once
      * @return null if the driver is older
      */
     public static @Nullable BatchCopies find(int most) {

@@ -78,8 +78,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it
      * twice is allowed.
-     *
-     * @throws CudaException if it cannot
      */
     public void enablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
@@ -160,9 +158,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * The structure grows with every release, but begins with {@code char name[256]}, {@code uuid[16]},
      * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} in all of them (facts:
      * driver_types.h of CUDA 10 to 13). So only this beginning is read, out of a buffer larger than any.
-     *
-     * @param name   for instance {@code "NVIDIA H200"}
-     * @param memory bytes
      */
     record Properties(String name, long memory) {
 

@@ -160,11 +160,7 @@ public final class CudaDriver {
         call(Function.DESTROY_EVENT, event);
     }
 
-    /**
-     * {@return the context that is current on this thread: a {@code CUcontext}; 0 for none}
-     *
-     * @param out eight bytes of the caller's
-     */
+    /** {@return the context that is current on this thread: a {@code CUcontext}; 0 for none} */
     public long currentContext(MemorySegment out) {
         check(Function.GET_CONTEXT, (int) function(Function.GET_CONTEXT).call(out.address()));
         return out.get(LONG, 0);

@@ -48,11 +48,7 @@ public final class CudaEvent implements Event {
         return handle;
     }
 
-    /**
-     * Puts the mark behind what a stream holds now. Recording again moves it.
-     *
-     * @param stream a stream of the same device
-     */
+    /** Puts the mark behind what a stream holds now. Recording again moves it. */
     public void record(CudaStream stream) {
         MemorySegment event = handle.enter();
         try {

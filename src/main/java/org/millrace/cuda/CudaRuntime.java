@@ -71,11 +71,7 @@ public final class CudaRuntime {
         return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
     }
 
-    /**
-     * {@return a version as people write it: for instance {@code "13.0"}}
-     *
-     * @param version 1000 × major + 10 × minor
-     */
+    /** {@return a version as people write it: for instance {@code "13.0"}} */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }
@@ -83,7 +79,6 @@ public final class CudaRuntime {
     /**
      * How many GPUs this process sees.
      *
-     * @return 1 or more
      * @throws CudaException if there is no driver (35) or no GPU (100)
      */
     public int deviceCount() {

@@ -54,11 +54,7 @@ public final class DeviceMemory implements AutoCloseable {
         return device;
     }
 
-    /**
-     * The whole of it.
-     *
-     * @throws IllegalStateException if it is closed
-     */
+    /** The whole of it. */
     public MemorySegment segment() {
         if (handle.isClosed()) {
             throw new IllegalStateException(handle + " cannot be used");
@@ -69,9 +65,7 @@ public final class DeviceMemory implements AutoCloseable {
     /**
      * {@return a part of it, a segment of device memory}
      *
-     * @param offset where it begins, in bytes
      * @throws IndexOutOfBoundsException if it does not lie inside
-     * @throws IllegalStateException     if it is closed
      */
     public MemorySegment slice(long offset, long bytes) {
         return segment().asSlice(offset, bytes);

@@ -18,11 +18,7 @@ public final class DeviceSegments {
 
     private DeviceSegments() {}
 
-    /**
-     * {@return a segment over device memory, which can be sliced, but not read or written}
-     *
-     * @param address where it begins in the device's address space
-     */
+    /** {@return a segment over device memory, which can be sliced, but not read or written} */
     public static MemorySegment of(long address, long bytes) {
         return EVERYWHERE.asSlice(address, bytes);
     }
@@ -36,7 +32,6 @@ public final class DeviceSegments {
      * What a native function is given for a segment, after checking it: just the address, because a downcall refuses
      * segments of other threads.
      *
-     * @param role  what the segment is, for the message
      * @param bytes how much of it the function will touch
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
@@ -59,7 +54,6 @@ public final class DeviceSegments {
     /**
      * {@return the same {@linkplain #address address} for generated functions, which take a segment: one of no size}
      *
-     * @param role  what the segment is, for the message
      * @param bytes how much of it the function will touch
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */

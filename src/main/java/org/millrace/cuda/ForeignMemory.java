@@ -71,7 +71,6 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * {@return a ticket for memory of this process that lies in one physical segment}
      *
-     * @param driver the driver's functions
      * @throws MillraceException if memory of its kind cannot be shared
      */
     public static Ticket export(CudaDriver driver, long address) {
@@ -117,7 +116,6 @@ public final class ForeignMemory implements AutoCloseable {
      * {@return tickets for memory of this process, one for each physical segment in its order: a range of addresses may
      * be made of several, of the host's memory too}
      *
-     * @param driver the driver's functions
      * @throws MillraceException if some of it cannot be shared
      */
     public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
@@ -145,20 +143,6 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Maps another process's memory.
      *
-     * @param driver the driver's functions
-     * @return the memory; closing it unmaps it
-     * @throws MillraceException if it cannot be mapped; the message says why
-     */
-    public static ForeignMemory open(CudaDriver driver, CudaDevice device, Ticket ticket) {
-        return open(driver, device.index(), ticket);
-    }
-
-    /**
-     * Maps another process's memory, as the other method does.
-     *
-     * @param driver the driver's functions
-     * @param device number of the device that will use it
-     * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
@@ -168,10 +152,7 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Maps another process's memory of several physical segments, one behind the other as they lie there.
      *
-     * @param driver  the driver's functions
-     * @param device  number of the device that will use it
      * @param tickets what the other process made, in its order
-     * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, int device, List<Ticket> tickets) {

@@ -45,7 +45,6 @@ public final class HostRegistration implements AutoCloseable {
      * The memory as the GPU sees it.
      *
      * @return a segment that is not accessible from Java
-     * @throws IllegalStateException if it is closed
      */
     public MemorySegment device() {
         if (handle.isClosed()) {

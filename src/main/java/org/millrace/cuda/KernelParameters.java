@@ -57,7 +57,6 @@ public final class KernelParameters {
     /**
      * Sets a struct that the kernel takes by value, as NCCL's device communicator.
      *
-     * @param value its bytes, as many as the parameter's type has
      * @throws IllegalArgumentException if the sizes differ: the kernel would read what is not there
      */
     public KernelParameters struct(int index, MemorySegment value) {

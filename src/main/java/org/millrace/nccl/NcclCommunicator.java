@@ -259,11 +259,7 @@ public final class NcclCommunicator implements AutoCloseable {
         enter(NcclFunction.COMM_FINALIZE, nccl_h::ncclCommFinalize);
     }
 
-    /**
-     * Lets NCCL use device memory in place.
-     *
-     * @return the registration, until it or the communicator is closed
-     */
+    /** Lets NCCL use device memory in place. */
     public Registration register(MemorySegment memory) {
         library.require(NcclFunction.COMM_REGISTER);
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
@@ -285,7 +281,6 @@ public final class NcclCommunicator implements AutoCloseable {
     /**
      * Registers device memory with all ranks together, each its own.
      *
-     * @param memory    memory from {@link NcclLibrary#allocate}
      * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
      *                  begins at a multiple of 4096 then
      */
@@ -296,8 +291,7 @@ public final class NcclCommunicator implements AutoCloseable {
     /**
      * Registers device memory with all ranks together, each its own.
      *
-     * @param memory memory from {@link NcclLibrary#allocate}
-     * @param flags  how; the same on all ranks
+     * @param flags how; the same on all ranks
      */
     public NcclWindow registerWindow(MemorySegment memory, Set<NcclWindow.Flag> flags) {
         return NcclWindow.of(this, memory, flags);
@@ -553,7 +547,6 @@ public final class NcclCommunicator implements AutoCloseable {
      * @param buffer  {@code count} elements
      * @param window  the window, as this rank registered its part
      * @param offset  where in the peer's part they go, in bytes
-     * @param signal  the signal's number, 0 or more
      * @param context the context, 0 or more, below {@link NcclConfig.Option#RMA_CONTEXTS}
      * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window is another
      *                                  communicator's
@@ -573,7 +566,6 @@ public final class NcclCommunicator implements AutoCloseable {
     /**
      * Signals a peer.
      *
-     * @param signal  the signal's number, 0 or more
      * @param context the context, 0 or more
      */
     public void signal(int peer, int signal, int context, CudaStream stream) {

@@ -98,11 +98,7 @@ public final class NcclLibrary {
         return versionText(version());
     }
 
-    /**
-     * {@return a version code for people}
-     *
-     * @param version as {@link #version} returns it
-     */
+    /** {@return a version code for people} */
     public static String versionText(int version) {
         // Before 2.9 the major version stood in the thousands.
         int major = version < 10_000 ? 1_000 : 10_000;
@@ -112,7 +108,6 @@ public final class NcclLibrary {
     /**
      * Draws an id for a new communicator, and begins to listen for its ranks.
      *
-     * @return what every rank must be given
      * @throws NcclException if no network interface can be used
      */
     public UniqueId newUniqueId() {
@@ -126,7 +121,6 @@ public final class NcclLibrary {
     /**
      * Joins a communicator. Outside a group it returns when all ranks have joined.
      *
-     * @param id   the communicator's id, the same for all ranks
      * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
@@ -137,7 +131,6 @@ public final class NcclLibrary {
     /**
      * Joins a communicator with options of its own.
      *
-     * @param id     the communicator's id, the same for all ranks
      * @param rank   this rank, 0 to {@code size - 1}
      * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
      *               before its first use
@@ -150,9 +143,8 @@ public final class NcclLibrary {
     /**
      * Joins a communicator of very many ranks through several ids, whose ranks gather around each.
      *
-     * @param ids    the communicator's ids, the same and in the same order for all ranks; at most one per rank
-     * @param rank   this rank, 0 to {@code size - 1}
-     * @param config options
+     * @param ids  the communicator's ids, the same and in the same order for all ranks; at most one per rank
+     * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, List<UniqueId> ids, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_INIT_RANK_SCALABLE);
@@ -174,10 +166,9 @@ public final class NcclLibrary {
      * Joins a communicator that grows by this rank, and by others perhaps, while its ranks call
      * {@link NcclCommunicator#grow}. NCCL 2.29.
      *
-     * @param id     what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
-     * @param size   number of ranks that it will have
-     * @param rank   this rank: the ranks that it had keep their numbers, so at least as many as these were
-     * @param config options
+     * @param id   what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
+     * @param size number of ranks that it will have
+     * @param rank this rank: the ranks that it had keep their numbers, so at least as many as these were
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
         return join(NcclFunction.COMM_GROW, device, size, rank, config, (out, arena) -> nccl_h
@@ -228,11 +219,7 @@ public final class NcclLibrary {
         }
     }
 
-    /**
-     * Opens a group: what this thread calls until it is closed is issued as one.
-     *
-     * @return the group, to be closed on this thread
-     */
+    /** Opens a group: what this thread calls until it is closed is issued as one. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }
