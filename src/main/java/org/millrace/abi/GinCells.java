@@ -11,15 +11,11 @@ import java.util.Objects;
  * Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of
  * the kernel that waits, which then sees the bytes that were put before.
  */
-public final class GinCells {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinCells extends PolledStruct {
     private final int count;
 
     private GinCells(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("the cells of a GIN context", segment);
+        super("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES);
         this.count = (int) (segment.byteSize() / Long.BYTES);
     }
 
@@ -29,8 +25,7 @@ public final class GinCells {
      * @throws IllegalArgumentException if size or alignment does not fit
      */
     public static GinCells of(MemorySegment segment) {
-        return new GinCells(
-                Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
+        return new GinCells(segment);
     }
 
     private long at(int cell) {

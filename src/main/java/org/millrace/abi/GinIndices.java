@@ -11,16 +11,12 @@ import java.util.Objects;
  * written by the proxy alone: its release pairs with the kernel's acquire, which may then write the place, and reuse
  * the source of what was put.
  */
-public final class GinIndices {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinIndices extends PolledStruct {
     private final int peers;
 
-    private GinIndices(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("the indices of a GIN context", segment);
-        this.peers = (int) (segment.byteSize() / Integer.BYTES);
+    private GinIndices(MemorySegment segment, int peers) {
+        super("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES);
+        this.peers = peers;
     }
 
     /**
@@ -30,8 +26,7 @@ public final class GinIndices {
      * @throws IllegalArgumentException if size or alignment is another
      */
     public static GinIndices of(MemorySegment segment, int peers) {
-        return new GinIndices(
-                Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
+        return new GinIndices(segment, peers);
     }
 
     private long at(int peer) {

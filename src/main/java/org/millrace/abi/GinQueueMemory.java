@@ -20,22 +20,18 @@ import java.util.Objects;
  * made before: what it put into windows is visible. The zeros are plain: they are published by the release of
  * {@code cis}, without which the kernel does not use the place again.
  */
-public final class GinQueueMemory {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinQueueMemory extends PolledStruct {
     private final GinDescriptorFormat format;
     private final long descriptorBytes;
     private final int queueSize;
     private final int peers;
 
-    private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int queueSize) {
-        this.segment = segment;
-        this.base = Words.address("the queues of a GIN context", segment);
+    private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int peers, int queueSize) {
+        super("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16);
         this.format = format;
         this.descriptorBytes = format.bytes();
         this.queueSize = queueSize;
-        this.peers = (int) (segment.byteSize() / (descriptorBytes * queueSize));
+        this.peers = peers;
     }
 
     /**
@@ -49,9 +45,7 @@ public final class GinQueueMemory {
         if (queueSize < 1 || Integer.bitCount(queueSize) != 1) {
             throw new IllegalArgumentException("a GIN queue has a power of two of descriptors, not " + queueSize);
         }
-        return new GinQueueMemory(
-                Words.checked("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16), format,
-                queueSize);
+        return new GinQueueMemory(segment, format, peers, queueSize);
     }
 
     /** {@return the size of all queues} */
