@@ -427,7 +427,6 @@ int main(int count, char **arguments) {
            ((long (*)(int))stub_of_cuda("stubBatches"))(0));
     printf("in all %ld copies that a kernel could hold up, %ld in rows\n", ((long (*)(void))stub_of_cuda("stubBehindKernels"))(),
            ((long (*)(int))stub_of_cuda("stubRows"))(1));
-    printf("in all %ld waits of streams for others\n", ((long (*)(void))stub_of_cuda("stubWaits"))());
   }
   printf("OK " TABLE_NAME "\n");
   return 0;

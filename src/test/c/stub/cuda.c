@@ -28,13 +28,10 @@ struct range {
   int descriptor;
 };
 
-/* To is null for a wait, until that stream has made so many. */
 struct copy {
   char *to;
   const char *from;
   size_t bytes;
-  struct stream *awaited;
-  long number;
 };
 
 /* Copies that were begun, oldest first, and how many were made. */
@@ -61,7 +58,7 @@ static long behindKernels;
 static long rowCalls, rowsInAll;
 /* Of events. */
 static long records;
-static long batches, batched, waits;
+static long batches, batched;
 /* So many looks find that the device does not get on with its copies. */
 static long held;
 static struct stream *streams[RANGES];
@@ -102,12 +99,6 @@ static uint64_t draw(void) {
 
 static void make_next(struct stream *stream) {
   struct copy *copy = &stream->copies[stream->made % COPIES];
-  if (!copy->to) {
-    while (copy->awaited->made < copy->number)
-      make_next(copy->awaited);
-    stream->made++;
-    return;
-  }
   size_t pieces = (copy->bytes + PIECE - 1) / PIECE, first = draw() % pieces;
   for (size_t i = 0; i < pieces; i++) {
     size_t at = (first + pieces - i) % pieces * PIECE;
@@ -252,7 +243,7 @@ static void begin(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, .awaited = NULL};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes};
 }
 
 /* Memory of the host is where processors find it. */
@@ -370,27 +361,6 @@ int cuEventRecord(struct event *event, struct stream *stream) {
   records++;
   pthread_mutex_unlock(&lock);
   return 0;
-}
-
-int cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
-  (void)flags;
-  pthread_mutex_lock(&lock);
-  if (event->stream) {
-    while (stream->begun - stream->made == COPIES)
-      make_next(stream);
-    stream->copies[stream->begun++ % COPIES] = (struct copy){.awaited = event->stream, .number = event->number};
-    waits++;
-  }
-  pthread_mutex_unlock(&lock);
-  return 0;
-}
-
-/* How often a stream was told to wait for another. */
-long stubWaits(void) {
-  pthread_mutex_lock(&lock);
-  long counted = waits;
-  pthread_mutex_unlock(&lock);
-  return counted;
 }
 
 int cuEventQuery(struct event *event) {

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
  * at any moment, more than once.
  */
-public non-sealed interface Communicator extends TypedOperations, ArrayOperations, AutoCloseable {
+public non-sealed interface Communicator extends TypedOperations, AutoCloseable {
 
     /** {@return this end's number: 0 to {@code size() - 1}} */
     int rank();

@@ -4,6 +4,10 @@ import java.lang.foreign.MemorySegment;
 import java.nio.Buffer;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.DoubleBuffer;
+import java.nio.FloatBuffer;
+import java.nio.IntBuffer;
+import java.nio.LongBuffer;
 import java.util.Objects;
 
 /**
@@ -35,47 +39,27 @@ public final class Operand {
         this.ofHost = ofHost;
     }
 
-    /**
-     * {@return all elements of an array, as {@link DataType#FLOAT32}}
-     *
-     * @param array of any length
-     */
+    /** {@return all elements of an array, as {@link DataType#FLOAT32}} */
     public static Operand of(float[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT32, true);
     }
 
-    /**
-     * {@return all elements of an array, as {@link DataType#FLOAT64}}
-     *
-     * @param array of any length
-     */
+    /** {@return all elements of an array, as {@link DataType#FLOAT64}} */
     public static Operand of(double[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT64, true);
     }
 
-    /**
-     * {@return all elements of an array, as {@link DataType#INT32}}
-     *
-     * @param array of any length
-     */
+    /** {@return all elements of an array, as {@link DataType#INT32}} */
     public static Operand of(int[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.INT32, true);
     }
 
-    /**
-     * {@return all elements of an array, as {@link DataType#INT64}}
-     *
-     * @param array of any length
-     */
+    /** {@return all elements of an array, as {@link DataType#INT64}} */
     public static Operand of(long[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.INT64, true);
     }
 
-    /**
-     * {@return all elements of an array, as {@link DataType#INT8}}
-     *
-     * @param array of any length
-     */
+    /** {@return all elements of an array, as {@link DataType#INT8}} */
     public static Operand of(byte[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.INT8, true);
     }
@@ -92,8 +76,28 @@ public final class Operand {
         return of(buffer, buffer.order(), type);
     }
 
+    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    public static Operand of(FloatBuffer buffer) {
+        return of(buffer, buffer.order(), DataType.FLOAT32);
+    }
+
+    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    public static Operand of(DoubleBuffer buffer) {
+        return of(buffer, buffer.order(), DataType.FLOAT64);
+    }
+
+    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    public static Operand of(IntBuffer buffer) {
+        return of(buffer, buffer.order(), DataType.INT32);
+    }
+
+    /** {@return a buffer's elements from position to limit, neither of which is moved; of this machine's order} */
+    public static Operand of(LongBuffer buffer) {
+        return of(buffer, buffer.order(), DataType.INT64);
+    }
+
     /** A buffer's elements from position to limit, which are of the type, and in that order. */
-    static Operand of(Buffer buffer, ByteOrder order, DataType type) {
+    private static Operand of(Buffer buffer, ByteOrder order, DataType type) {
         if (type.bytes() > 1 && order != ByteOrder.nativeOrder()) {
             throw new IllegalArgumentException("the buffer's elements of " + type.bytes() + " bytes are " + order
                     + ", and devices compute with " + ByteOrder.nativeOrder()

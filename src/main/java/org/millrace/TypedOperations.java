@@ -4,12 +4,11 @@ import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count: a part of it that has
- * a page of its own, as its operations by Java's arrays have, {@link ArrayOperations}. Each is a stage, so that a
- * program can go on when it is complete, or wait:
+ * The operations of a {@link Communicator} by {@link Operand}s, which know their type and count. Each is a stage, so
+ * that a program can go on when it is complete, or wait:
  *
  * {@snippet :
- * communicator.allReduce(gradients, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
+ * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
  * }
  *
  * <p>

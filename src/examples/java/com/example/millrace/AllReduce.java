@@ -3,6 +3,7 @@ package com.example.millrace;
 import java.util.concurrent.TimeUnit;
 import org.millrace.Communicator;
 import org.millrace.Millrace;
+import org.millrace.Operand;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
@@ -21,7 +22,9 @@ public final class AllReduce {
             for (int i = 0; i < values.length; i++) {
                 values[i] = rank + i;
             }
-            communicator.allReduce(values, ReduceOp.SUM, stream).toCompletableFuture().get(30, TimeUnit.SECONDS);
+            communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream)
+                    .toCompletableFuture()
+                    .get(30, TimeUnit.SECONDS);
             System.out.println("rank " + rank + " on " + communicator.device().name() + ": element 7 is " + values[7]);
         }
     }

@@ -37,13 +37,13 @@ public final class Operands {
             if (rank == 0) {
                 greeting.put("hello".getBytes(StandardCharsets.UTF_8)).flip();
             }
-            CompletionStage<Void> told = communicator.broadcast(greeting, 0, stream)
+            CompletionStage<Void> told = communicator.broadcast(Operand.of(greeting, DataType.INT8), 0, stream)
                     .thenRun(() -> System.out
                             .println("rank " + rank + " was told " + StandardCharsets.UTF_8.decode(greeting)));
 
             int[] mine = {rank, 10 * rank};
             int[] all = new int[mine.length * size];
-            CompletionStage<Void> gathered = communicator.allGather(mine, all, stream);
+            CompletionStage<Void> gathered = communicator.allGather(Operand.of(mine), Operand.of(all), stream);
 
             // Memory of the device is used where it lies: on a GPU nothing is copied to the host and back.
             MemorySegment memory = communicator.device().allocate(3 * Double.BYTES, arena);

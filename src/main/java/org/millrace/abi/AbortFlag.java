@@ -7,27 +7,17 @@ import java.lang.foreign.MemorySegment;
  * acquire, so that what the host wrote before, such as why, is there for a kernel that sees the flag. Facts: NCCL 2.28
  * {@code device.h}, {@code device/primitives.h}.
  */
-public final class AbortFlag {
+public final class AbortFlag extends PolledStruct {
     /** Bytes of the word. */
     public static final long BYTES = Integer.BYTES;
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private AbortFlag(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("abortFlag", segment);
+        super("abortFlag", segment, BYTES, BYTES);
     }
 
-    /**
-     * {@return a view of a flag}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to as many
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a flag of exactly {@link #BYTES} bytes, aligned to as many} */
     public static AbortFlag of(MemorySegment segment) {
-        return new AbortFlag(Words.checked("abortFlag", segment, BYTES, BYTES));
+        return new AbortFlag(segment);
     }
 
     /** Makes kernels leave. */

@@ -26,7 +26,6 @@ import org.millrace.ffi.device.ncclDevWorkColl;
  * All accesses are plain: the kernel's launch orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}.
  */
 public final class CollectiveWork {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkColl.sizeof();
     /** Flag: elements are passed on in memory that is registered with the network. */
     public static final int NETWORK_REGISTERED = device_h.MILLRACE_COLL_NET_REGISTERED();
@@ -65,7 +64,6 @@ public final class CollectiveWork {
     /**
      * {@return a view of an item}
      *
-     * @param segment {@link #BYTES} bytes or more
      * @throws IllegalArgumentException if it is shorter
      */
     public static CollectiveWork of(MemorySegment segment) {
@@ -84,11 +82,7 @@ public final class CollectiveWork {
     /**
      * Sets how the elements are spread.
      *
-     * @param low    the first channel
-     * @param high   the last channel
-     * @param first  elements of the first channel
-     * @param middle elements of each channel in between
-     * @param last   elements of the last channel, if it is not the first
+     * @param last elements of the last channel, if it is not the first
      */
     public void spread(int low, int high, long first, long middle, long last) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_LOW, (byte) low);
@@ -101,11 +95,9 @@ public final class CollectiveWork {
     /**
      * Says how long chunks are, and with how many warps a block works.
      *
-     * @param protocol whose grains they are said in, rounded down
-     * @param low      bytes of a chunk of the first channel
-     * @param middle   bytes of a chunk of each channel in between
-     * @param high     bytes of a chunk of the last channel
-     * @param warps    of a block
+     * @param low    bytes of a chunk of the first channel
+     * @param middle bytes of a chunk of each channel in between
+     * @param high   bytes of a chunk of the last channel
      */
     public void chunks(Protocol protocol, long low, long middle, long high, int warps) {
         Words.LONG.set(segment, CHUNK_GRAINS, grains(protocol, low) | grains(protocol, middle) << GRAINS_BITS
@@ -117,11 +109,7 @@ public final class CollectiveWork {
         return Math.min(bytes / grainBytes(protocol), GRAINS_MASK);
     }
 
-    /**
-     * {@return bytes of a grain ({@code ncclProtoGrainSize})}
-     *
-     * @param protocol whose
-     */
+    /** {@return bytes of a grain ({@code ncclProtoGrainSize})} */
     public static int grainBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> 16;
@@ -130,12 +118,7 @@ public final class CollectiveWork {
         };
     }
 
-    /**
-     * {@return how long a chunk of a channel is; 0 if the item does not say it, or less than a grain}
-     *
-     * @param protocol of the operation
-     * @param channel  the channel
-     */
+    /** {@return how long a chunk of a channel is; 0 if the item does not say it, or less than a grain} */
     public long chunkBytes(Protocol protocol, int channel) {
         int place = channel == channelLow() ? 0 : channel == channelHigh() ? 2 : 1;
         return ((long) Words.LONG.get(segment, CHUNK_GRAINS) >>> place * GRAINS_BITS & GRAINS_MASK)
@@ -150,11 +133,8 @@ public final class CollectiveWork {
     /**
      * Sets what is done with the elements.
      *
-     * @param send     address of the input
-     * @param receive  address of the output
-     * @param root     the root rank; the rank itself where an operation has none
-     * @param argument the reduction's argument, as raw bits
-     * @param flags    {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
+     * @param root  the root rank; the rank itself where an operation has none
+     * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
      */
     public void set(long send, long receive, int root, long argument, int flags) {
         Words.LONG.set(segment, SEND_BUFFER, send);
@@ -167,9 +147,6 @@ public final class CollectiveWork {
     /**
      * Says which buffers are registered, so that peers' devices may read there ({@code sendbuffRmtAddrs}, {@code
      * recvbuffRmtAddrs}; where they read them is each connection's matter).
-     *
-     * @param input  whether the input is
-     * @param output whether the output is
      */
     public void read(boolean input, boolean output) {
         Words.LONG.set(segment, SEND_REMOTE, input ? sendBuffer() : 0L);
@@ -187,11 +164,7 @@ public final class CollectiveWork {
         return (flags() & REGISTERED) != 0 && (long) Words.LONG.get(segment, RECEIVE_REMOTE) != 0;
     }
 
-    /**
-     * Sets the flags alone.
-     *
-     * @param flags {@link #NETWORK_REGISTERED}, {@link #REGISTERED}, {@link #PROFILED}
-     */
+    /** Sets the flags alone. */
     public void flags(int flags) {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
@@ -206,7 +179,6 @@ public final class CollectiveWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, CHANNEL_HIGH));
     }
 
-    /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }
@@ -252,11 +224,7 @@ public final class CollectiveWork {
         return countLow() + countMiddle() * between + countHigh();
     }
 
-    /**
-     * {@return a channel's first element}
-     *
-     * @param channel the channel
-     */
+    /** {@return a channel's first element} */
     public long firstElement(int channel) {
         if (channel == channelLow()) {
             return 0;
@@ -264,11 +232,7 @@ public final class CollectiveWork {
         return countLow() + (channel - channelLow() - 1) * countMiddle();
     }
 
-    /**
-     * {@return how many elements a channel has}
-     *
-     * @param channel the channel
-     */
+    /** {@return how many elements a channel has} */
     public long elements(int channel) {
         return channel == channelLow() ? countLow() : channel == channelHigh() ? countHigh() : countMiddle();
     }

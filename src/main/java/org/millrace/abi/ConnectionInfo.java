@@ -8,26 +8,17 @@ import org.jspecify.annotations.Nullable;
  * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the
  * counters are. The step counter itself is the device's own.
  *
- * @param layout    sizes of the three protocols' buffers
- * @param buffers   the buffers, one behind the other as {@code layout} says; what lies behind them is not looked at
- * @param sendMem   where {@code head} is
- * @param recvMem   where {@code tail} and {@code connFifo} are
- * @param firstStep where the counters begin
- * @param shared    where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if
- *                  it has
- * @param direct    how the sending device points to the user's memory, where no proxy lies between; null where it does
- *                  not
- * @param unpack    how the device gathers what it receives; null if it arrives in slots
+ * @param buffers the buffers, one behind the other as {@code layout} says; what lies behind them is not looked at
+ * @param shared  where the slots of protocol Simple are if the connection has none of its own (mode OFFSET); null if it
+ *                has
+ * @param direct  how the sending device points to the user's memory, where no proxy lies between; null where it does
+ *                not
+ * @param unpack  how the device gathers what it receives; null if it arrives in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
         long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct, @Nullable UnpackMemory unpack) {
 
-    /**
-     * Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says.
-     *
-     * @param memory    all slots
-     * @param slotBytes size of one
-     */
+    /** Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says. */
     public record SharedSlots(MemorySegment memory, long slotBytes) {
     }
 
@@ -41,25 +32,24 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * mid-pass. The memory itself is the arena's, which may be closed only after the thread that polls it has
      * acknowledged that it stopped.
      *
-     * @param arena     the memory's owner
-     * @param layout    its sizes
-     * @param firstStep where the counters begin
      * @return a connection with all counters at {@code firstStep} and no sizes
      */
-    @SuppressWarnings("restricted")
     public static ConnectionInfo allocate(Arena arena, ConnectionLayout layout, long firstStep) {
-        MemorySegment owned = arena.allocate(layout.totalBytes(), PAGE);
-        return at(MemorySegment.ofAddress(owned.address()).reinterpret(layout.totalBytes()), layout, firstStep);
+        return at(unscoped(arena.allocate(layout.totalBytes(), PAGE)), layout, firstStep);
+    }
+
+    /**
+     * {@return memory that is polled, of the global scope: no access checks an arena, and no close can stop one in its
+     * middle. Whose it is frees it when those who poll it have stopped}
+     */
+    @SuppressWarnings("restricted") // reinterprets an allocation, within its bounds
+    public static MemorySegment unscoped(MemorySegment owned) {
+        return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }
 
     /**
      * A connection in memory that is there already, which two sides may share. Its counters are set, so only one side
      * may call this before the other looks.
-     *
-     * @param memory    all of it, as {@code layout} says
-     * @param layout    its sizes
-     * @param firstStep where the counters begin
-     * @return a connection with all counters at {@code firstStep} and no sizes
      */
     public static ConnectionInfo at(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         ConnectionInfo info = over(memory, layout, firstStep);
@@ -87,10 +77,8 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     /**
      * The same connection with slots of protocol Simple that others share. Before anybody looks: modes are set.
      *
-     * @param slots where they are
      * @param sends whether this is the sending end, where a device may use a slot only when head has granted it: head
      *              begins as if all slots were taken
-     * @return the connection in mode OFFSET
      */
     public ConnectionInfo withShared(SharedSlots slots, boolean sends) {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -102,50 +90,28 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, slots, direct, unpack);
     }
 
-    /**
-     * {@return the same connection, whose sending device may point to the user's memory}
-     *
-     * @param memory how
-     */
+    /** {@return the same connection, whose sending device may point to the user's memory} */
     public ConnectionInfo withDirect(DirectMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, memory, unpack);
     }
 
-    /**
-     * {@return the same connection, whose receiving device gathers slices of protocol Simple}
-     *
-     * @param memory where they are
-     */
+    /** {@return the same connection, whose receiving device gathers slices of protocol Simple} */
     public ConnectionInfo withUnpack(UnpackMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }
 
-    /**
-     * {@return the size of a slot in bytes}
-     *
-     * @param protocol whose
-     */
+    /** {@return the size of a slot in bytes} */
     public long slotBytes(Protocol protocol) {
         return protocol == Protocol.SIMPLE && shared != null ? shared.slotBytes : layout.slotBytes(protocol);
     }
 
-    /**
-     * {@return a connection in memory that another side has set up ({@link #at}), to which nothing is written}
-     *
-     * @param memory    all of it, as {@code layout} says
-     * @param layout    its sizes
-     * @param firstStep where the counters begin
-     */
+    /** {@return a connection in memory that another side has set up ({@link #at}), to which nothing is written} */
     public static ConnectionInfo over(MemorySegment memory, ConnectionLayout layout, long firstStep) {
         return new ConnectionInfo(layout, memory, layout.sendMem(memory), layout.recvMem(memory), firstStep, null, null,
                 null);
     }
 
-    /**
-     * {@return one protocol's slots, as many as there are steps}
-     *
-     * @param protocol whose
-     */
+    /** {@return one protocol's slots, as many as there are steps} */
     public MemorySegment buffer(Protocol protocol) {
         return buffers.asSlice(layout.bufferOffset(protocol), layout.bufferBytes(protocol));
     }

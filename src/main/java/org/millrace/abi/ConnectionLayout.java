@@ -54,20 +54,12 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         }
     }
 
-    /**
-     * {@return the slot of a step}
-     *
-     * @param step any step; steps may wrap
-     */
+    /** {@return the slot of a step} */
     public static int slot(long step) {
         return (int) (step & SLOTS - 1);
     }
 
-    /**
-     * {@return the size of a buffer}
-     *
-     * @param protocol whose buffer
-     */
+    /** {@return the size of a buffer} */
     public long bufferBytes(Protocol protocol) {
         return switch (protocol) {
             case LL -> llBytes;
@@ -76,11 +68,7 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /**
-     * {@return where a buffer begins}
-     *
-     * @param protocol whose buffer
-     */
+    /** {@return where a buffer begins} */
     public long bufferOffset(Protocol protocol) {
         return switch (protocol) {
             case LL -> 0;
@@ -89,21 +77,12 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         };
     }
 
-    /**
-     * {@return the size of a slot, lines' flags included}
-     *
-     * @param protocol whose slots
-     */
+    /** {@return the size of a slot, lines' flags included} */
     public long slotBytes(Protocol protocol) {
         return bufferBytes(protocol) / SLOTS;
     }
 
-    /**
-     * {@return where a step's slot begins}
-     *
-     * @param protocol the step's protocol
-     * @param step     any step; steps may wrap
-     */
+    /** {@return where a step's slot begins} */
     public long slotOffset(Protocol protocol, long step) {
         return bufferOffset(protocol) + slot(step) * slotBytes(protocol);
     }
@@ -123,24 +102,12 @@ public record ConnectionLayout(long llBytes, long ll128Bytes, long simpleBytes) 
         return recvMemOffset() + RecvMem.BYTES;
     }
 
-    /**
-     * {@return the send half of a connection}
-     *
-     * @param connection memory of this layout
-     * @throws IllegalArgumentException  if it is not aligned for it
-     * @throws IndexOutOfBoundsException if it is too small
-     */
+    /** {@return the send half of a connection} */
     public SendMem sendMem(MemorySegment connection) {
         return SendMem.of(connection.asSlice(sendMemOffset(), SendMem.BYTES));
     }
 
-    /**
-     * {@return the receive half of a connection}
-     *
-     * @param connection memory of this layout
-     * @throws IllegalArgumentException  if it is not aligned for it
-     * @throws IndexOutOfBoundsException if it is too small
-     */
+    /** {@return the receive half of a connection} */
     public RecvMem recvMem(MemorySegment connection) {
         return RecvMem.of(connection.asSlice(recvMemOffset(), RecvMem.BYTES));
     }

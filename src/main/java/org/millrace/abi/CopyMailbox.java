@@ -37,8 +37,7 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * visible to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is
  * told then that a copy was made sees it.
  */
-public final class CopyMailbox {
-    /** The struct's size. */
+public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
     /** The alignment that its accesses need. */
     public static final long ALIGNMENT = millraceCopyMailbox.layout().byteAlignment();
@@ -71,23 +70,13 @@ public final class CopyMailbox {
     private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private CopyMailbox(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("millraceCopyMailbox", segment);
+        super("millraceCopyMailbox", segment, BYTES, ALIGNMENT);
     }
 
-    /**
-     * {@return a view of a mailbox}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a mailbox of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static CopyMailbox of(MemorySegment segment) {
-        return new CopyMailbox(Words.checked("millraceCopyMailbox", segment, BYTES, ALIGNMENT));
+        return new CopyMailbox(segment);
     }
 
     private static long offset(String word) {
@@ -98,8 +87,6 @@ public final class CopyMailbox {
      * Has bytes copied.
      *
      * @param number of the command; its place must be free
-     * @param to     address of the target, as the kernel sees it
-     * @param from   address of the source, as the kernel sees it
      * @param bytes  1 to 2<sup>30</sup> - 1
      * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
      */
@@ -114,11 +101,7 @@ public final class CopyMailbox {
         Words.LONG.setRelease(Words.MEMORY, command + WORK, work | flag);
     }
 
-    /**
-     * {@return how many copies a worker has made; what they copied is there}
-     *
-     * @param worker from 1
-     */
+    /** {@return how many copies a worker has made; what they copied is there} */
     public int copiedAcquire(int worker) {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + COPIED + (long) (worker - 1) * Integer.BYTES);
     }
@@ -131,11 +114,7 @@ public final class CopyMailbox {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + DONE);
     }
 
-    /**
-     * Sets the number of the first command, while no kernel is there.
-     *
-     * @param number of the command that is posted next
-     */
+    /** Sets the number of the first command, while no kernel is there. */
     public void donePlain(int number) {
         Words.INT.set(Words.MEMORY, base + DONE, number);
     }
@@ -154,8 +133,6 @@ public final class CopyMailbox {
      * How far the kernel is, behind what this thread has posted. A full fence: pairs with that of the kernel between
      * its store of {@link #LEAVING} and its last look at the commands. If this sees {@link #PRESENT}, the kernel sees
      * the command.
-     *
-     * @return one of the constants
      */
     public int stateBehindCommand() {
         VarHandle.fullFence();

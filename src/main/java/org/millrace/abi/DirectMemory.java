@@ -44,7 +44,6 @@ public final class DirectMemory {
     /**
      * {@return one end's, where both are of one process}
      *
-     * @param line     {@link #BYTES} bytes that both ends share
      * @param segments as many as there are slots, the same array on both ends
      */
     public static DirectMemory inProcess(MemorySegment line, @Nullable MemorySegment[] segments) {
@@ -54,41 +53,24 @@ public final class DirectMemory {
     /**
      * {@return one end's, where the ends are of two processes}
      *
-     * @param line {@link #BYTES} bytes that both ends share
      * @param heap all memory that the sender may point to, where this end has it mapped
      */
     public static DirectMemory ofHeap(MemorySegment line, MemorySegment heap) {
         return new DirectMemory(line, null, heap);
     }
 
-    /**
-     * {@return whether the other end can read there}
-     *
-     * @param memory of the sender's
-     */
+    /** {@return whether the other end can read there} */
     public boolean reaches(MemorySegment memory) {
         return heap == null || contains(heap, memory);
     }
 
-    /**
-     * {@return whether all of some memory lies in other memory}
-     *
-     * @param all    the other memory
-     * @param memory some memory
-     */
+    /** {@return whether all of some memory lies in other memory} */
     public static boolean contains(MemorySegment all, MemorySegment memory) {
         long offset = memory.address() - all.address();
         return offset >= 0 && offset <= all.byteSize() - memory.byteSize();
     }
 
-    /**
-     * Says where a step's data is; a later release of tail publishes it. The sender's.
-     *
-     * @param recvMem the connection's
-     * @param slot    of the step
-     * @param memory  what {@linkplain #reaches the other end can read}
-     * @param offset  of the data in it
-     */
+    /** Says where a step's data is; a later release of tail publishes it. The sender's. */
     public void point(RecvMem recvMem, int slot, MemorySegment memory, long offset) {
         Words.INT.set(Words.MEMORY, used, 1);
         recvMem.modePlain(slot, RecvMem.MODE_PTR);
@@ -103,28 +85,17 @@ public final class DirectMemory {
     /**
      * {@return whether a step's data is where {@link #point} said, and not in its slot; after an acquire of tail. The
      * receiver's}
-     *
-     * @param recvMem the connection's
-     * @param slot    of the step
      */
     public boolean isPointed(RecvMem recvMem, int slot) {
         return (int) Words.INT.get(Words.MEMORY, used) != 0 && recvMem.modePlain(slot) == RecvMem.MODE_PTR;
     }
 
-    /**
-     * {@return where a step's data is that was pointed to: at {@code connFifo.ptr} of it}
-     *
-     * @param slot of the step
-     */
+    /** {@return where a step's data is that was pointed to: at {@code connFifo.ptr} of it} */
     public MemorySegment memory(int slot) {
         return heap == null ? segments[slot] : heap;
     }
 
-    /**
-     * The receiver has read the data of a step: its memory is not kept.
-     *
-     * @param slot of the step
-     */
+    /** The receiver has read the data of a step: its memory is not kept. */
     public void read(int slot) {
         if (heap == null) {
             segments[slot] = null;

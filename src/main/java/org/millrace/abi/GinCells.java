@@ -11,74 +11,47 @@ import java.util.Objects;
  * Counters and signals are grown by the proxy and set back by the kernel. An add releases: it pairs with the acquire of
  * the kernel that waits, which then sees the bytes that were put before.
  */
-public final class GinCells {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinCells extends PolledStruct {
     private final int count;
 
     private GinCells(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("the cells of a GIN context", segment);
+        super("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES);
         this.count = (int) (segment.byteSize() / Long.BYTES);
     }
 
     /**
      * {@return a view of cells}
      *
-     * @param segment 8 bytes for each
      * @throws IllegalArgumentException if size or alignment does not fit
      */
     public static GinCells of(MemorySegment segment) {
-        return new GinCells(
-                Words.checked("the cells of a GIN context", segment, segment.byteSize() & -Long.BYTES, Long.BYTES));
+        return new GinCells(segment);
     }
 
     private long at(int cell) {
         return base + (long) Objects.checkIndex(cell, count) * Long.BYTES;
     }
 
-    /** {@return how many there are} */
     public int count() {
         return count;
     }
 
-    /**
-     * {@return a cell; later accesses of this thread stay behind it}
-     *
-     * @param cell 0 to {@code count - 1}
-     */
+    /** {@return a cell; later accesses of this thread stay behind it} */
     public long acquire(int cell) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, at(cell));
     }
 
-    /**
-     * Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time.
-     *
-     * @param cell  0 to {@code count - 1}
-     * @param value may wrap
-     */
+    /** Adds to a cell, after everything this thread did. Atomic: a kernel may set the cell back at the same time. */
     public void addRelease(int cell, long value) {
         long before = (long) Words.LONG.getAndAddRelease(Words.MEMORY, at(cell), value);
     }
 
-    /**
-     * Stores a cell.
-     *
-     * @param cell  0 to {@code count - 1}
-     * @param value any
-     */
+    /** Stores a cell. */
     public void release(int cell, long value) {
         Words.LONG.setRelease(Words.MEMORY, at(cell), value);
     }
 
-    /**
-     * Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window.
-     *
-     * @param memory where it lies
-     * @param offset a multiple of 8
-     * @param value  may wrap
-     */
+    /** Adds to 8 bytes of any memory, after everything this thread did: a signal that is part of a window. */
     public static void addRelease(MemorySegment memory, long offset, long value) {
         long before = (long) Words.LONG.getAndAddRelease(memory, offset, value);
     }

@@ -147,11 +147,7 @@ public enum GinDescriptorFormat {
         return 1 << counterBits;
     }
 
-    /**
-     * {@return what a descriptor asks for: bits of {@link GinOp}}
-     *
-     * @param descriptor its words
-     */
+    /** {@return what a descriptor asks for: bits of {@link GinOp}} */
     public int op(long[] descriptor) {
         return (int) bits(descriptor[opWord], opShift, opBits);
     }
@@ -159,37 +155,23 @@ public enum GinDescriptorFormat {
     /**
      * {@return the format's version as a descriptor of 2.30 gives it; that of a descriptor without is right by
      * definition}
-     *
-     * @param descriptor its words
      */
     public boolean isVersionKnown(long[] descriptor) {
         return version == NO_VERSION || bits(descriptor[HEADER], device_h.MILLRACE_GIN_HEADER_VERSION_SHIFT(),
                 device_h.MILLRACE_GIN_HEADER_VERSION_BITS()) == version;
     }
 
-    /**
-     * {@return the number of bytes}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the number of bytes} */
     public long size(long[] descriptor) {
         return descriptor[HEADER] >>> SIZE_SHIFT;
     }
 
-    /**
-     * {@return the offset of the source, or of a VA signal}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the offset of the source, or of a VA signal} */
     public long sourceOffset(long[] descriptor) {
         return descriptor[SOURCE_OFFSET] >>> ADDRESS_SHIFT;
     }
 
-    /**
-     * {@return the handle of the source's window, or of a VA signal's}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the handle of the source's window, or of a VA signal's} */
     public long sourceHandle(long[] descriptor) {
         return descriptor[SOURCE_HANDLE] >>> ADDRESS_SHIFT;
     }
@@ -197,65 +179,41 @@ public enum GinDescriptorFormat {
     /**
      * {@return the value of an inline put; of a value shorter than 8 bytes the rest is garbage, as the kernel leaves
      * it}
-     *
-     * @param descriptor its words
      */
     public long inlineValue(long[] descriptor) {
         return bits(descriptor[SOURCE_OFFSET], INLINE_SHIFT, INLINE_LOW_BITS)
                 | bits(descriptor[SOURCE_HANDLE], INLINE_SHIFT, INLINE_HIGH_BITS) << INLINE_LOW_BITS;
     }
 
-    /**
-     * {@return the offset of the destination}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the offset of the destination} */
     public long targetOffset(long[] descriptor) {
         return descriptor[TARGET_OFFSET] >>> ADDRESS_SHIFT;
     }
 
     /**
      * {@return the handle of the destination's window: this rank's own, even where the destination is another rank's}
-     *
-     * @param descriptor its words
      */
     public long targetHandle(long[] descriptor) {
         return descriptor[TARGET_HANDLE] >>> ADDRESS_SHIFT;
     }
 
-    /**
-     * {@return the counter to increment; only of meaning with {@link GinOp#COUNTER}}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the counter to increment; only of meaning with {@link GinOp#COUNTER}} */
     public int counter(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], counterShift, counterBits);
     }
 
-    /**
-     * {@return the signal to change; only of meaning with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}}
-     *
-     * @param descriptor its words
-     */
+    /** {@return the signal to change; only of meaning with {@link GinOp#SIGNAL_INC} or {@link GinOp#SIGNAL_ADD}} */
     public int signal(long[] descriptor) {
         return (int) bits(descriptor[COMPLETION], signalShift, signalBits);
     }
 
-    /**
-     * {@return what is added to the signal}
-     *
-     * @param descriptor its words
-     */
+    /** {@return what is added to the signal} */
     public long signalValue(long[] descriptor) {
         return bits(descriptor[COMPLETION], valueLowShift, VALUE_LOW_BITS)
                 | bits(descriptor[SIGNAL_VALUE], VALUE_HIGH_SHIFT, VALUE_HIGH_BITS) << VALUE_LOW_BITS;
     }
 
-    /**
-     * {@return whether a signal was asked for that comes after all earlier puts of its context}
-     *
-     * @param descriptor its words
-     */
+    /** {@return whether a signal was asked for that comes after all earlier puts of its context} */
     public boolean strong(long[] descriptor) {
         return this == V30 && bits(descriptor[SIGNAL_VALUE], STRONG_SHIFT, 1) == 1;
     }
@@ -264,8 +222,6 @@ public enum GinDescriptorFormat {
      * Begins a descriptor: every word has its flag, and the first what is asked for.
      *
      * @param descriptor {@link #words()} words or more
-     * @param op         bits of {@link GinOp}
-     * @param size       bytes
      */
     public void begin(long[] descriptor, int op, long size) {
         for (int word = 0; word < words; word++) {
@@ -279,13 +235,7 @@ public enum GinDescriptorFormat {
         descriptor[opWord] |= field(op, opShift, opBits);
     }
 
-    /**
-     * Sets the source, or a VA signal's place.
-     *
-     * @param descriptor begun
-     * @param handle     63 bits
-     * @param offset     63 bits
-     */
+    /** Sets the source, or a VA signal's place. */
     public void source(long[] descriptor, long handle, long offset) {
         descriptor[SOURCE_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
         descriptor[SOURCE_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
@@ -294,34 +244,20 @@ public enum GinDescriptorFormat {
     /**
      * Sets the value of an inline put.
      *
-     * @param descriptor begun
-     * @param value      its bytes, the lowest first
+     * @param value its bytes, the lowest first
      */
     public void inline(long[] descriptor, long value) {
         descriptor[SOURCE_OFFSET] = field(value, INLINE_SHIFT, INLINE_LOW_BITS) | FLAG;
         descriptor[SOURCE_HANDLE] = field(value >>> INLINE_LOW_BITS, INLINE_SHIFT, INLINE_HIGH_BITS) | FLAG;
     }
 
-    /**
-     * Sets the destination.
-     *
-     * @param descriptor begun
-     * @param handle     63 bits
-     * @param offset     63 bits
-     */
+    /** Sets the destination. */
     public void target(long[] descriptor, long handle, long offset) {
         descriptor[TARGET_OFFSET] = offset << ADDRESS_SHIFT | FLAG;
         descriptor[TARGET_HANDLE] = handle << ADDRESS_SHIFT | FLAG;
     }
 
-    /**
-     * Sets what happens when the bytes have left, and when they have arrived.
-     *
-     * @param descriptor begun
-     * @param counter    of meaning with {@link GinOp#COUNTER}
-     * @param signal     of meaning with a signal
-     * @param value      what is added to the signal
-     */
+    /** Sets what happens when the bytes have left, and when they have arrived. */
     public void completion(long[] descriptor, int counter, int signal, long value) {
         descriptor[COMPLETION] = field(counter, counterShift, counterBits) | field(signal, signalShift, signalBits)
                 | field(value, valueLowShift, VALUE_LOW_BITS) | FLAG;

@@ -29,7 +29,6 @@ public final class GinGpuContext {
     public static final long BYTES_V1 = ncclGinProxyGpuCtx_v1_t.sizeof();
     /** Its size from 2.30.5. */
     public static final long BYTES_V2 = ncclGinProxyGpuCtx_v2_t.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = ncclGinProxyGpuCtx_v2_t.layout().byteAlignment();
 
     private static final long RANKS = offset("nranks");
@@ -68,13 +67,9 @@ public final class GinGpuContext {
     /**
      * Sets what every version has.
      *
-     * @param ranks     number of peers, this rank included
      * @param queueSize descriptors of a queue, a power of two
-     * @param queues    address of the queues
      * @param pis       address of the places given out, by peer
      * @param cis       address of the places free again, by peer
-     * @param counters  address of the counters
-     * @param signals   address of the signals
      */
     public void set(int ranks, int queueSize, long queues, long pis, long cis, long counters, long signals) {
         Words.INT.set(segment, RANKS, ranks);

@@ -11,69 +11,44 @@ import java.util.Objects;
  * written by the proxy alone: its release pairs with the kernel's acquire, which may then write the place, and reuse
  * the source of what was put.
  */
-public final class GinIndices {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinIndices extends PolledStruct {
     private final int peers;
 
-    private GinIndices(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("the indices of a GIN context", segment);
-        this.peers = (int) (segment.byteSize() / Integer.BYTES);
+    private GinIndices(MemorySegment segment, int peers) {
+        super("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES);
+        this.peers = peers;
     }
 
     /**
      * {@return a view of indices}
      *
      * @param segment exactly 4 bytes for each peer
-     * @param peers   how many
      * @throws IllegalArgumentException if size or alignment is another
      */
     public static GinIndices of(MemorySegment segment, int peers) {
-        return new GinIndices(
-                Words.checked("the indices of a GIN context", segment, (long) peers * Integer.BYTES, Integer.BYTES));
+        return new GinIndices(segment, peers);
     }
 
     private long at(int peer) {
         return base + (long) Objects.checkIndex(peer, peers) * Integer.BYTES;
     }
 
-    /**
-     * {@return an index; later accesses of this thread stay behind it}
-     *
-     * @param peer whose
-     */
+    /** {@return an index; later accesses of this thread stay behind it} */
     public int acquire(int peer) {
         return (int) Words.INT.getAcquire(Words.MEMORY, at(peer));
     }
 
-    /**
-     * Stores an index after everything this thread did.
-     *
-     * @param peer  whose
-     * @param index any
-     */
+    /** Stores an index after everything this thread did. */
     public void release(int peer, int index) {
         Words.INT.setRelease(Words.MEMORY, at(peer), index);
     }
 
-    /**
-     * {@return the index before one was added}
-     *
-     * @param peer whose
-     */
+    /** {@return the index before one was added} */
     public int getAndIncrement(int peer) {
         return (int) Words.INT.getAndAdd(Words.MEMORY, at(peer), 1);
     }
 
-    /**
-     * {@return whether an index was as expected, and is now another}
-     *
-     * @param peer     whose
-     * @param expected what it must be
-     * @param index    what it will be
-     */
+    /** {@return whether an index was as expected, and is now another} */
     public boolean compareAndSet(int peer, int expected, int index) {
         return Words.INT.compareAndSet(Words.MEMORY, at(peer), expected, index);
     }

@@ -23,30 +23,17 @@ public final class GinOp {
 
     private GinOp() {}
 
-    /**
-     * {@return whether a bit is set}
-     *
-     * @param op  bits
-     * @param bit one of this class
-     */
+    /** {@return whether a bit is set} */
     public static boolean has(int op, int bit) {
         return (op & bit) != 0;
     }
 
-    /**
-     * {@return whether a signal is changed}
-     *
-     * @param op bits
-     */
+    /** {@return whether a signal is changed} */
     public static boolean signals(int op) {
         return (op & (SIGNAL_INC | SIGNAL_ADD)) != 0;
     }
 
-    /**
-     * {@return the bits by name, for messages}
-     *
-     * @param op bits
-     */
+    /** {@return the bits by name, for messages} */
     public static String describe(int op) {
         StringBuilder text = new StringBuilder();
         append(text, op, PUT, "put");

@@ -20,30 +20,24 @@ import java.util.Objects;
  * made before: what it put into windows is visible. The zeros are plain: they are published by the release of
  * {@code cis}, without which the kernel does not use the place again.
  */
-public final class GinQueueMemory {
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
+public final class GinQueueMemory extends PolledStruct {
     private final GinDescriptorFormat format;
     private final long descriptorBytes;
     private final int queueSize;
     private final int peers;
 
-    private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int queueSize) {
-        this.segment = segment;
-        this.base = Words.address("the queues of a GIN context", segment);
+    private GinQueueMemory(MemorySegment segment, GinDescriptorFormat format, int peers, int queueSize) {
+        super("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16);
         this.format = format;
         this.descriptorBytes = format.bytes();
         this.queueSize = queueSize;
-        this.peers = (int) (segment.byteSize() / (descriptorBytes * queueSize));
+        this.peers = peers;
     }
 
     /**
      * {@return a view of queues}
      *
      * @param segment   exactly {@link #bytes}, aligned to 16 bytes
-     * @param format    of the descriptors
-     * @param peers     how many queues
      * @param queueSize descriptors of each, a power of two
      * @throws IllegalArgumentException if size, alignment or number does not fit
      */
@@ -51,18 +45,10 @@ public final class GinQueueMemory {
         if (queueSize < 1 || Integer.bitCount(queueSize) != 1) {
             throw new IllegalArgumentException("a GIN queue has a power of two of descriptors, not " + queueSize);
         }
-        return new GinQueueMemory(
-                Words.checked("the queues of a GIN context", segment, bytes(format, peers, queueSize), 16), format,
-                queueSize);
+        return new GinQueueMemory(segment, format, peers, queueSize);
     }
 
-    /**
-     * {@return the size of all queues}
-     *
-     * @param format    of the descriptors
-     * @param peers     how many queues
-     * @param queueSize descriptors of each
-     */
+    /** {@return the size of all queues} */
     public static long bytes(GinDescriptorFormat format, int peers, int queueSize) {
         return format.bytes() * peers * queueSize;
     }
@@ -77,30 +63,17 @@ public final class GinQueueMemory {
         return queueSize;
     }
 
-    /**
-     * {@return where a descriptor lies}
-     *
-     * @param peer  whose queue
-     * @param index any index; it may wrap
-     */
+    /** {@return where a descriptor lies} */
     public long at(int peer, int index) {
         return ((long) Objects.checkIndex(peer, peers) * queueSize + (index & queueSize - 1)) * descriptorBytes;
     }
 
-    /**
-     * {@return whether a descriptor's first word is there}
-     *
-     * @param at where it lies
-     */
+    /** {@return whether a descriptor's first word is there} */
     public boolean isBegun(long at) {
         return isBegunAt(base + at);
     }
 
-    /**
-     * {@return the address of a descriptor's first word}
-     *
-     * @param at where it lies
-     */
+    /** {@return the address of a descriptor's first word} */
     public long address(long at) {
         return base + at;
     }
@@ -117,8 +90,6 @@ public final class GinQueueMemory {
     /**
      * Takes a descriptor out, if all of its words are there.
      *
-     * @param at   where it lies
-     * @param into its words
      * @return false if a word is still missing: nothing was changed
      */
     public boolean take(long at, long[] into) {
@@ -140,8 +111,7 @@ public final class GinQueueMemory {
      * Stores a descriptor's words, in no order that a reader may rely on. The thread that posts makes a release fence
      * before: it pairs with the acquires of {@link #take}.
      *
-     * @param at         where it lies; the place must be free
-     * @param descriptor its words
+     * @param at where it lies; the place must be free
      */
     public void storeOpaque(long at, long[] descriptor) {
         int words = format.words();

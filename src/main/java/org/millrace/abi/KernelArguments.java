@@ -60,9 +60,7 @@ public final class KernelArguments {
     /**
      * Sets what is known before the work is placed.
      *
-     * @param communicator address of the {@link KernelCommunicator}
-     * @param channelMask  a bit for each channel with work
-     * @param storage      where the items lie
+     * @param channelMask a bit for each channel with work
      */
     public void set(long communicator, long channelMask, WorkStorage storage) {
         Words.LONG.set(segment, COMM, communicator);
@@ -111,11 +109,7 @@ public final class KernelArguments {
         return (long) Words.LONG.get(segment, WORK_BUFFER);
     }
 
-    /**
-     * {@return the channel that a block serves: the mask's bit with as many set ones below it}
-     *
-     * @param block number of the block
-     */
+    /** {@return the channel that a block serves: the mask's bit with as many set ones below it} */
     public int channel(int block) {
         long mask = channelMask();
         for (int below = 0; below < block; below++) {
@@ -124,11 +118,7 @@ public final class KernelArguments {
         return Long.numberOfTrailingZeros(mask);
     }
 
-    /**
-     * {@return where a batch lies in the arguments}
-     *
-     * @param index the batch's number
-     */
+    /** {@return where a batch lies in the arguments} */
     public static long batchOffset(int index) {
         return BYTES + (long) index * WorkBatch.BYTES;
     }
@@ -160,7 +150,6 @@ public final class KernelArguments {
         /**
          * {@return the storage with a number of NCCL's}
          *
-         * @param code the number
          * @throws IllegalArgumentException if there is none
          */
         public static WorkStorage of(int code) {

@@ -25,7 +25,6 @@ import org.millrace.ffi.device.ncclDevChannel;
 public final class KernelChannel {
     /** The struct's size: its distance from the next channel's. */
     public static final long BYTES = ncclDevChannel.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = 16;
     /** The most ranks below one in a tree. */
     public static final int MAX_CHILDREN = device_h.NCCL_MAX_TREE_ARITY();
@@ -53,12 +52,7 @@ public final class KernelChannel {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a channel}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a channel of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static KernelChannel of(MemorySegment segment) {
         return new KernelChannel(Words.checked("ncclDevChannel", segment, BYTES, ALIGNMENT));
     }
@@ -66,10 +60,7 @@ public final class KernelChannel {
     /**
      * Says this rank's place in the ring.
      *
-     * @param previous  the rank that it receives from
-     * @param next      the rank that it sends to
      * @param userRanks address of all ranks' numbers as the ring passes them, from this one on
-     * @param index     its number in the ring
      */
     public void ring(int previous, int next, long userRanks, int index) {
         Words.INT.set(segment, PREVIOUS, previous);
@@ -93,11 +84,7 @@ public final class KernelChannel {
         }
     }
 
-    /**
-     * Says who reduces.
-     *
-     * @param peer number of the network, or {@link #NOBODY}
-     */
+    /** Says who reduces. */
     public void network(int peer) {
         Words.INT.set(segment, NETWORK, peer);
     }

@@ -26,7 +26,6 @@ import org.millrace.ffi.device.ncclKernelComm;
  * (there {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
-    /** The struct's size. */
     public static final long BYTES = ncclKernelComm.sizeof();
     /** Its alignment: that of the struct with its channels. */
     public static final long ALIGNMENT = 16;
@@ -48,24 +47,12 @@ public final class KernelCommunicator {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a communicator}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a communicator of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static KernelCommunicator of(MemorySegment segment) {
         return new KernelCommunicator(Words.checked("ncclKernelComm", segment, BYTES, ALIGNMENT));
     }
 
-    /**
-     * Says who this is among whom.
-     *
-     * @param rank  this rank
-     * @param ranks of how many
-     * @param node  its machine
-     * @param nodes of how many
-     */
+    /** Says who this is among whom. */
     public void place(int rank, int ranks, int node, int nodes) {
         Words.INT.set(segment, RANK, rank);
         Words.INT.set(segment, RANKS, ranks);
@@ -73,12 +60,7 @@ public final class KernelCommunicator {
         Words.INT.set(segment, NODES, nodes);
     }
 
-    /**
-     * Says how large things are.
-     *
-     * @param layout        sizes of a connection's buffers
-     * @param transferChunk bytes of a chunk of sends and receives
-     */
+    /** Says how large things are. */
     public void sizes(ConnectionLayout layout, int transferChunk) {
         for (Protocol protocol : Protocol.values()) {
             Words.INT.set(segment, bufferSize(protocol), Math.toIntExact(layout.bufferBytes(protocol)));
@@ -100,9 +82,7 @@ public final class KernelCommunicator {
     /**
      * Says where what changes lies.
      *
-     * @param abortFlag     address of the {@link AbortFlag}
-     * @param workStarted   address of {@link WorkCounters}, one for each channel
-     * @param workCompleted likewise
+     * @param workStarted address of {@link WorkCounters}, one for each channel
      */
     public void shared(long abortFlag, long workStarted, long workCompleted) {
         Words.LONG.set(segment, ABORT_FLAG, abortFlag);
@@ -115,12 +95,10 @@ public final class KernelCommunicator {
         return segment.address();
     }
 
-    /** {@return this rank} */
     public int rank() {
         return (int) Words.INT.get(segment, RANK);
     }
 
-    /** {@return how many ranks there are} */
     public int ranks() {
         return (int) Words.INT.get(segment, RANKS);
     }
@@ -135,11 +113,7 @@ public final class KernelCommunicator {
         return (int) Words.INT.get(segment, NODES);
     }
 
-    /**
-     * {@return bytes of a connection's buffer}
-     *
-     * @param protocol whose buffer
-     */
+    /** {@return bytes of a connection's buffer} */
     public int bufferBytes(Protocol protocol) {
         return (int) Words.INT.get(segment, bufferSize(protocol));
     }

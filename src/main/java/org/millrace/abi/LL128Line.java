@@ -20,8 +20,8 @@ import org.millrace.ffi.device.device_h;
  * of the flag pairs with the kernel's load of it. A copy of whole lines does not keep that order.
  *
  * <p>
- * A method for one line has the segment check its accesses. Those for many check once where the lines are, and go by
- * address from there.
+ * A method for one line has the segment check its accesses. Those for many take native memory, check once where the
+ * lines are, and go by address from there. Offsets are multiples of {@link #BYTES}.
  *
  * <p>
  * Facts: NCCL 2.28 {@code device.h}, {@code device/prims_ll128.h}.
@@ -43,44 +43,22 @@ public final class LL128Line {
 
     private LL128Line() {}
 
-    /**
-     * {@return the flag of a step's lines: the step after it, all 64 bits}
-     *
-     * @param step the step
-     */
+    /** {@return the flag of a step's lines: the step after it, all 64 bits} */
     public static long flag(long step) {
         return step + 1;
     }
 
-    /**
-     * {@return a line's flag; later reads of its data stay behind it}
-     *
-     * @param buffer an LL128 buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     */
+    /** {@return a line's flag; later reads of its data stay behind it} */
     public static long flagAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + FLAG_OFFSET);
     }
 
-    /**
-     * Stores a line's flag after its data.
-     *
-     * @param buffer an LL128 buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param flag   {@link #flag}
-     */
+    /** Stores a line's flag after its data. */
     public static void flagRelease(MemorySegment buffer, long offset, long flag) {
         Words.LONG.setRelease(buffer, offset + FLAG_OFFSET, flag);
     }
 
-    /**
-     * {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param bytes  length of the lines, a multiple of {@link #BYTES}
-     * @param flag   {@link #flag}
-     */
+    /** {@return whether consecutive lines all carry a flag} If so, later reads of their data stay behind this one. */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, long flag) {
         long first = Words.readable(LINES, buffer, offset, bytes);
         int lines = (int) (bytes / BYTES);
@@ -92,15 +70,7 @@ public final class LL128Line {
         return true;
     }
 
-    /**
-     * Stores consecutive lines, each one's data before its flag.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param data   {@link #DATA_BYTES} for each line, from its beginning
-     * @param lines  how many
-     * @param flag   {@link #flag}
-     */
+    /** Stores consecutive lines, each one's data before its flag. */
     public static void storeRelease(MemorySegment buffer, long offset, MemorySegment data, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -110,14 +80,7 @@ public final class LL128Line {
         }
     }
 
-    /**
-     * Stores the flags of consecutive lines, after what was written before.
-     *
-     * @param buffer an LL128 buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param lines  how many
-     * @param flag   {@link #flag}
-     */
+    /** Stores the flags of consecutive lines, after what was written before. */
     public static void flagsRelease(MemorySegment buffer, long offset, int lines, long flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -128,10 +91,7 @@ public final class LL128Line {
     /**
      * Copies consecutive lines, each one's data before its flag.
      *
-     * @param from   an LL128 buffer or slot, in native memory
-     * @param to     another
      * @param offset where in both the first line begins, a multiple of {@link #BYTES}
-     * @param bytes  length of the lines, a multiple of {@link #BYTES}
      */
     public static void copyRelease(MemorySegment from, MemorySegment to, long offset, long bytes) {
         long source = Words.readable(LINES, from, offset, bytes);

@@ -48,11 +48,7 @@ public final class LLLine {
 
     private LLLine() {}
 
-    /**
-     * {@return the flag of a step's lines: the low 32 bits of the step after it}
-     *
-     * @param step the step
-     */
+    /** {@return the flag of a step's lines: the low 32 bits of the step after it} */
     public static int flag(long step) {
         return (int) (step + 1);
     }
@@ -60,57 +56,32 @@ public final class LLLine {
     /**
      * {@return whether a step's writer fills its whole slot, so that no flag is left in it which would look right again
      * when flags have gone round}
-     *
-     * @param step the step
      */
     public static boolean isCleaned(long step) {
         return (step & CLEAN_MASK) == CLEAN_MASK;
     }
 
-    /**
-     * {@return a half from its parts}
-     *
-     * @param data 4 bytes of data
-     * @param flag the step's flag
-     */
+    /** {@return a half from its parts} */
     public static long half(int data, int flag) {
         return Integer.toUnsignedLong(data) | (long) flag << Integer.SIZE;
     }
 
-    /**
-     * {@return a half's data}
-     *
-     * @param half as it was loaded
-     */
+    /** {@return a half's data} */
     public static int data(long half) {
         return (int) half;
     }
 
-    /**
-     * {@return a half's flag}
-     *
-     * @param half as it was loaded
-     */
+    /** {@return a half's flag} */
     public static int flagOf(long half) {
         return (int) (half >>> Integer.SIZE);
     }
 
-    /**
-     * {@return the first half of a line; later accesses of this thread stay behind it}
-     *
-     * @param buffer an LL buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     */
+    /** {@return the first half of a line; later accesses of this thread stay behind it} */
     public static long firstHalfAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + HALF_0);
     }
 
-    /**
-     * {@return the second half of a line; later accesses of this thread stay behind it}
-     *
-     * @param buffer an LL buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     */
+    /** {@return the second half of a line; later accesses of this thread stay behind it} */
     public static long secondHalfAcquire(MemorySegment buffer, long offset) {
         return (long) Words.LONG.getAcquire(buffer, offset + HALF_1);
     }
@@ -118,10 +89,6 @@ public final class LLLine {
     /**
      * {@return whether both halves of a line carry a flag} If so their data is there, and later reads of it stay behind
      * this one.
-     *
-     * @param buffer an LL buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param flag   the step's flag
      */
     public static boolean isReadyAcquire(MemorySegment buffer, long offset, int flag) {
         return flagOf(firstHalfAcquire(buffer, offset)) == flag && flagOf(secondHalfAcquire(buffer, offset)) == flag;
@@ -137,12 +104,6 @@ public final class LLLine {
      *   this                500      25       7
      *   in place         30,000     165       4
      * </pre>
-     *
-     * @param buffer an LL buffer or slot
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param bytes  length of the lines, a multiple of {@link #BYTES}
-     * @param flag   the step's flag
-     * @param halves room for all of them
      */
     public static boolean areReadyAcquire(MemorySegment buffer, long offset, long bytes, int flag, long[] halves) {
         int count = (int) (bytes / Long.BYTES);
@@ -157,28 +118,13 @@ public final class LLLine {
         return flagOf(differing) == 0;
     }
 
-    /**
-     * Stores a line as two whole halves, in no order: each carries its own flag.
-     *
-     * @param buffer an LL buffer or slot
-     * @param offset where the line begins, a multiple of {@link #BYTES}
-     * @param first  {@link #half}
-     * @param second {@link #half}
-     */
+    /** Stores a line as two whole halves, in no order: each carries its own flag. */
     public static void storeOpaque(MemorySegment buffer, long offset, long first, long second) {
         Words.LONG.setOpaque(buffer, offset + HALF_0, first);
         Words.LONG.setOpaque(buffer, offset + HALF_1, second);
     }
 
-    /**
-     * Stores data as consecutive lines, each of two whole halves, in no order: each carries its own flag.
-     *
-     * @param buffer an LL buffer or slot, in native memory
-     * @param offset where the first line begins, a multiple of {@link #BYTES}
-     * @param data   a word for each line
-     * @param lines  how many
-     * @param flag   the step's flag
-     */
+    /** Stores data as consecutive lines, each of two whole halves, in no order: each carries its own flag. */
     public static void storeOpaque(MemorySegment buffer, long offset, long[] data, int lines, int flag) {
         long first = Words.writable(LINES, buffer, offset, lines * BYTES);
         for (int i = 0; i < lines; i++) {
@@ -193,11 +139,6 @@ public final class LLLine {
      * flag is seen before its data. A copy whose addresses and length are multiples of 8 moves whole words
      * ({@code jdk.internal.misc.Unsafe.copyMemory} promises "coherent units", and {@link MemorySegment#copy} is made of
      * it), in any order.
-     *
-     * @param from   where the lines are
-     * @param to     where they go
-     * @param offset where they begin in both; a multiple of 8
-     * @param bytes  of whole lines
      */
     public static void copyWords(MemorySegment from, MemorySegment to, long offset, long bytes) {
         MemorySegment.copy(from, offset, to, offset, bytes);

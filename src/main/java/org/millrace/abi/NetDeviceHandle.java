@@ -23,9 +23,7 @@ import org.millrace.ffi.device.ncclNetDeviceHandle_t;
  * unchanged from plugin version 7 to 12.
  */
 public final class NetDeviceHandle {
-    /** The struct's size. */
     public static final long BYTES = ncclNetDeviceHandle_t.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = ncclNetDeviceHandle_t.layout().byteAlignment();
     /** Type: data arrives as if there were no device handle. */
     public static final int HOST = device_h.NCCL_NET_DEVICE_HOST();
@@ -48,12 +46,7 @@ public final class NetDeviceHandle {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a handle}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a handle of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static NetDeviceHandle of(MemorySegment segment) {
         return new NetDeviceHandle(Words.checked("ncclNetDeviceHandle_t", segment, BYTES, ALIGNMENT));
     }
@@ -62,9 +55,7 @@ public final class NetDeviceHandle {
      * Sets every field.
      *
      * @param type               {@link #HOST}, {@link #UNPACK}, {@link #GIN_PROXY} or {@link #GIN_GDAKI}
-     * @param version            the version of the type's device side
      * @param handle             address of what the type's device side wants, 0 for none
-     * @param size               bytes at that address
      * @param needsProxyProgress whether NCCL's own proxy thread is to serve the connection; false takes it over
      */
     public void set(int type, int version, long handle, long size, boolean needsProxyProgress) {

@@ -27,7 +27,6 @@ import org.millrace.ffi.device.ncclDevWorkP2p;
  * {@code bitops.h}.
  */
 public final class PointToPointWork {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkP2p.sizeof();
     /** Flag: what is sent travels in protocol LL. */
     public static final int SEND_LL = device_h.MILLRACE_P2P_SEND_LL();
@@ -72,7 +71,6 @@ public final class PointToPointWork {
     /**
      * {@return a view of an item}
      *
-     * @param segment {@link #BYTES} bytes or more
      * @throws IllegalArgumentException if it is shorter
      */
     public static PointToPointWork of(MemorySegment segment) {
@@ -99,11 +97,7 @@ public final class PointToPointWork {
         segment.set(ValueLayout.JAVA_BYTE, FLAGS, (byte) flags);
     }
 
-    /**
-     * Sets the channel of the first part.
-     *
-     * @param channel 0 to {@code channels() - 1}
-     */
+    /** Sets the channel of the first part. */
     public void channelBase(int channel) {
         segment.set(ValueLayout.JAVA_BYTE, CHANNEL_BASE, (byte) channel);
     }
@@ -111,10 +105,8 @@ public final class PointToPointWork {
     /**
      * Sets what is sent.
      *
-     * @param rank    to whom; {@link #NOBODY} if nothing is sent
-     * @param address where it lies
-     * @param bytes   how much it is
-     * @param parts   channels that send a part; 0 if nothing is sent
+     * @param rank  to whom; {@link #NOBODY} if nothing is sent
+     * @param parts channels that send a part; 0 if nothing is sent
      */
     public void send(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, SEND_RANK, rank);
@@ -126,10 +118,8 @@ public final class PointToPointWork {
     /**
      * Sets what is received.
      *
-     * @param rank    from whom; {@link #NOBODY} if nothing is received
-     * @param address where it is to lie
-     * @param bytes   how much it is
-     * @param parts   channels that receive a part; 0 if nothing is received
+     * @param rank  from whom; {@link #NOBODY} if nothing is received
+     * @param parts channels that receive a part; 0 if nothing is received
      */
     public void receive(int rank, long address, long bytes, int parts) {
         Words.INT.set(segment, RECEIVE_RANK, rank);
@@ -222,16 +212,11 @@ public final class PointToPointWork {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, RECEIVE_CHANNELS));
     }
 
-    /** {@return the flags} */
     public int flags() {
         return Byte.toUnsignedInt(segment.get(ValueLayout.JAVA_BYTE, FLAGS));
     }
 
-    /**
-     * {@return which part of the transfers a channel moves}
-     *
-     * @param channel the channel
-     */
+    /** {@return which part of the transfers a channel moves} */
     public int part(int channel) {
         return channel - channelBase() & channels() - 1;
     }
@@ -239,9 +224,7 @@ public final class PointToPointWork {
     /**
      * {@return where a part begins}
      *
-     * @param parts how many there are
-     * @param part  number of the part; {@code parts} for where the last one ends
-     * @param bytes of all parts
+     * @param part number of the part; {@code parts} for where the last one ends
      */
     public static long partBegin(int parts, int part, long bytes) {
         long each = (bytes + parts - 1) / parts;

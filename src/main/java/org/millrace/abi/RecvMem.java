@@ -72,7 +72,7 @@ import org.millrace.ffi.device.ncclRecvMem;
  * {@code flush} belongs to NCCL's GDRCopy path. Facts: NCCL 2.28 {@code comm.h}, {@code collectives.h}, {@code
  * device/prims_*.h}, {@code transport/net.cc}.
  */
-public final class RecvMem {
+public final class RecvMem extends PolledStruct {
     /** The struct's size: one page. */
     public static final long BYTES = ncclRecvMem.sizeof();
     /** The alignment that its accesses need. NCCL's own lie on a page boundary. */
@@ -90,41 +90,29 @@ public final class RecvMem {
 
     private static final int SLOTS = device_h.NCCL_STEPS();
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
     private final FifoLayout fifo;
     /** Where the size of slot 0 is, and how far from one to the next: what is accessed with every step. */
     private final long sizes;
     private final long entryBytes;
 
     private RecvMem(MemorySegment segment, FifoLayout fifo) {
-        this.segment = segment;
-        this.base = Words.address("ncclRecvMem", segment);
+        super("ncclRecvMem", segment, BYTES, ALIGNMENT);
         this.fifo = fifo;
         this.sizes = base + fifo.size;
         this.entryBytes = fifo.entryBytes;
     }
 
     /**
-     * {@return a view of a receive half of our own, whose layout is the newest}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
+     * {@return a view of a receive half of our own, whose layout is the newest of exactly {@link #BYTES} bytes, aligned
+     * to {@link #ALIGNMENT}}
      */
     public static RecvMem of(MemorySegment segment) {
         return of(segment, FifoLayout.NEWEST);
     }
 
-    /**
-     * {@return a view of a receive half}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @param fifo    how its {@code connFifo} lies
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a receive half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static RecvMem of(MemorySegment segment, FifoLayout fifo) {
-        return new RecvMem(Words.checked("ncclRecvMem", segment, BYTES, ALIGNMENT), fifo);
+        return new RecvMem(segment, fifo);
     }
 
     /** {@return the number of steps that hold data; their data and sizes were written before} */
@@ -137,38 +125,22 @@ public final class RecvMem {
         return (long) Words.LONG.get(Words.MEMORY, base + TAIL_OFFSET);
     }
 
-    /**
-     * Announces all steps before one, and publishes their data.
-     *
-     * @param step the first step without data
-     */
+    /** Announces all steps before one, and publishes their data. */
     public void tailRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
-    /**
-     * Sets {@code tail} while nobody else looks yet.
-     *
-     * @param step the first step without data
-     */
+    /** Sets {@code tail} while nobody else looks yet. */
     public void tailPlain(long step) {
         Words.LONG.set(Words.MEMORY, base + TAIL_OFFSET, step);
     }
 
-    /**
-     * {@return the bytes that a slot holds, or {@link #EMPTY}; reads of the slot stay behind this one}
-     *
-     * @param slot 0 to 7
-     */
+    /** {@return the bytes that a slot holds, or {@link #EMPTY}; reads of the slot stay behind this one} */
     public long sizeAcquire(int slot) {
         return (long) Words.LONG.getAcquire(Words.MEMORY, sizes + entry(slot));
     }
 
-    /**
-     * {@return the bytes that a slot holds, or {@link #EMPTY}, after an acquire of tail made them visible}
-     *
-     * @param slot 0 to 7
-     */
+    /** {@return the bytes that a slot holds, or {@link #EMPTY}, after an acquire of tail made them visible} */
     public long sizePlain(int slot) {
         return (long) Words.LONG.get(Words.MEMORY, sizes + entry(slot));
     }
@@ -176,7 +148,6 @@ public final class RecvMem {
     /**
      * Announces a slot's size after everything this thread wrote before.
      *
-     * @param slot  0 to 7
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizeRelease(int slot, long bytes) {
@@ -186,18 +157,13 @@ public final class RecvMem {
     /**
      * Sets a slot's size; a later release of head or tail publishes it.
      *
-     * @param slot  0 to 7
      * @param bytes its data, or {@link #EMPTY}
      */
     public void sizePlain(int slot, long bytes) {
         Words.LONG.set(Words.MEMORY, sizes + entry(slot), bytes);
     }
 
-    /**
-     * {@return where a slot's data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}}
-     *
-     * @param slot 0 to 7
-     */
+    /** {@return where a slot's data lies: {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}} */
     public int modePlain(int slot) {
         return (int) Words.INT.get(Words.MEMORY, base + fifo.mode + entry(slot));
     }
@@ -205,18 +171,13 @@ public final class RecvMem {
     /**
      * Sets where a slot's data lies; a later release of head or tail publishes it.
      *
-     * @param slot 0 to 7
      * @param mode {@link #MODE_NORMAL}, {@link #MODE_OFFSET} or {@link #MODE_PTR}
      */
     public void modePlain(int slot, int mode) {
         Words.INT.set(Words.MEMORY, base + fifo.mode + entry(slot), mode);
     }
 
-    /**
-     * {@return where in the shared buffer a slot's data lies, in bytes}
-     *
-     * @param slot 0 to 7
-     */
+    /** {@return where in the shared buffer a slot's data lies, in bytes} */
     public long offsetPlain(int slot) {
         long at = base + fifo.offset + entry(slot);
         return fifo.isOffsetLong ? (long) Words.LONG.get(Words.MEMORY, at) : (int) Words.INT.get(Words.MEMORY, at);
@@ -225,7 +186,6 @@ public final class RecvMem {
     /**
      * Sets where in the shared buffer a slot's data lies; a later release of head or tail publishes it.
      *
-     * @param slot   0 to 7
      * @param offset in bytes
      */
     public void offsetPlain(int slot, int offset) {
@@ -237,11 +197,7 @@ public final class RecvMem {
         }
     }
 
-    /**
-     * {@return the address of a slot's data in a registered buffer}
-     *
-     * @param slot 0 to 7
-     */
+    /** {@return the address of a slot's data in a registered buffer} */
     public long ptrPlain(int slot) {
         return (long) Words.LONG.get(Words.MEMORY, base + fifo.ptr + entry(slot));
     }
@@ -249,7 +205,6 @@ public final class RecvMem {
     /**
      * Sets the address of a slot's data in a registered buffer; a later release of head or tail publishes it.
      *
-     * @param slot    0 to 7
      * @param address an address that the device and the proxy can use
      */
     public void ptrPlain(int slot, long address) {
@@ -263,8 +218,6 @@ public final class RecvMem {
     /**
      * {@return what a connection's counters say at this moment, for a message: for instance {@code "head 16, tail 18,
      * sizes [64 64 -1 -1 -1 -1 -1 -1]"}}
-     *
-     * @param sendMem the connection's other half
      */
     public String describe(SendMem sendMem) {
         StringBuilder text = new StringBuilder();

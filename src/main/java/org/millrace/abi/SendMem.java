@@ -49,7 +49,7 @@ import org.millrace.ffi.device.ncclSendMem;
  * {@code offsFifo} (offsets travel in {@link RecvMem}): a proxy leaves them alone. Facts: NCCL 2.28 {@code
  * comm.h}, {@code transport/net.cc}.
  */
-public final class SendMem {
+public final class SendMem extends PolledStruct {
     /** The struct's size: one page. */
     public static final long BYTES = ncclSendMem.sizeof();
     /** The alignment that its accesses need. NCCL's own lie on a page boundary. */
@@ -57,23 +57,13 @@ public final class SendMem {
     /** Offset of {@code head}. */
     public static final long HEAD_OFFSET = ncclSendMem.layout().byteOffset(groupElement("head"));
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private SendMem(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("ncclSendMem", segment);
+        super("ncclSendMem", segment, BYTES, ALIGNMENT);
     }
 
-    /**
-     * {@return a view of a send half}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a send half of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static SendMem of(MemorySegment segment) {
-        return new SendMem(Words.checked("ncclSendMem", segment, BYTES, ALIGNMENT));
+        return new SendMem(segment);
     }
 
     /** {@return the number of freed steps; what their slots held was used before} */
@@ -86,20 +76,12 @@ public final class SendMem {
         return (long) Words.LONG.get(Words.MEMORY, base + HEAD_OFFSET);
     }
 
-    /**
-     * Frees the slots of all steps before one, and with them everything this thread did to them.
-     *
-     * @param step the first step that is not free
-     */
+    /** Frees the slots of all steps before one, and with them everything this thread did to them. */
     public void headRelease(long step) {
         Words.LONG.setRelease(Words.MEMORY, base + HEAD_OFFSET, step);
     }
 
-    /**
-     * Sets {@code head} while nobody else looks yet.
-     *
-     * @param step the first step that is not free
-     */
+    /** Sets {@code head} while nobody else looks yet. */
     public void headPlain(long step) {
         Words.LONG.set(Words.MEMORY, base + HEAD_OFFSET, step);
     }

@@ -22,9 +22,7 @@ import org.millrace.ffi.device.unpackNetDeviceHandle;
  * head of {@link #BEFORE_FIRST} makes it begin with slice 0.
  */
 public final class UnpackHandle {
-    /** The struct's size. */
     public static final long BYTES = unpackNetDeviceHandle.sizeof();
-    /** Its alignment. */
     public static final long ALIGNMENT = unpackNetDeviceHandle.layout().byteAlignment();
     /** The head with which slice 0 comes next. */
     public static final long BEFORE_FIRST = -1;
@@ -39,12 +37,7 @@ public final class UnpackHandle {
         this.segment = segment;
     }
 
-    /**
-     * {@return a view of a handle}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a handle of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static UnpackHandle of(MemorySegment segment) {
         return new UnpackHandle(Words.checked("unpackNetDeviceHandle", segment, BYTES, ALIGNMENT));
     }
@@ -52,9 +45,7 @@ public final class UnpackHandle {
     /**
      * Sets every field.
      *
-     * @param meta         device-visible address of an {@link UnpackMeta}
-     * @param bounceBuffer device-visible address of the bounce buffer
-     * @param head         {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
+     * @param head {@link #BEFORE_FIRST}, or where an earlier user of the same lists stopped
      */
     public void set(long meta, long bounceBuffer, long head) {
         Words.LONG.set(segment, META, meta);
@@ -77,11 +68,7 @@ public final class UnpackHandle {
         return (long) Words.LONG.get(segment, HEAD);
     }
 
-    /**
-     * The kernel's part: stores the head when an operation has ended.
-     *
-     * @param head slices used, less one
-     */
+    /** The kernel's part: stores the head when an operation has ended. */
     public void headRelease(long head) {
         Words.LONG.setRelease(segment, HEAD, head);
     }

@@ -33,8 +33,7 @@ import org.millrace.ffi.device.netUnpackMeta;
  * {@code head} has passed it. The kernel never resets a count. Facts: NCCL 2.28 {@code
  * device/network/unpack/unpack_defs.h}.
  */
-public final class UnpackMeta {
-    /** The struct's size. */
+public final class UnpackMeta extends PolledStruct {
     public static final long BYTES = netUnpackMeta.sizeof();
     /** Its alignment: the kernel loads a piece in one access. */
     public static final long ALIGNMENT = loadMeta.sizeof();
@@ -49,33 +48,19 @@ public final class UnpackMeta {
     private static final long DST_OFF_0 = pieceOffset("dst_off");
     private static final long COUNT_0 = netUnpackMeta.layout().byteOffset(groupElement("cnt"));
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private UnpackMeta(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("netUnpackMeta", segment);
+        super("netUnpackMeta", segment, BYTES, ALIGNMENT);
     }
 
-    /**
-     * {@return a view of the lists}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of the lists of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static UnpackMeta of(MemorySegment segment) {
-        return new UnpackMeta(Words.checked("netUnpackMeta", segment, BYTES, ALIGNMENT));
+        return new UnpackMeta(segment);
     }
 
     /**
      * Sets a piece.
      *
-     * @param slice        0 to 15
-     * @param piece        0 to 2047
      * @param sourceOffset where in the bounce buffer it begins, an unsigned 32-bit number
-     * @param length       its bytes
-     * @param targetOffset where in the slice it goes
      */
     public void piece(int slice, int piece, int sourceOffset, int length, long targetOffset) {
         long at = at(slice, piece);
@@ -84,52 +69,28 @@ public final class UnpackMeta {
         Words.LONG.set(Words.MEMORY, base + DST_OFF_0 + at, targetOffset);
     }
 
-    /**
-     * {@return where in the bounce buffer a piece begins, an unsigned 32-bit number}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return where in the bounce buffer a piece begins, an unsigned 32-bit number} */
     public int sourceOffset(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + SRC_OFF_0 + at(slice, piece));
     }
 
-    /**
-     * {@return a piece's bytes}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return a piece's bytes} */
     public int length(int slice, int piece) {
         return (int) Words.INT.get(Words.MEMORY, base + LEN_0 + at(slice, piece));
     }
 
-    /**
-     * {@return where in the slice a piece goes}
-     *
-     * @param slice 0 to 15
-     * @param piece 0 to 2047
-     */
+    /** {@return where in the slice a piece goes} */
     public long targetOffset(int slice, int piece) {
         return (long) Words.LONG.get(Words.MEMORY, base + DST_OFF_0 + at(slice, piece));
     }
 
-    /**
-     * {@return how many pieces a slice has}
-     *
-     * @param slice 0 to 15
-     */
+    /** {@return how many pieces a slice has} */
     public long count(int slice) {
         return (long) Words.LONG.get(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);
     }
 
-    /**
-     * Sets how many pieces a slice has.
-     *
-     * @param slice  0 to 15
-     * @param pieces at most {@link #MAX_PIECES}
-     */
+    /** Sets how many pieces a slice has. */
     public void count(int slice, long pieces) {
         Words.LONG.set(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES, pieces);
     }
@@ -137,20 +98,13 @@ public final class UnpackMeta {
     /**
      * Sets how many pieces a slice has, after its pieces: pairs with the tail's release that follows it, and with
      * {@link #countAcquire}.
-     *
-     * @param slice  0 to 15
-     * @param pieces at most {@link #MAX_PIECES}
      */
     public void countRelease(int slice, long pieces) {
         Words.LONG.setRelease(Words.MEMORY, base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES,
                 pieces);
     }
 
-    /**
-     * {@return how many pieces a slice has: they are seen then}
-     *
-     * @param slice 0 to 15
-     */
+    /** {@return how many pieces a slice has: they are seen then} */
     public long countAcquire(int slice) {
         return (long) Words.LONG.getAcquire(Words.MEMORY,
                 base + COUNT_0 + (long) Objects.checkIndex(slice, SLICES) * Long.BYTES);

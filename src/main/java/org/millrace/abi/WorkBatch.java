@@ -27,7 +27,6 @@ import org.millrace.ffi.device.ncclDevWorkBatch;
  * is what orders them. Facts: NCCL 2.28 {@code device.h}, {@code enqueue.cc}, {@code device/common.h}.
  */
 public final class WorkBatch {
-    /** The struct's size. */
     public static final int BYTES = (int) ncclDevWorkBatch.sizeof();
     /** The most bytes of items in a batch, with all that extend it. */
     public static final int MAX_ITEM_BYTES = device_h.NCCL_MAX_DEV_WORK_BATCH_BYTES();
@@ -53,12 +52,8 @@ public final class WorkBatch {
     /**
      * Writes a batch that is the last of its channel's list.
      *
-     * @param memory     where batches lie
-     * @param at         offset of this one
-     * @param type       what its items are
      * @param function   number of the device function that runs them, 0 to {@link #MAX_FUNCTION}
      * @param offsetBase where the first item lies, modulo 2<sup>32</sup>
-     * @param items      the set of items
      */
     public static void set(MemorySegment memory, long at, WorkType type, int function, int offsetBase, long items) {
         Words.INT.set(memory, at + FLAGS, type.code() << TYPE_SHIFT | function << FUNCTION_SHIFT);
@@ -69,10 +64,7 @@ public final class WorkBatch {
     /**
      * Chains a batch to the next of its channel.
      *
-     * @param memory   where batches lie
-     * @param at       offset of the batch
-     * @param jump     how many batches further the next one lies, 1 to {@link #MAX_JUMP}
-     * @param extended whether the next one's items belong to this batch
+     * @param jump how many batches further the next one lies, 1 to {@link #MAX_JUMP}
      */
     public static void link(MemorySegment memory, long at, int jump, boolean extended) {
         int flags = (int) Words.INT.get(memory, at + FLAGS) & ~(MAX_JUMP | EXTENDS);
@@ -82,30 +74,18 @@ public final class WorkBatch {
     /**
      * Moves where a batch's items lie, as when they are placed in a FIFO.
      *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     * @param bytes  how far, modulo 2<sup>32</sup>
+     * @param bytes how far, modulo 2<sup>32</sup>
      */
     public static void move(MemorySegment memory, long at, int bytes) {
         Words.INT.set(memory, at + OFFSET_BASE, offsetBase(memory, at) + bytes);
     }
 
-    /**
-     * {@return how many batches further the next one of the channel lies; 0 if there is none}
-     *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     */
+    /** {@return how many batches further the next one of the channel lies; 0 if there is none} */
     public static int nextJump(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + FLAGS) & MAX_JUMP;
     }
 
-    /**
-     * {@return whether the next batch's items belong to this one}
-     *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     */
+    /** {@return whether the next batch's items belong to this one} */
     public static boolean nextExtends(MemorySegment memory, long at) {
         return ((int) Words.INT.get(memory, at + FLAGS) & EXTENDS) != 0;
     }
@@ -113,40 +93,23 @@ public final class WorkBatch {
     /**
      * {@return what the items are}
      *
-     * @param memory where batches lie
-     * @param at     offset of the batch
      * @throws IllegalArgumentException if the type is none of NCCL's
      */
     public static WorkType type(MemorySegment memory, long at) {
         return WorkType.of((int) Words.INT.get(memory, at + FLAGS) >>> TYPE_SHIFT & TYPE_MASK);
     }
 
-    /**
-     * {@return the number of the device function that runs the items}
-     *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     */
+    /** {@return the number of the device function that runs the items} */
     public static int function(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + FLAGS) >>> FUNCTION_SHIFT;
     }
 
-    /**
-     * {@return where the first item lies, modulo 2<sup>32</sup>}
-     *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     */
+    /** {@return where the first item lies, modulo 2<sup>32</sup>} */
     public static int offsetBase(MemorySegment memory, long at) {
         return (int) Words.INT.get(memory, at + OFFSET_BASE);
     }
 
-    /**
-     * {@return the set of items}
-     *
-     * @param memory where batches lie
-     * @param at     offset of the batch
-     */
+    /** {@return the set of items} */
     public static long offsetBitset(MemorySegment memory, long at) {
         return (long) Words.LONG.get(memory, at + OFFSET_BITSET);
     }

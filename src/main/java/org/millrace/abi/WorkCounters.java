@@ -24,8 +24,7 @@ import org.millrace.ffi.device.ncclDevProfilerSlot;
  * of a later one: it reads the number once more behind the time. Facts: NCCL 2.28 {@code device.h},
  * {@code device/common.h}.
  */
-public final class WorkCounters {
-    /** The struct's size. */
+public final class WorkCounters extends PolledStruct {
     public static final long BYTES = ncclDevProfiler.sizeof();
     /** Work that is remembered. */
     public static final int SLOTS = device_h.MAX_PROFILER_EVENTS_PER_CHANNEL();
@@ -34,31 +33,16 @@ public final class WorkCounters {
     private static final long COUNTER = ncclDevProfilerSlot.layout().byteOffset(groupElement("counter"));
     private static final long TIMESTAMP = ncclDevProfilerSlot.layout().byteOffset(groupElement("timestamp"));
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private WorkCounters(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("ncclDevProfiler", segment);
+        super("ncclDevProfiler", segment, BYTES, Long.BYTES);
     }
 
-    /**
-     * {@return a view of a channel's counters}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to 8
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a channel's counters of exactly {@link #BYTES} bytes, aligned to 8} */
     public static WorkCounters of(MemorySegment segment) {
-        return new WorkCounters(Words.checked("ncclDevProfiler", segment, BYTES, Long.BYTES));
+        return new WorkCounters(segment);
     }
 
-    /**
-     * Notes a work; called by the kernel.
-     *
-     * @param number    of the work
-     * @param timestamp ns
-     */
+    /** Notes a work; called by the kernel. */
     public void note(long number, long timestamp) {
         long slot = slot(number);
         // Each release keeps the stores before it: a reader that finds the same number before and behind the time has

@@ -23,7 +23,7 @@ import java.lang.foreign.MemorySegment;
  * NCCL keeps them in {@code ncclComm}, where only its host side sees them; here they lie apart, so that a kernel can
  * check that its work is still there.
  */
-public final class WorkFifoCounters {
+public final class WorkFifoCounters extends PolledStruct {
     /** Bytes of both, each in a pair of cache lines of its own. */
     public static final long BYTES = 256;
     /** Their alignment. */
@@ -32,23 +32,13 @@ public final class WorkFifoCounters {
     private static final long PRODUCED = 0;
     private static final long CONSUMED = 128;
 
-    /** Kept, so that memory of an automatic arena is not freed while this is used. */
-    private final MemorySegment segment;
-    private final long base;
-
     private WorkFifoCounters(MemorySegment segment) {
-        this.segment = segment;
-        this.base = Words.address("the work FIFO's counters", segment);
+        super("the work FIFO's counters", segment, BYTES, ALIGNMENT);
     }
 
-    /**
-     * {@return a view of a FIFO's counters}
-     *
-     * @param segment exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}
-     * @throws IllegalArgumentException if its size or alignment is another
-     */
+    /** {@return a view of a FIFO's counters of exactly {@link #BYTES} bytes, aligned to {@link #ALIGNMENT}} */
     public static WorkFifoCounters of(MemorySegment segment) {
-        return new WorkFifoCounters(Words.checked("the work FIFO's counters", segment, BYTES, ALIGNMENT));
+        return new WorkFifoCounters(segment);
     }
 
     /** {@return bytes that were ever put in; what they hold is there} */
@@ -56,11 +46,7 @@ public final class WorkFifoCounters {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + PRODUCED);
     }
 
-    /**
-     * Hands over what was copied.
-     *
-     * @param bytes ever put in
-     */
+    /** Hands over what was copied. */
     public void producedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
@@ -70,11 +56,7 @@ public final class WorkFifoCounters {
         return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
     }
 
-    /**
-     * Gives back what kernels have read.
-     *
-     * @param bytes ever read
-     */
+    /** Gives back what kernels have read. */
     public void consumedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
     }

@@ -27,7 +27,6 @@ public enum WorkType {
     /**
      * {@return the type with a number of NCCL's}
      *
-     * @param code the number
      * @throws IllegalArgumentException if there is none
      */
     public static WorkType of(int code) {

@@ -14,11 +14,7 @@ public interface Agent {
     /** {@return a name for the thread and for messages, for instance {@code "proxy-0"}} */
     String name();
 
-    /**
-     * Tells the agent that a pass threw. Called on the agent's thread; the runner goes on afterwards.
-     *
-     * @param failure what {@link #doWork()} threw
-     */
+    /** Tells the agent that a pass threw. Called on the agent's thread; the runner goes on afterwards. */
     void onFailure(Throwable failure);
 
     /** Tells the agent that it gets no more passes. Called on its thread, once, as the last thing. */

@@ -54,10 +54,7 @@ public record CoreShare(int cores, String reason) {
     /**
      * The share of a process.
      *
-     * @param usable    cores by affinity mask and quota, whichever is less
-     * @param allowed   cores by affinity mask
-     * @param online    cores of the machine
-     * @param processes as above
+     * @param usable cores by affinity mask and quota, whichever is less
      */
     static CoreShare of(int usable, int allowed, int online, UnaryOperator<@Nullable String> environment,
             int processes) {

@@ -8,7 +8,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An agent whose passes are run by whoever waits for what they do; by its own thread while nobody waits. For machines
+ * An agent whose passes are run by the threads that wait for what they do; by its own while none waits. For machines
  * with no core to spare: two threads that take the core from each other, and wake each other, cost a small operation
  * ten times what the work itself does.
  *
@@ -146,8 +146,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /**
      * Waits until something is done that the agent's passes bring about, and runs them meanwhile.
      *
-     * @param done  asked after every pass; true from some time on
-     * @param nanos how long at the most
+     * @param done asked after every pass; true from some time on
      * @return false if the time was over first, or the thread is interrupted
      */
     public boolean await(BooleanSupplier done, long nanos) {

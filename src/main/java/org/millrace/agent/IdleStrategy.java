@@ -3,11 +3,7 @@ package org.millrace.agent;
 /** What a polling thread does after a pass. One instance serves one thread. */
 public interface IdleStrategy {
 
-    /**
-     * Called after every pass.
-     *
-     * @param workCount what the pass did; more than 0 resets the strategy
-     */
+    /** Called after every pass. */
     void idle(int workCount);
 
     /** Whether the thread has slept in the last call of {@link #idle}. Called by the thread. */
@@ -18,16 +14,12 @@ public interface IdleStrategy {
     /**
      * Says that work is to come, so that a thread that sleeps need not wait for its time to be over. Called by any
      * thread.
-     *
-     * @param thread the one that this strategy serves
      */
     default void wake(Thread thread) {
         // a strategy with short sleeps need not be woken
     }
 
-    /**
-     * Begins anew, as what the strategy has learnt of its core is over. Called by any thread.
-     */
+    /** Begins anew, as what the strategy has learnt of its core is over. Called by any thread. */
     default void forget() {
         // most learn nothing
     }

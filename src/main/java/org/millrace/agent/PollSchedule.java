@@ -105,7 +105,6 @@ public final class PollSchedule<T> {
         return -1;
     }
 
-    /** All that are polled. */
     public List<T> all() {
         return List.of(Arrays.copyOf(connections, size));
     }

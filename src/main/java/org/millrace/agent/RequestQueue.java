@@ -83,7 +83,6 @@ public final class RequestQueue {
          * Waits for the answer, also if the waiting thread is interrupted: it is about to free memory that the agent
          * uses. The interrupt is kept for later.
          *
-         * @param time how long at the most
          * @return false if the time was over first: the memory must not be freed
          */
         public final boolean await(Duration time) {

@@ -1,6 +1,7 @@
 package org.millrace.agent;
 
 import java.util.concurrent.locks.LockSupport;
+import org.millrace.foreign.CFunction;
 
 /**
  * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds
@@ -67,6 +68,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
      */
     private static final int PARK_DIVISOR = 20;
 
+    private static final long PR_SET_TIMERSLACK = 29;
+
     /** What is done after a pass without work. */
     enum Stage {
         SPIN, YIELD, PARK
@@ -90,8 +93,11 @@ public final class TimedIdleStrategy implements IdleStrategy {
             LockSupport.parkNanos(nanos);
         }
 
+        /** Linux wakes a thread that sleeps for a time up to 50 us late unless it is told otherwise. */
         default void sharpenTimers() {
-            TimerSlack.least();
+            if (System.getProperty("os.name").equals("Linux")) {
+                CFunction.named("prctl").call(PR_SET_TIMERSLACK, 1); // a refusal leaves it as it was
+            }
         }
     }
 
@@ -134,10 +140,8 @@ public final class TimedIdleStrategy implements IdleStrategy {
     /**
      * A strategy that begins to spin, or to yield if it never spins.
      *
-     * @param spinNanos    how long it spins after the last work
-     * @param yieldNanos   how long after that it offers its core to another thread in every pass
-     * @param minParkNanos shortest time it parks
-     * @param maxParkNanos longest time it parks
+     * @param spinNanos  how long it spins after the last work
+     * @param yieldNanos how long after that it offers its core to another thread in every pass
      */
     public TimedIdleStrategy(long spinNanos, long yieldNanos, long minParkNanos, long maxParkNanos) {
         this(Scheduler.SYSTEM, spinNanos, yieldNanos, minParkNanos, maxParkNanos);

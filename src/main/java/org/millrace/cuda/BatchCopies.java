@@ -1,12 +1,10 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.Arena;
-import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandle;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
 
 /**
@@ -21,12 +19,12 @@ public final class BatchCopies {
     private static final long ATTRIBUTES_BYTES = 24;
     private static final int IN_STREAM_ORDER = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
 
-    private final MethodHandle function;
+    private final CFunction function;
     /** Targets, sources, sizes, the attributes, the first copy that they are for, and which copy has failed. */
     private final MemorySegment memory;
     private final int most;
 
-    private BatchCopies(MethodHandle function, int most) {
+    private BatchCopies(CFunction function, int most) {
         this.function = function;
         this.most = most;
         memory = Arena.ofAuto().allocate(at(3) + ATTRIBUTES_BYTES + 2 * Long.BYTES, Long.BYTES);
@@ -36,32 +34,19 @@ public final class BatchCopies {
     /**
      * Looks for the call.
      *
-     * @param most copies at once
      * @return null if the driver is older
      */
-    @SuppressWarnings("restricted") // the signature is cuda.h's
     public static @Nullable BatchCopies find(int most) {
-        MemorySegment library = DynamicLoader.open(DriverLibrary.NAME).handle();
+        MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
         MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
-        return found == null ? null
-                : new BatchCopies(Linker.nativeLinker()
-                        .downcallHandle(found, FunctionDescriptor.of(ValueLayout.JAVA_INT, LONG, LONG, LONG, LONG, LONG,
-                                LONG, LONG, LONG, LONG)),
-                        most);
+        return found == null ? null : new BatchCopies(CFunction.at(found), most);
     }
 
     private long at(int array) {
         return array * (long) most * Long.BYTES;
     }
 
-    /**
-     * Says what a copy is.
-     *
-     * @param index of the copy among those that are begun next
-     * @param to    address of the target
-     * @param from  address of the source
-     * @param bytes how many
-     */
+    /** Says what a copy is. */
     public void set(int index, long to, long from, long bytes) {
         long offset = index * (long) Long.BYTES;
         memory.set(LONG, offset, to);
@@ -72,18 +57,13 @@ public final class BatchCopies {
     /**
      * Begins copies, behind all that the stream has to do.
      *
-     * @param count  how many, of those that were set
      * @param stream where; not the default one
      * @return what the driver answers; 0 if they are begun
      */
     public int begin(int count, long stream) {
         long arrays = memory.address();
         long attributes = arrays + at(3);
-        try {
-            return (int) function.invokeExact(arrays, arrays + at(1), arrays + at(2), (long) count, attributes,
-                    attributes + ATTRIBUTES_BYTES, 1L, attributes + ATTRIBUTES_BYTES + Long.BYTES, stream);
-        } catch (Throwable impossible) {
-            throw new AssertionError(impossible);
-        }
+        return (int) function.call(arrays, arrays + at(1), arrays + at(2), count, attributes,
+                attributes + ATTRIBUTES_BYTES, 1L, attributes + ATTRIBUTES_BYTES + Long.BYTES, stream);
     }
 }

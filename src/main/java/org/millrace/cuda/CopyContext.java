@@ -36,10 +36,8 @@ public final class CopyContext implements AutoCloseable {
     }
 
     /**
-     * Makes the context of a device, or shares it with whoever has it already.
+     * Makes the context of a device, or shares it with its other users.
      *
-     * @param driver the driver's functions
-     * @param device its number
      * @return the context, to be closed by each who has called this
      * @throws MillraceException if the device has no room for one
      */

@@ -6,23 +6,13 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.foreign.CFunction;
 
-/**
- * A GPU that this process sees.
- *
- * @param runtime the runtime that knows it
- * @param index   its number in this process
- */
+/** A GPU that this process sees. */
 public record CudaDevice(CudaRuntime runtime, int index) {
 
     /** {@code domain:bus:device.function} and its end, with room to spare. */
     private static final int PCI_BUS_ID_BYTES = 32;
 
-    /**
-     * Free and total memory.
-     *
-     * @param free  bytes that nobody has taken
-     * @param total bytes that the device has
-     */
+    /** Free and total memory. */
     public record MemoryInfo(long free, long total) {
     }
 
@@ -39,8 +29,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * How much memory is free. Takes the device into use, which costs some hundred megabytes of its memory the first
      * time.
-     *
-     * @return free and total bytes
      */
     public MemoryInfo memoryInfo() {
         try (CurrentDevice _ = makeCurrent(); Arena arena = Arena.ofConfined()) {
@@ -51,11 +39,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * {@return the value of a property; what it counts is the attribute's matter}
-     *
-     * @param attribute which
-     */
+    /** {@return the value of a property; what it counts is the attribute's matter} */
     public int attribute(Attribute attribute) {
         return attribute(attribute.code());
     }
@@ -85,11 +69,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work}
-     *
-     * @param peer the other
-     */
+    /** {@return whether this device can reach the memory of another: {@link #enablePeerAccess} will work} */
     public boolean canAccessPeer(CudaDevice peer) {
         return runtime.intOf(CudaFunction.DEVICE_CAN_ACCESS_PEER,
                 out -> cudart_h.cudaDeviceCanAccessPeer(out, index, peer.index)) != 0;
@@ -98,9 +78,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * Lets this device's kernels and copies reach another's memory; the other way round is a second call. Enabling it
      * twice is allowed.
-     *
-     * @param peer the other
-     * @throws CudaException if it cannot
      */
     public void enablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
@@ -113,12 +90,7 @@ public record CudaDevice(CudaRuntime runtime, int index) {
         }
     }
 
-    /**
-     * Takes back what {@link #enablePeerAccess} allowed.
-     *
-     * @param peer the other
-     * @throws CudaException if it was not enabled
-     */
+    /** Takes back what {@link #enablePeerAccess} allowed. */
     public void disablePeerAccess(CudaDevice peer) {
         try (CurrentDevice _ = makeCurrent()) {
             runtime.check(CudaFunction.DEVICE_DISABLE_PEER_ACCESS, cudart_h.cudaDeviceDisablePeerAccess(peer.index));
@@ -167,7 +139,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
     /**
      * {@return new memory of this device, aligned to 256 bytes}
      *
-     * @param bytes how many; zero is allowed
      * @throws CudaException if there is not enough (2)
      */
     public DeviceMemory allocate(long bytes) {
@@ -187,9 +158,6 @@ public record CudaDevice(CudaRuntime runtime, int index) {
      * The structure grows with every release, but begins with {@code char name[256]}, {@code uuid[16]},
      * {@code luid[8]}, {@code unsigned luidDeviceNodeMask}, {@code size_t totalGlobalMem} in all of them (facts:
      * driver_types.h of CUDA 10 to 13). So only this beginning is read, out of a buffer larger than any.
-     *
-     * @param name   for instance {@code "NVIDIA H200"}
-     * @param memory bytes
      */
     record Properties(String name, long memory) {
 

@@ -3,10 +3,13 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import java.util.EnumMap;
+import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.cuda.DriverLibrary.Function;
 import org.millrace.foreign.CFunction;
 import org.millrace.library.DynamicLoader;
+import org.millrace.library.NativeLibrary;
 
 /**
  * The part of CUDA's driver interface ({@code libcuda}) that its runtime lacks, memory that another process made among
@@ -26,39 +29,82 @@ public final class CudaDriver {
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
-    private final CFunction memcpyAsync;
-    private final CFunction eventCreate;
-    private final CFunction eventRecord;
-    private final CFunction eventQuery;
-    private final CFunction eventDestroy;
-    private final CFunction getContext;
-    private final CFunction setContext;
-    private final DriverLibrary library;
+    static final String NAME = "libcuda.so.1";
+    private static final int MOST_ARGUMENTS = 5;
 
-    private CudaDriver(DriverLibrary library) {
-        this.library = library;
-        memcpyAsync = library.bind("cuMemcpyAsync");
-        eventCreate = library.bind("cuEventCreate");
-        eventRecord = library.bind("cuEventRecord");
-        eventQuery = library.bind("cuEventQuery");
-        eventDestroy = library.bind("cuEventDestroy_v2");
-        getContext = library.bind("cuCtxGetCurrent");
-        setContext = library.bind("cuCtxSetCurrent");
+    /** The functions that are called, with what they take. */
+    enum Function {
+        ERROR_NAME("cuGetErrorName"), // error, name
+        COPY("cuMemcpyAsync"), // target, source, bytes, stream
+        COPY_ROWS("cuMemcpy2DAsync_v2"), // description, stream
+        NEW_EVENT("cuEventCreate"), // event, flags
+        RECORD_EVENT("cuEventRecord"), // event, stream
+        QUERY_EVENT("cuEventQuery"), // event
+        DESTROY_EVENT("cuEventDestroy_v2"), // event
+        GET_CONTEXT("cuCtxGetCurrent"), // context
+        SET_CONTEXT("cuCtxSetCurrent"), // context
+        INITIALIZE("cuInit"), // flags
+        DEVICE_COUNT("cuDeviceGetCount"), // how many
+        NEW_CONTEXT("cuCtxCreate_v2"), // context, flags, device
+        POP_CONTEXT("cuCtxPopCurrent_v2"), // context
+        DESTROY_CONTEXT("cuCtxDestroy_v2"), // context
+        CAPTURE_MODE("cuThreadExchangeStreamCaptureMode"), // mode, which is exchanged for the thread's
+        CURRENT_DEVICE("cuCtxGetDevice"), // device
+        PRIORITIES("cuCtxGetStreamPriorityRange"), // lowest, highest
+        NEW_STREAM("cuStreamCreateWithPriority"), // stream, flags, priority
+        QUERY_STREAM("cuStreamQuery"), // stream
+        DESTROY_STREAM("cuStreamDestroy_v2"), // stream
+        ALLOCATE_PINNED("cuMemHostAlloc"), // address, size, flags
+        FREE_PINNED("cuMemFreeHost"), // address
+        GET_ADDRESS_RANGE("cuMemGetAddressRange_v2"), // base, size, address
+        RANGE_HANDLE("cuMemGetHandleForAddressRange"), // descriptor, address, size, type, flags. Since 11.7
+        RETAIN("cuMemRetainAllocationHandle"), // handle, address
+        EXPORT("cuMemExportToShareableHandle"), // descriptor, handle, type, flags
+        IMPORT("cuMemImportFromShareableHandle"), // handle, descriptor, type
+        RESERVE("cuMemAddressReserve"), // address, size, alignment, address wanted, flags
+        MAP("cuMemMap"), // address, size, offset, handle, flags
+        SET_ACCESS("cuMemSetAccess"), // address, size, access, how many
+        UNMAP("cuMemUnmap"), // address, size
+        FREE("cuMemAddressFree"), // address, size
+        RELEASE("cuMemRelease"); // handle
+
+        private final String symbol;
+
+        Function(String symbol) {
+            this.symbol = symbol;
+        }
+    }
+
+    private final Map<Function, CFunction> functions = new EnumMap<>(Function.class);
+
+    private CudaDriver(MemorySegment handle) {
+        for (Function function : Function.values()) {
+            MemorySegment address = DynamicLoader.find(handle, function.symbol);
+            if (address == null) {
+                throw new MillraceException(
+                        "the CUDA driver has no " + function.symbol + ": it is too old, 515 or newer is needed");
+            }
+            functions.put(function, CFunction.at(address));
+        }
     }
 
     /**
      * Loads the driver's library, which stays loaded.
      *
-     * @return its functions
      * @throws MillraceException if there is no driver, or it lacks a function
      */
     public static CudaDriver load() {
-        return new CudaDriver(DriverLibrary.load());
+        DynamicLoader.Opened opened = DynamicLoader.open(NAME);
+        if (opened.handle() == null) {
+            throw new MillraceException("there is no CUDA driver: " + opened.error()
+                    + ". Install NVIDIA's driver, or in a container start it with --gpus all");
+        }
+        return new CudaDriver(opened.handle());
     }
 
     /** {@return whether there is a driver of CUDA on this machine} */
     public static boolean isPresent() {
-        return DynamicLoader.open(DriverLibrary.NAME).handle() != null;
+        return DynamicLoader.open(NAME).handle() != null;
     }
 
     /**
@@ -67,115 +113,72 @@ public final class CudaDriver {
      * @throws MillraceException if the driver cannot be used at all
      */
     public int deviceCount() {
-        library.checkedCall(Function.INITIALIZE, 0);
+        checkedCall(Function.INITIALIZE, 0);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(INT);
-            library.checkedCall(Function.DEVICE_COUNT, out.address());
+            checkedCall(Function.DEVICE_COUNT, out.address());
             return out.get(INT, 0);
         }
-    }
-
-    /** {@return the functions of the driver that no hot path calls} */
-    DriverLibrary library() {
-        return library;
     }
 
     /**
      * Enqueues a copy between any two places that the device reaches.
      *
-     * @param to     address of the target
      * @param from   address of the source; unchanged until the copy is made
-     * @param bytes  how many
      * @param stream a {@code CUstream}, which is a {@code cudaStream_t}
      */
     public void copy(long to, long from, long bytes, long stream) {
-        library.check("cuMemcpyAsync", (int) memcpyAsync.call(to, from, bytes, stream));
+        check(Function.COPY, (int) function(Function.COPY).call(to, from, bytes, stream));
     }
 
     /** {@return a new event without a time: a {@code CUevent}} */
     public long newEvent() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            library.check("cuEventCreate", (int) eventCreate.call(out.address(), DISABLE_TIMING));
+            checkedCall(Function.NEW_EVENT, out.address(), DISABLE_TIMING);
             return out.get(LONG, 0);
         }
     }
 
-    /**
-     * Enqueues an event.
-     *
-     * @param event  that {@link #isDone} will ask after
-     * @param stream where
-     */
+    /** Enqueues an event. */
     public void record(long event, long stream) {
-        library.check("cuEventRecord", (int) eventRecord.call(event, stream));
+        check(Function.RECORD_EVENT, (int) function(Function.RECORD_EVENT).call(event, stream));
     }
 
-    /**
-     * Has what is enqueued from now on begin when everything before an event has completed.
-     *
-     * @param event  as it was last recorded
-     * @param stream where
-     */
-    public void await(long event, long stream) {
-        library.await(event, stream);
-    }
-
-    /**
-     * {@return whether everything before an event has completed and is visible to this thread}
-     *
-     * @param event as it was last recorded
-     */
+    /** {@return whether everything before an event has completed and is visible to this thread} */
     public boolean isDone(long event) {
-        int code = (int) eventQuery.call(event);
+        int code = (int) function(Function.QUERY_EVENT).call(event);
         if (code == NOT_READY) {
             return false;
         }
-        library.check("cuEventQuery", code);
+        check(Function.QUERY_EVENT, code);
         return true;
     }
 
-    /**
-     * Gives an event back.
-     *
-     * @param event that {@link #newEvent} made
-     */
+    /** Gives an event back. */
     public void destroyEvent(long event) {
-        eventDestroy.call(event);
+        call(Function.DESTROY_EVENT, event);
     }
 
-    /**
-     * {@return the context that is current on this thread: a {@code CUcontext}; 0 for none}
-     *
-     * @param out eight bytes of the caller's
-     */
+    /** {@return the context that is current on this thread: a {@code CUcontext}; 0 for none} */
     public long currentContext(MemorySegment out) {
-        library.check("cuCtxGetCurrent", (int) getContext.call(out.address()));
+        check(Function.GET_CONTEXT, (int) function(Function.GET_CONTEXT).call(out.address()));
         return out.get(LONG, 0);
     }
 
-    /**
-     * Makes a context current on this thread.
-     *
-     * @param context a {@code CUcontext}
-     */
+    /** Makes a context current on this thread. */
     public void useContext(long context) {
-        library.check("cuCtxSetCurrent", (int) setContext.call(context));
+        check(Function.SET_CONTEXT, (int) function(Function.SET_CONTEXT).call(context));
     }
 
     /** From now on this thread's calls are none of the business of a capture that another thread makes. */
     public void ignoreCaptures() {
         try (Arena arena = Arena.ofConfined()) {
-            library.checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
+            checkedCall(Function.CAPTURE_MODE, arena.allocateFrom(INT, RELAXED_CAPTURE).address());
         }
     }
 
-    /**
-     * Does something with a context current, and makes that current again which was.
-     *
-     * @param context a {@code CUcontext}
-     * @param what    to do
-     */
+    /** Does something with a context current, and makes that current again which was. */
     public void inContext(long context, Runnable what) {
         long before;
         try (Arena arena = Arena.ofConfined()) {
@@ -192,28 +195,24 @@ public final class CudaDriver {
     long newContext(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            library.checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
+            checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
             long made = out.get(LONG, 0);
-            library.checkedCall(Function.POP_CONTEXT, out.address());
+            checkedCall(Function.POP_CONTEXT, out.address());
             return made;
         }
     }
 
     void destroyContext(long context) {
-        library.call(Function.DESTROY_CONTEXT, context);
+        call(Function.DESTROY_CONTEXT, context);
     }
 
-    /**
-     * {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then}
-     *
-     * @param address of the memory
-     */
+    /** {@return whether memory was made by {@code cuMemCreate}: all contexts of its device reach it then} */
     public boolean isOfAllContexts(long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            boolean is = library.call(Function.RETAIN, out.address(), address) == 0;
+            boolean is = call(Function.RETAIN, out.address(), address) == 0;
             if (is) {
-                library.call(Function.RELEASE, out.get(LONG, 0));
+                call(Function.RELEASE, out.get(LONG, 0));
             }
             return is;
         }
@@ -221,54 +220,46 @@ public final class CudaDriver {
 
     /** {@return the number of the device of the current context: a {@code CUdevice}} */
     public int currentDevice() {
-        return (int) library.result(Function.CURRENT_DEVICE);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(LONG);
+            checkedCall(Function.CURRENT_DEVICE, out.address());
+            return out.get(INT, 0);
+        }
     }
 
-    /**
-     * {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}}
-     */
+    /** {@return a new stream of the highest priority, which does not wait for the default one: a {@code CUstream}} */
     public long newStream() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            library.checkedCall(Function.PRIORITIES, 0L, out.address());
-            library.checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
+            checkedCall(Function.PRIORITIES, 0L, out.address());
+            checkedCall(Function.NEW_STREAM, out.address(), NON_BLOCKING, out.get(INT, 0));
             return out.get(LONG, 0);
         }
     }
 
-    /**
-     * {@return whether all that was enqueued in a stream is done}
-     *
-     * @param stream which
-     */
+    /** {@return whether all that was enqueued in a stream is done} */
     public boolean isIdle(long stream) {
-        int code = library.call(Function.QUERY_STREAM, stream);
+        int code = call(Function.QUERY_STREAM, stream);
         if (code != NOT_READY) {
-            library.check("cuStreamQuery", code);
+            check(Function.QUERY_STREAM, code);
         }
         return code == 0;
     }
 
-    /**
-     * Gives a stream back, once its work is done.
-     *
-     * @param stream that {@link #newStream} made
-     */
+    /** Gives a stream back, once its work is done. */
     public void destroyStream(long stream) {
-        library.call(Function.DESTROY_STREAM, stream);
+        call(Function.DESTROY_STREAM, stream);
     }
 
     /**
      * {@return new memory of the host that devices of all contexts copy to and from at its own address; of the global
      * scope}
-     *
-     * @param bytes how much
      */
     @SuppressWarnings("restricted") // as long as was asked for
     public MemorySegment allocatePinned(long bytes) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
-            library.checkedCall(Function.ALLOCATE_PINNED, out.address(), bytes, PORTABLE);
+            checkedCall(Function.ALLOCATE_PINNED, out.address(), bytes, PORTABLE);
             return MemorySegment.ofAddress(out.get(LONG, 0)).reinterpret(bytes);
         }
     }
@@ -279,6 +270,37 @@ public final class CudaDriver {
      * @param memory that {@link #allocatePinned} made, which nobody uses any more
      */
     public void freePinned(MemorySegment memory) {
-        library.call(Function.FREE_PINNED, memory.address());
+        call(Function.FREE_PINNED, memory.address());
+    }
+
+    /** For calls that allocate nothing. */
+    CFunction function(Function function) {
+        return functions.get(function);
+    }
+
+    /** As {@link #call}; what is no success is an exception with CUDA's name for it. */
+    void checkedCall(Function function, long... arguments) {
+        check(function, call(function, arguments));
+    }
+
+    /** {@return a {@code CUresult}} */
+    int call(Function function, long... arguments) {
+        long[] all = Arrays.copyOf(arguments, MOST_ARGUMENTS);
+        return (int) function(function).call(all[0], all[1], all[2], all[3], all[4]);
+    }
+
+    void check(Function function, int code) {
+        if (code != 0) {
+            throw new MillraceException(function.symbol + " failed: " + name(code) + " (" + code + ")");
+        }
+    }
+
+    @SuppressWarnings("restricted") // a string of the driver's
+    private String name(int code) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
+            int known = (int) function(Function.ERROR_NAME).call(code, out.address());
+            return known == 0 ? NativeLibrary.text(out.get(ValueLayout.ADDRESS, 0)) : "an error without a name";
+        }
     }
 }

@@ -25,20 +25,12 @@ public final class CudaEvent implements Event {
                 event -> runtime.checkRelease(CudaFunction.EVENT_DESTROY, cudart_h.cudaEventDestroy(event)));
     }
 
-    /**
-     * {@return a new event that takes the time when it is reached, not yet recorded}
-     *
-     * @param device the device whose streams it will be recorded on
-     */
+    /** {@return a new event that takes the time when it is reached, not yet recorded} */
     public static CudaEvent timing(CudaDevice device) {
         return create(device, cudart_h.cudaEventDefault());
     }
 
-    /**
-     * {@return a new event without a time, which costs the device less, not yet recorded}
-     *
-     * @param device the device whose streams it will be recorded on
-     */
+    /** {@return a new event without a time, which costs the device less, not yet recorded} */
     public static CudaEvent marker(CudaDevice device) {
         return create(device, cudart_h.cudaEventDisableTiming());
     }
@@ -56,11 +48,7 @@ public final class CudaEvent implements Event {
         return handle;
     }
 
-    /**
-     * Puts the mark behind what a stream holds now. Recording again moves it.
-     *
-     * @param stream a stream of the same device
-     */
+    /** Puts the mark behind what a stream holds now. Recording again moves it. */
     public void record(CudaStream stream) {
         MemorySegment event = handle.enter();
         try {
@@ -91,8 +79,6 @@ public final class CudaEvent implements Event {
     /**
      * {@return the time between two marks, both {@linkplain #timing timing} and both reached: milliseconds, to about
      * half a microsecond}
-     *
-     * @param earlier the first of them
      */
     public float millisSince(CudaEvent earlier) {
         MemorySegment end = handle.enter();

@@ -19,10 +19,6 @@ public final class CudaException extends MillraceException {
     /**
      * A failed call.
      *
-     * @param call   the function
-     * @param code   its {@code cudaError_t}
-     * @param name   what {@code cudaGetErrorName} calls it
-     * @param text   what {@code cudaGetErrorString} says of it
      * @param detail what else is known, such as a compiler's log; may be empty
      */
     CudaException(String call, int code, String name, String text, String detail) {

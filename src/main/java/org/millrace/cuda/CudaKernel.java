@@ -27,9 +27,7 @@ public final class CudaKernel {
     /**
      * Enqueues a run. The stream's device must be the calling thread's {@linkplain CudaDevice#makeCurrent current} one.
      *
-     * @param shape     how many threads and how much shared memory
      * @param arguments values of the kernel's parameters; CUDA copies them, so that they may change when this returns
-     * @param stream    where
      */
     public void launch(LaunchShape shape, KernelParameters arguments, CudaStream stream) {
         MemorySegment queue = stream.handle().enter();
@@ -46,12 +44,7 @@ public final class CudaKernel {
         }
     }
 
-    /**
-     * {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits}
-     *
-     * @param threads     threads of a block
-     * @param sharedBytes dynamic shared memory of a block
-     */
+    /** {@return how many blocks of it one multiprocessor of the current device holds; 0 if not even one fits} */
     public int maxActiveBlocksPerMultiprocessor(int threads, long sharedBytes) {
         module.enter();
         try {
@@ -65,8 +58,7 @@ public final class CudaKernel {
     /**
      * Lets it have more shared memory than the 48 KiB that every kernel may have.
      *
-     * @param device where
-     * @param bytes  most dynamic shared memory of a block
+     * @param bytes most dynamic shared memory of a block
      */
     public void maxDynamicSharedMemory(CudaDevice device, int bytes) {
         runtime.require(CudaFunction.KERNEL_SET_ATTRIBUTE_FOR_DEVICE);

@@ -26,9 +26,6 @@ public final class CudaModule implements AutoCloseable {
     /**
      * Loads an image for all devices.
      *
-     * @param runtime the runtime
-     * @param image   PTX text or a compiled image
-     * @return its kernels
      * @throws CudaException if it cannot be used; the message has the compiler's log
      */
     public static CudaModule load(CudaRuntime runtime, byte[] image) {

@@ -9,10 +9,8 @@ import org.millrace.library.NativeLibrary;
 /**
  * What this machine has of CUDA, for {@code millrace doctor}. Probing takes no GPU into use.
  *
- * @param library       the runtime
  * @param driver        the newest CUDA that the driver serves, as people write it: {@code "13.0"}; null without a
  *                      driver
- * @param devices       the GPUs that this process sees
  * @param deviceProblem why there are none; null if there are
  */
 public record CudaReport(NativeLibrary.Report library, @Nullable String driver, List<Device> devices,
@@ -21,10 +19,6 @@ public record CudaReport(NativeLibrary.Report library, @Nullable String driver, 
     /**
      * A GPU.
      *
-     * @param index             its number in this process
-     * @param name              the model
-     * @param memory            bytes
-     * @param pciBusId          its slot
      * @param computeCapability for instance {@code "9.0"}
      */
     public record Device(int index, String name, long memory, String pciBusId, String computeCapability) {

@@ -71,11 +71,7 @@ public final class CudaRuntime {
         return intOf(CudaFunction.DRIVER_GET_VERSION, cudart_h::cudaDriverGetVersion);
     }
 
-    /**
-     * {@return a version as people write it: for instance {@code "13.0"}}
-     *
-     * @param version 1000 × major + 10 × minor
-     */
+    /** {@return a version as people write it: for instance {@code "13.0"}} */
     public static String versionText(int version) {
         return version / 1000 + "." + version % 1000 / 10;
     }
@@ -83,7 +79,6 @@ public final class CudaRuntime {
     /**
      * How many GPUs this process sees.
      *
-     * @return 1 or more
      * @throws CudaException if there is no driver (35) or no GPU (100)
      */
     public int deviceCount() {
@@ -93,9 +88,7 @@ public final class CudaRuntime {
     /**
      * {@return the GPU of a number}
      *
-     * @param index its number in this process
      * @throws IllegalArgumentException if there is none of that number
-     * @throws CudaException            if there is no driver or no GPU
      */
     public CudaDevice device(int index) {
         int count = deviceCount();
@@ -106,22 +99,12 @@ public final class CudaRuntime {
         return new CudaDevice(this, index);
     }
 
-    /**
-     * The GPU that is the calling thread's.
-     *
-     * @return its number in this process
-     * @throws CudaException if there is no driver or no GPU
-     */
+    /** The GPU that is the calling thread's. */
     public int currentDevice() {
         return intOf(CudaFunction.GET_DEVICE, cudart_h::cudaGetDevice);
     }
 
-    /**
-     * All GPUs that this process sees.
-     *
-     * @return at least one
-     * @throws CudaException if there is no driver or no GPU
-     */
+    /** All GPUs that this process sees. */
     public List<CudaDevice> devices() {
         return IntStream.range(0, deviceCount()).mapToObj(index -> new CudaDevice(this, index)).toList();
     }
@@ -163,12 +146,7 @@ public final class CudaRuntime {
         return source.byteSize();
     }
 
-    /**
-     * Sets every byte of some device memory.
-     *
-     * @param target device memory
-     * @param value  what each byte becomes
-     */
+    /** Sets every byte of some device memory. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
         check(CudaFunction.MEMSET, cudart_h.cudaMemset(to, Byte.toUnsignedInt(value), target.byteSize()));

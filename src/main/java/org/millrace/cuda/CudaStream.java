@@ -58,7 +58,6 @@ public final class CudaStream implements Stream {
     /**
      * {@return a stream that someone else made and will destroy; closing it here only ends its use here}
      *
-     * @param device  its device
      * @param address its {@code cudaStream_t}; {@link MemorySegment#NULL} for the device's default stream
      */
     public static CudaStream of(CudaDevice device, MemorySegment address) {
@@ -134,30 +133,15 @@ public final class CudaStream implements Stream {
         long bytes = CudaRuntime.copiedBytes(target, source);
         MemorySegment to = DeviceSegments.pointer("copy target", target, bytes);
         MemorySegment from = DeviceSegments.pointer("copy source", source, bytes);
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.MEMCPY_ASYNC,
-                    cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.MEMCPY_ASYNC,
+                handle.call(stream -> cudart_h.cudaMemcpyAsync(to, from, bytes, cudart_h.cudaMemcpyDefault(), stream)));
     }
 
-    /**
-     * Enqueues setting every byte of some device memory.
-     *
-     * @param target device memory
-     * @param value  what each byte becomes
-     */
+    /** Enqueues setting every byte of some device memory. */
     public void fill(MemorySegment target, byte value) {
         MemorySegment to = DeviceSegments.pointer("fill target", target, 0);
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.MEMSET_ASYNC,
-                    cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.MEMSET_ASYNC, handle
+                .call(stream -> cudart_h.cudaMemsetAsync(to, Byte.toUnsignedInt(value), target.byteSize(), stream)));
     }
 
     /**
@@ -166,13 +150,8 @@ public final class CudaStream implements Stream {
      * @param function what to call. It must not call CUDA, and what is enqueued after it waits for it
      */
     public void call(HostFunction function) {
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
-                    cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token()));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.LAUNCH_HOST_FUNC,
+                handle.call(stream -> cudart_h.cudaLaunchHostFunc(stream, HostFunction.STUB, function.token())));
     }
 
     /**
@@ -182,19 +161,13 @@ public final class CudaStream implements Stream {
      * @throws CudaException if the stream cannot be captured
      */
     public void beginGraph() {
-        MemorySegment stream = handle.enter();
-        try {
-            runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE,
-                    cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal()));
-        } finally {
-            handle.exit();
-        }
+        runtime.check(CudaFunction.STREAM_BEGIN_CAPTURE, handle
+                .call(stream -> cudart_h.cudaStreamBeginCapture(stream, cudart_h.cudaStreamCaptureModeThreadLocal())));
     }
 
     /**
      * Ends a capture.
      *
-     * @return what was recorded
      * @throws CudaException if something in between made the capture invalid
      */
     public CudaGraph endGraph() {

@@ -22,9 +22,6 @@ public final class DeviceMemory implements AutoCloseable {
     /**
      * Memory that someone took from the device.
      *
-     * @param device  where it lies
-     * @param address where it begins
-     * @param bytes   how long it is
      * @param release gives it back; called once
      */
     public DeviceMemory(CudaDevice device, MemorySegment address, long bytes, Consumer<MemorySegment> release) {
@@ -45,12 +42,7 @@ public final class DeviceMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Frees this memory when an arena is closed, or earlier if {@link #close()} is called.
-     *
-     * @param arena the lifetime
-     * @return this
-     */
+    /** Frees this memory when an arena is closed, or earlier if {@link #close()} is called. */
     @SuppressWarnings("restricted")
     public DeviceMemory attach(Arena arena) {
         MemorySegment.NULL.reinterpret(0, arena, ignored -> close());
@@ -62,12 +54,7 @@ public final class DeviceMemory implements AutoCloseable {
         return device;
     }
 
-    /**
-     * The whole of it.
-     *
-     * @return a segment of device memory
-     * @throws IllegalStateException if it is closed
-     */
+    /** The whole of it. */
     public MemorySegment segment() {
         if (handle.isClosed()) {
             throw new IllegalStateException(handle + " cannot be used");
@@ -78,10 +65,7 @@ public final class DeviceMemory implements AutoCloseable {
     /**
      * {@return a part of it, a segment of device memory}
      *
-     * @param offset where it begins, in bytes
-     * @param bytes  how long it is
      * @throws IndexOutOfBoundsException if it does not lie inside
-     * @throws IllegalStateException     if it is closed
      */
     public MemorySegment slice(long offset, long bytes) {
         return segment().asSlice(offset, bytes);

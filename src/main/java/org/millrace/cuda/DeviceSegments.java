@@ -18,21 +18,12 @@ public final class DeviceSegments {
 
     private DeviceSegments() {}
 
-    /**
-     * {@return a segment over device memory, which can be sliced, but not read or written}
-     *
-     * @param address where it begins in the device's address space
-     * @param bytes   how long it is
-     */
+    /** {@return a segment over device memory, which can be sliced, but not read or written} */
     public static MemorySegment of(long address, long bytes) {
         return EVERYWHERE.asSlice(address, bytes);
     }
 
-    /**
-     * {@return whether a segment is one of these, which no Java thread can access}
-     *
-     * @param segment any segment
-     */
+    /** {@return whether a segment is one of these, which no Java thread can access} */
     public static boolean isDevice(MemorySegment segment) {
         return segment.isNative() && segment.scope().equals(EVERYWHERE.scope());
     }
@@ -41,10 +32,7 @@ public final class DeviceSegments {
      * What a native function is given for a segment, after checking it: just the address, because a downcall refuses
      * segments of other threads.
      *
-     * @param role    what the segment is, for the message
-     * @param segment host or device memory
-     * @param bytes   how much of it the function will touch
-     * @return its address
+     * @param bytes how much of it the function will touch
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
     public static long address(String role, MemorySegment segment, long bytes) {
@@ -66,9 +54,7 @@ public final class DeviceSegments {
     /**
      * {@return the same {@linkplain #address address} for generated functions, which take a segment: one of no size}
      *
-     * @param role    what the segment is, for the message
-     * @param segment host or device memory
-     * @param bytes   how much of it the function will touch
+     * @param bytes how much of it the function will touch
      * @throws IllegalArgumentException if it lies in the Java heap, is closed, or is too small
      */
     public static MemorySegment pointer(String role, MemorySegment segment, long bytes) {

@@ -10,7 +10,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.millrace.MillraceException;
-import org.millrace.cuda.DriverLibrary.Function;
+import org.millrace.cuda.CudaDriver.Function;
 import org.millrace.foreign.CFunction;
 
 /**
@@ -57,10 +57,8 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * What a process tells others of memory that they may map.
      *
-     * @param process    its number
      * @param descriptor stays open there until nobody will map the memory any more
      * @param allocated  bytes of the whole allocation
-     * @param offset     of the memory in it
      */
     public record Ticket(long process, int descriptor, long allocated, long offset) implements AutoCloseable {
         /** Closes the descriptor, in the process that made the ticket. */
@@ -73,23 +71,20 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * {@return a ticket for memory of this process that lies in one physical segment}
      *
-     * @param driver  the driver's functions
-     * @param address of the memory
      * @throws MillraceException if memory of its kind cannot be shared
      */
     public static Ticket export(CudaDriver driver, long address) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG, 3);
-            driver.library()
-                    .checkedCall(Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
+            driver.checkedCall(Function.GET_ADDRESS_RANGE, out.address(), out.address() + Long.BYTES, address);
             long base = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             long bytes = out.getAtIndex(ValueLayout.JAVA_LONG, 1);
-            driver.library().checkedCall(Function.RETAIN, out.address(), base);
+            driver.checkedCall(Function.RETAIN, out.address(), base);
             long handle = out.getAtIndex(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.library().checkedCall(Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
+                driver.checkedCall(Function.EXPORT, out.address(), handle, FILE_DESCRIPTOR, 0L);
             } finally {
-                driver.library().call(Function.RELEASE, handle);
+                driver.call(Function.RELEASE, handle);
             }
             return new Ticket(ProcessHandle.current().pid(), out.get(ValueLayout.JAVA_INT, 0), bytes, address - base);
         }
@@ -98,16 +93,14 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Lends a file descriptor of memory of this process as a DMA-BUF, by which another driver can reach it.
      *
-     * @param driver  the driver's functions; the memory's device is current
-     * @param address of the memory
-     * @param bytes   how much there is
-     * @param use     takes the descriptor, which is closed when it returns
+     * @param driver the driver's functions; the memory's device is current
+     * @param use    takes the descriptor, which is closed when it returns
      * @return what it returned; -1 if there is no DMA-BUF of this memory
      */
     public static int lendDmaBuf(CudaDriver driver, long address, long bytes, IntUnaryOperator use) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
-            if (driver.library().call(Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
+            if (driver.call(Function.RANGE_HANDLE, out.address(), address, bytes, DMA_BUF, 0L) != 0) {
                 return -1;
             }
             int descriptor = out.get(ValueLayout.JAVA_INT, 0);
@@ -123,9 +116,6 @@ public final class ForeignMemory implements AutoCloseable {
      * {@return tickets for memory of this process, one for each physical segment in its order: a range of addresses may
      * be made of several, of the host's memory too}
      *
-     * @param driver  the driver's functions
-     * @param address of the memory
-     * @param bytes   how much there is
      * @throws MillraceException if some of it cannot be shared
      */
     public static List<Ticket> export(CudaDriver driver, long address, long bytes) {
@@ -153,23 +143,6 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Maps another process's memory.
      *
-     * @param driver the driver's functions
-     * @param device the device that will use it
-     * @param ticket what the other process made
-     * @return the memory; closing it unmaps it
-     * @throws MillraceException if it cannot be mapped; the message says why
-     */
-    public static ForeignMemory open(CudaDriver driver, CudaDevice device, Ticket ticket) {
-        return open(driver, device.index(), ticket);
-    }
-
-    /**
-     * Maps another process's memory, as the other method does.
-     *
-     * @param driver the driver's functions
-     * @param device number of the device that will use it
-     * @param ticket what the other process made
-     * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, int device, Ticket ticket) {
@@ -179,10 +152,7 @@ public final class ForeignMemory implements AutoCloseable {
     /**
      * Maps another process's memory of several physical segments, one behind the other as they lie there.
      *
-     * @param driver  the driver's functions
-     * @param device  number of the device that will use it
      * @param tickets what the other process made, in its order
-     * @return the memory; closing it unmaps it
      * @throws MillraceException if it cannot be mapped; the message says why
      */
     public static ForeignMemory open(CudaDriver driver, int device, List<Ticket> tickets) {
@@ -197,7 +167,7 @@ public final class ForeignMemory implements AutoCloseable {
         boolean complete = false;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(ValueLayout.JAVA_LONG);
-            driver.library().checkedCall(Function.RESERVE, out.address(), all, 0L, 0L, 0L);
+            driver.checkedCall(Function.RESERVE, out.address(), all, 0L, 0L, 0L);
             long base = out.get(ValueLayout.JAVA_LONG, 0);
             long at = base;
             try {
@@ -220,12 +190,12 @@ public final class ForeignMemory implements AutoCloseable {
     private static void map(CudaDriver driver, long at, Ticket ticket, MemorySegment out) {
         int descriptor = fetch(ticket);
         try {
-            driver.library().checkedCall(Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
+            driver.checkedCall(Function.IMPORT, out.address(), (long) descriptor, FILE_DESCRIPTOR);
             long handle = out.get(ValueLayout.JAVA_LONG, 0);
             try {
-                driver.library().checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
+                driver.checkedCall(Function.MAP, at, ticket.allocated(), 0L, handle, 0L);
             } finally {
-                driver.library().call(Function.RELEASE, handle); // the mapping keeps the memory
+                driver.call(Function.RELEASE, handle); // the mapping keeps the memory
             }
         } finally {
             closeDescriptor(descriptor);
@@ -237,16 +207,16 @@ public final class ForeignMemory implements AutoCloseable {
         access.setAtIndex(ValueLayout.JAVA_INT, 0, ON_DEVICE);
         access.setAtIndex(ValueLayout.JAVA_INT, 1, device);
         access.setAtIndex(ValueLayout.JAVA_INT, 2, READ_AND_WRITE);
-        driver.library().checkedCall(Function.SET_ACCESS, at, bytes, access.address(), 1L);
+        driver.checkedCall(Function.SET_ACCESS, at, bytes, access.address(), 1L);
     }
 
     private static void unmap(CudaDriver driver, long base, long reserved, long[] mapped) {
         long at = base;
         for (long part : mapped) {
-            driver.library().call(Function.UNMAP, at, part);
+            driver.call(Function.UNMAP, at, part);
             at += part;
         }
-        driver.library().call(Function.FREE, base, reserved);
+        driver.call(Function.FREE, base, reserved);
     }
 
     private static int fetch(Ticket ticket) {

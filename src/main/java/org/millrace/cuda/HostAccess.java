@@ -14,12 +14,7 @@ public final class HostAccess {
 
     private HostAccess() {}
 
-    /**
-     * {@return whether a range of addresses is mapped for reading and writing, without gaps}
-     *
-     * @param address of its first byte
-     * @param bytes   how many there are
-     */
+    /** {@return whether a range of addresses is mapped for reading and writing, without gaps} */
     public static boolean isPossible(long address, long bytes) {
         try {
             return isPossible(address, bytes, Files.readAllLines(MAPPINGS));

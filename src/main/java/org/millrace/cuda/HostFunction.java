@@ -36,20 +36,12 @@ public final class HostFunction implements AutoCloseable {
         BY_NUMBER.put(number, this);
     }
 
-    /**
-     * {@return a function that can be called until it is closed, from graphs too}
-     *
-     * @param body what to do; must not call CUDA
-     */
+    /** {@return a function that can be called until it is closed, from graphs too} */
     public static HostFunction of(Runnable body) {
         return new HostFunction(body, false);
     }
 
-    /**
-     * {@return a function that closes itself with its first call; not for streams that are being captured}
-     *
-     * @param body what to do; must not call CUDA
-     */
+    /** {@return a function that closes itself with its first call; not for streams that are being captured} */
     public static HostFunction once(Runnable body) {
         return new HostFunction(body, true);
     }

@@ -21,9 +21,6 @@ public final class HostRegistration implements AutoCloseable {
     /**
      * Pins and maps host memory, for all devices.
      *
-     * @param owner  the device it is registered through
-     * @param memory native host memory
-     * @return the registration
      * @throws IllegalArgumentException if the memory lies in the Java heap or is closed
      * @throws CudaException            if it is registered already (712), or cannot be pinned
      */
@@ -48,7 +45,6 @@ public final class HostRegistration implements AutoCloseable {
      * The memory as the GPU sees it.
      *
      * @return a segment that is not accessible from Java
-     * @throws IllegalStateException if it is closed
      */
     public MemorySegment device() {
         if (handle.isClosed()) {

@@ -30,49 +30,25 @@ public final class KernelParameters {
         return new KernelParameters(arena, types);
     }
 
-    /**
-     * Sets a pointer.
-     *
-     * @param index  the parameter's place, from 0
-     * @param memory device memory, or mapped host memory as the device sees it
-     * @return this
-     */
+    /** Sets a pointer. */
     public KernelParameters pointer(int index, MemorySegment memory) {
         values[index].set(ValueLayout.JAVA_LONG, 0, memory.address());
         return this;
     }
 
-    /**
-     * Sets a 32-bit integer.
-     *
-     * @param index the parameter's place, from 0
-     * @param value its value
-     * @return this
-     */
+    /** Sets a 32-bit integer. */
     public KernelParameters set(int index, int value) {
         values[index].set(ValueLayout.JAVA_INT, 0, value);
         return this;
     }
 
-    /**
-     * Sets a 64-bit integer.
-     *
-     * @param index the parameter's place, from 0
-     * @param value its value
-     * @return this
-     */
+    /** Sets a 64-bit integer. */
     public KernelParameters set(int index, long value) {
         values[index].set(ValueLayout.JAVA_LONG, 0, value);
         return this;
     }
 
-    /**
-     * Sets a 32-bit floating-point number.
-     *
-     * @param index the parameter's place, from 0
-     * @param value its value
-     * @return this
-     */
+    /** Sets a 32-bit floating-point number. */
     public KernelParameters set(int index, float value) {
         values[index].set(ValueLayout.JAVA_FLOAT, 0, value);
         return this;
@@ -81,9 +57,6 @@ public final class KernelParameters {
     /**
      * Sets a struct that the kernel takes by value, as NCCL's device communicator.
      *
-     * @param index the parameter's place, from 0
-     * @param value its bytes, as many as the parameter's type has
-     * @return this
      * @throws IllegalArgumentException if the sizes differ: the kernel would read what is not there
      */
     public KernelParameters struct(int index, MemorySegment value) {

@@ -35,9 +35,7 @@ public final class LaunchShape {
     /**
      * {@return the shape of a launch of up to three dimensions}
      *
-     * @param grid        blocks in x, y and z
-     * @param block       threads of a block in x, y and z
-     * @param sharedBytes dynamic shared memory of a block
+     * @param block threads of a block in x, y and z
      */
     public static LaunchShape of(int[] grid, int[] block, long sharedBytes) {
         return new LaunchShape(grid, block, sharedBytes);

@@ -12,7 +12,6 @@ import org.millrace.ffi.cudart.cudart_h;
  * It lives as long as the arena it was allocated with. Memory that a thread polls belongs in the global arena, or in
  * one that is closed when that thread has stopped: closing a shared arena stops all threads for a moment.
  *
- * @param host   the memory as Java sees it
  * @param device the same memory as the GPU sees it, not accessible from Java; null unless it was mapped
  */
 public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
@@ -39,10 +38,8 @@ public record PinnedMemory(MemorySegment host, @Nullable MemorySegment device) {
     /**
      * {@return new pinned memory, zeroed and aligned to a page}
      *
-     * @param device the device it is for
-     * @param bytes  how many; more than 0
-     * @param arena  its lifetime
-     * @param flags  how it is pinned
+     * @param bytes how many; more than 0
+     * @param arena its lifetime
      * @throws CudaException if there is not enough (2)
      */
     @SuppressWarnings("restricted")

@@ -8,7 +8,6 @@ import org.millrace.ffi.cudart.cudart_h;
 /**
  * What CUDA knows of an address.
  *
- * @param kind     whose memory it is
  * @param device   the device that it belongs to, or through which it was pinned; −2 if CUDA does not know the memory
  * @param onDevice its address for that device; 0 if the device cannot reach it
  * @param onHost   its address for the host; 0 if the host cannot reach it
@@ -27,12 +26,7 @@ public record PointerAttributes(Kind kind, int device, long onDevice, long onHos
         MANAGED
     }
 
-    /**
-     * {@return what CUDA knows of an address}
-     *
-     * @param runtime the runtime
-     * @param memory  any native memory
-     */
+    /** {@return what CUDA knows of an address} */
     public static PointerAttributes of(CudaRuntime runtime, MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = cudaPointerAttributes.allocate(arena);

@@ -3,7 +3,7 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.foreign.CFunction;
+import org.millrace.cuda.CudaDriver.Function;
 
 /**
  * Copies of several rows of the same length, by one call of the driver's. One object a thread; no call allocates.
@@ -29,18 +29,12 @@ public final class RowCopies {
     private static final int INVALID_VALUE = 1; // CUDA_ERROR_INVALID_VALUE
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
 
-    private final DriverLibrary library;
-    private final CFunction function;
+    private final CudaDriver driver;
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
-    /**
-     * Binds the call.
-     *
-     * @param driver whose call it is
-     */
+    /** Binds the call. */
     public RowCopies(CudaDriver driver) {
-        library = driver.library();
-        function = library.bind("cuMemcpy2DAsync_v2");
+        this.driver = driver;
         memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
         memory.set(ValueLayout.JAVA_INT, TARGET_TYPE, UNIFIED);
     }
@@ -48,12 +42,9 @@ public final class RowCopies {
     /**
      * Enqueues a copy between any two places that the device reaches. The driver refuses rows of several allocations.
      *
-     * @param to          address of the first row's target
      * @param targetPitch from a row's target to the next one's; at least {@code width}, less than 2<sup>31</sup>
-     * @param from        address of the first row's source
      * @param sourcePitch from a row's source to the next one's; as {@code targetPitch}
      * @param width       bytes of a row
-     * @param rows        how many
      * @param stream      a {@code CUstream}
      * @return false if the driver refuses these places: nothing was enqueued
      */
@@ -64,11 +55,11 @@ public final class RowCopies {
         memory.set(LONG, TARGET_PITCH, targetPitch);
         memory.set(LONG, WIDTH, width);
         memory.set(LONG, HEIGHT, (long) rows);
-        int code = (int) function.call(memory.address(), stream);
+        int code = (int) driver.function(Function.COPY_ROWS).call(memory.address(), stream);
         if (code == INVALID_VALUE) {
             return false;
         }
-        library.check("cuMemcpy2DAsync", code);
+        driver.check(Function.COPY_ROWS, code);
         return true;
     }
 }

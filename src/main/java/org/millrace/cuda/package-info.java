@@ -8,8 +8,7 @@
  * once, from any thread; a use after that is an {@link java.lang.IllegalStateException}, never a crash.
  *
  * <p>
- * {@code library} finds and loads the shared libraries, for NCCL's binding too; {@code copy} is the queue of copies
- * that GIN uses. Nothing here knows a communicator.
+ * {@code copy} is the queue of copies that GIN uses. Nothing here knows a communicator.
  */
 @NullMarked
 package org.millrace.cuda;

@@ -47,22 +47,24 @@ final class CommunicatorParts {
     private static final Logger LOG = LogManager.getLogger(CommunicatorParts.class);
 
     private final EngineResources resources = new EngineResources();
-    private final Configuration configuration;
-    private final ControlPlane control;
+    final Configuration configuration;
+    final ControlPlane control;
     /** The same on all ranks of the group, and another for every communicator. */
     private final long number;
-    private final EngineTrace trace;
-    private final EngineOptions options;
-    private final EngineThreads threads;
-    private final DeviceCommunicator device;
-    private final CommunicatorFailure failure;
-    private final Connectors connectors;
-    private final Attendance attendance;
-    private final Registrations registrations;
+    /** What is traced of the communicator's operations. */
+    final EngineTrace trace;
+    final EngineOptions options;
+    final EngineThreads threads;
+    /** This communicator as its kernels see it. */
+    final DeviceCommunicator device;
+    final CommunicatorFailure failure;
+    final Connectors connectors;
+    final Attendance attendance;
+    final Registrations registrations;
     /** What the device allocates from; null where no other process maps it. */
     private @Nullable SharedHeap heap;
     /** Null where no network reduces. */
-    private final @Nullable CollNet collNet;
+    final @Nullable CollNet collNet;
 
     /**
      * Collective: all ranks of the group do it.
@@ -100,10 +102,10 @@ final class CommunicatorParts {
                     connections, collNetTransport) : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
             if (shared == null && heap != null) {
-                threads.device().allocateFrom(heap);
+                threads.device.allocateFrom(heap);
             }
-            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies(),
-                    threads.connectorService(), () -> here == null ? 0 : here.dropped(),
+            this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies,
+                    threads.connectorService, () -> here == null ? 0 : here.dropped(),
                     resources.add(new DirectTraces(number)));
             attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
         } catch (RuntimeException | Error thrown) {
@@ -121,7 +123,7 @@ final class CommunicatorParts {
         List<PeerInfo> peers =
                 PeerInfo.exchange(control.rank(), Machine.host(configuration), offered, control::allGather);
         heap = shared == null ? Transports.heap(control.rank(), peers)
-                : shared.device().heap() == null ? null : shared.device().heap().share();
+                : shared.device.heap() == null ? null : shared.device.heap().share();
         if (heap != null) {
             resources.add(heap);
         }
@@ -139,61 +141,14 @@ final class CommunicatorParts {
                 : null;
     }
 
-    Configuration configuration() {
-        return configuration;
-    }
-
-    /** What is written down of the communicator's operations. */
-    EngineTrace trace() {
-        return trace;
-    }
-
-    ControlPlane control() {
-        return control;
-    }
-
-    EngineOptions options() {
-        return options;
-    }
-
-    EngineThreads threads() {
-        return threads;
-    }
-
-    /** This communicator as its kernels see it. */
-    DeviceCommunicator device() {
-        return device;
-    }
-
     /** Adds a resource, which will be closed before all that were added earlier. */
     <T extends AutoCloseable> T add(T resource) {
         return resources.add(resource);
     }
 
-    CommunicatorFailure failure() {
-        return failure;
-    }
-
-    Attendance attendance() {
-        return attendance;
-    }
-
-    /** The group has come together: from now on ranks come to an operation when their programs do. */
+    /** The group has come together: from now on a rank reaches an operation when its program does. */
     void begin() {
         connectors.serve(attendance, options.lateDeadline());
-    }
-
-    @Nullable
-    CollNet collNet() {
-        return collNet;
-    }
-
-    Registrations registrations() {
-        return registrations;
-    }
-
-    Connectors connectors() {
-        return connectors;
     }
 
     /** A kernel that failed leaves its operands to the proxies: after this they touch none. */

@@ -1,17 +1,22 @@
 package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.WeakHashMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 import org.millrace.ChannelWork;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
 import org.millrace.DataType;
+import org.millrace.DeadlineException;
 import org.millrace.Device;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -23,15 +28,18 @@ import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.Stream;
 import org.millrace.device.function.FunctionTable;
+import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.device.stream.WorkLauncher;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.connect.CommunicatorFailure;
 import org.millrace.engine.connect.Topology;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.plan.Announcer;
 import org.millrace.engine.plan.CollectivePlanner;
+import org.millrace.engine.plan.LaunchQueue.Recorded;
 import org.millrace.engine.plan.LaunchQueue;
 import org.millrace.engine.plan.OperationTrace;
 import org.millrace.engine.plan.PlanLauncher;
@@ -48,6 +56,8 @@ import org.millrace.engine.plan.TransferPlanner;
  */
 final class EngineCommunicator implements Communicator {
 
+    private static final Logger LOG = LogManager.getLogger(EngineCommunicator.class);
+    private static final Duration LEAST = Duration.ofMillis(1);
     private final CommunicatorParts parts;
     private final CommunicatorFailure failure;
     private final Operands operands;
@@ -59,47 +69,45 @@ final class EngineCommunicator implements Communicator {
     private final LaunchQueue launches;
     private final Routes routes;
     private final CallGuard guard;
-    private final EnginePlans plans;
 
     EngineCommunicator(CommunicatorParts parts) {
         this.parts = parts;
-        DeviceCommunicator device = parts.device();
-        EngineOptions options = parts.options();
-        this.failure = parts.failure();
-        this.guard = new CallGuard(rank(), parts.threads().device(), failure);
-        this.operands = new Operands(rank(), size(), parts.threads()::checkReach);
-        this.routes = new Routes(parts.connectors());
-        this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations(), parts.collNet());
-        this.transferPlanner = new TransferPlanner(rank(), parts.registrations(), options);
-        this.launcher = parts.add(new WorkLauncher(parts.threads().device(), device, FunctionTable.STANDARD, failure,
-                failure::fail, parts.attendance(), options.lateDeadline().plus(options.stallDeadline())));
-        OperationTrace trace = parts.trace().operations(parts.threads().device());
+        DeviceCommunicator device = parts.device;
+        EngineOptions options = parts.options;
+        this.failure = parts.failure;
+        this.guard = new CallGuard(rank(), parts.threads.device, failure);
+        this.operands = new Operands(rank(), size(), parts.threads::checkReach);
+        this.routes = new Routes(parts.connectors);
+        this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations, parts.collNet);
+        this.transferPlanner = new TransferPlanner(rank(), parts.registrations, options);
+        this.launcher = parts.add(new WorkLauncher(parts.threads.device, device, FunctionTable.STANDARD, failure,
+                failure::fail, parts.attendance, options.lateDeadline().plus(options.stallDeadline())));
+        OperationTrace trace = parts.trace.operations(parts.threads.device);
         PlanLauncher planLauncher = new PlanLauncher(launcher,
-                new Announcer(device, parts.connectors(), routes, parts.attendance(), trace), trace);
-        this.launches = new LaunchQueue(guard.label(""), parts.threads().device(), device, options.workArgumentBytes(),
-                transferPlanner, planLauncher, guard::checkOpen, parts.registrations());
-        this.plans = new EnginePlans(guard, launches, launcher, parts.threads().device(), this);
-        Topology.connectRings(device, parts.connectors(), options.channels());
+                new Announcer(device, parts.connectors, routes, parts.attendance, trace), trace);
+        this.launches = new LaunchQueue(guard.label(""), parts.threads.device, device, options.workArgumentBytes(),
+                transferPlanner, planLauncher, guard::checkOpen, parts.registrations);
+        Topology.connectRings(device, parts.connectors, options.channels());
     }
 
     /** What its kernels see: the host may read there what they have begun and completed. */
     DeviceCommunicator deviceCommunicator() {
-        return parts.device();
+        return parts.device;
     }
 
     @Override
     public int rank() {
-        return parts.control().rank();
+        return parts.control.rank();
     }
 
     @Override
     public int size() {
-        return parts.control().size();
+        return parts.control.size();
     }
 
     @Override
     public Device device() {
-        return parts.threads().device();
+        return parts.threads.device;
     }
 
     @Override
@@ -150,7 +158,7 @@ final class EngineCommunicator implements Communicator {
             PlannedCollective planned = collectivePlanner.plan(asked);
             issue(() -> launches.add(planned, stream));
         }
-        parts.threads().device().catchUp(stream);
+        parts.threads.device.catchUp(stream);
     }
 
     /** Outside of groups, plans and captures: without what those need. */
@@ -219,7 +227,45 @@ final class EngineCommunicator implements Communicator {
     public Plan plan(Stream stream, Runnable operations) {
         guard.checkOpen(stream);
         synchronized (this) {
-            return plans.record(stream, operations);
+            guard.requireNoGroup("a plan is made", launches);
+            guard.requireNoCapture("a plan is made", stream, List.of());
+            launches.begin();
+            try {
+                OperationGroup.record(operations);
+                Recorded recorded = launches.record(stream);
+                recorded.kernels().forEach(kernel -> launcher.keep(kernel.kernel()));
+                return new EnginePlan(recorded);
+            } finally {
+                launches.endsGroup();
+                launches.forget();
+            }
+        }
+    }
+
+    /** Operations whose work is placed once, in memory that stays, and launched again and again. */
+    private final class EnginePlan implements Plan {
+
+        private final Recorded recorded;
+
+        EnginePlan(Recorded recorded) {
+            this.recorded = recorded;
+        }
+
+        @Override
+        public void launch(Stream stream) {
+            guard.checkOpen(stream);
+            synchronized (EngineCommunicator.this) {
+                guard.requireNoGroup("a plan is launched", launches);
+                guard.checkOpen();
+                recorded.others().forEach(parts.threads.device::check);
+                guard.requireNoCapture("a plan is launched", stream, recorded.others());
+                launches.launch(recorded, stream);
+            }
+        }
+
+        @Override
+        public void close() {
+            recorded.kernels().forEach(kernel -> launcher.release(kernel.kernel()));
         }
     }
 
@@ -227,7 +273,7 @@ final class EngineCommunicator implements Communicator {
     public synchronized Registration register(MemorySegment memory) {
         guard.checkOpen();
         operands.checkRegistered(memory);
-        return parts.registrations().add(memory, () -> {
+        return parts.registrations.add(memory, () -> {
             if (!launcher.awaitKernels()) {
                 throw new MillraceException(
                         guard.label("a kernel does not leave the device, and registered memory must not be freed"),
@@ -240,11 +286,11 @@ final class EngineCommunicator implements Communicator {
     @Override
     public synchronized Optional<Communicator> split(int color, int key) {
         guard.checkOpen();
-        ControlPlane group = parts.control().split(color, key);
+        ControlPlane group = parts.control.split(color, key);
         if (group == null) {
             return Optional.empty();
         }
-        EngineCommunicator child = EngineProvider.assemble(group, parts.configuration(), parts.threads());
+        EngineCommunicator child = EngineProvider.assemble(group, parts.configuration, parts.threads);
         synchronized (children) {
             children.add(child);
         }
@@ -280,7 +326,7 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public List<ChannelWork> recentWork() {
-        return parts.device().recentWork();
+        return parts.device.recentWork();
     }
 
     /**
@@ -303,14 +349,58 @@ final class EngineCommunicator implements Communicator {
     public void abort() {
         if (guard.close()) {
             abortChildren();
-            new Departure(parts, launcher).abort();
+            parts.failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
+                    CommunicatorException.NOBODY, null, null));
+            tearDown();
         }
     }
 
     @Override
     public void close() {
         if (guard.close()) {
-            new Departure(parts, launcher).leave();
+            leave();
+        }
+    }
+
+    /**
+     * Waits for the operations under way, and for the other ranks to leave.
+     *
+     * @throws DeadlineException behind everything else, if operations were given up
+     */
+    private void leave() {
+        Duration patience = parts.options.closeDeadline();
+        long begun = System.nanoTime();
+        DeadlineException givenUp = parts.failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
+        Duration left = patience.minusNanos(System.nanoTime() - begun);
+        // A rank that left at once would look to its slower neighbours like one that was lost.
+        if (parts.failure.get() == null && !parts.control.leaveTogether(left.isPositive() ? left : LEAST)) {
+            LOG.info("rank {} leaves alone", rank());
+        }
+        tearDown();
+        if (givenUp != null) {
+            throw givenUp;
+        }
+    }
+
+    /** What has not completed in time is given up, here and on the other ranks. Null if all has. */
+    private @Nullable DeadlineException giveUpLate(List<EmulatedKernel> late, Duration patience) {
+        if (late.isEmpty()) {
+            return null;
+        }
+        String first = late.getFirst().toString();
+        String what = "rank " + rank() + " closes the communicator and gives up " + late.size()
+                + (late.size() == 1 ? " operation that has" : " operations that have") + " not completed within "
+                + patience.toMillis() + " ms (MILLRACE_CLOSE_DEADLINE), first of all "
+                + RemoteFailure.withoutRank(rank(), first);
+        parts.failure.fail(new AbortedException(what, rank(), CommunicatorException.NOBODY, first, null));
+        return new DeadlineException(what, rank(), CommunicatorException.NOBODY, first, null);
+    }
+
+    private void tearDown() {
+        if (launcher.drain()) {
+            parts.tearDown();
+        } else {
+            parts.leaveOpen("a kernel did not leave the device");
         }
     }
 }

@@ -38,12 +38,12 @@ public final class EngineProvider implements CommunicatorProvider {
         CommunicatorParts parts = new CommunicatorParts(control, configuration, shared);
         try {
             EngineCommunicator communicator = new EngineCommunicator(parts);
-            parts.connectors().await();
+            parts.connectors.await();
             control.barrier(); // no rank may begin, and perhaps end, before its neighbours' connections are made
             parts.begin();
             return communicator;
         } catch (RuntimeException | Error thrown) {
-            parts.failure().fail(thrown);
+            parts.failure.fail(thrown);
             parts.tearDown();
             throw thrown;
         }

@@ -27,9 +27,9 @@ final class EngineThreads implements AutoCloseable {
     /** How long a thread may take to say that it no longer touches something. */
     static final Duration ACKNOWLEDGE_DEADLINE = Duration.ofSeconds(10);
 
-    private final EmulatedDevice device;
-    private final ProxyAgent proxies;
-    private final ConnectorService connections;
+    final EmulatedDevice device;
+    final ProxyAgent proxies;
+    final ConnectorService connectorService;
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
 
@@ -41,7 +41,7 @@ final class EngineThreads implements AutoCloseable {
         AgentRunner runner = options.helped() ? startHelped(first, options) : AgentRunner.start(first, idle(options));
         runners = together ? new AgentRunner[] {runner}
                 : new AgentRunner[] {runner, AgentRunner.start(proxies, idle(options))};
-        connections = new ConnectorService(rank);
+        connectorService = new ConnectorService(rank);
     }
 
     private AgentRunner startHelped(Agent agent, EngineOptions options) {
@@ -80,18 +80,6 @@ final class EngineThreads implements AutoCloseable {
         }
     }
 
-    EmulatedDevice device() {
-        return device;
-    }
-
-    ProxyAgent proxies() {
-        return proxies;
-    }
-
-    ConnectorService connectorService() {
-        return connections;
-    }
-
     Thread deviceThread() {
         return runners[0].thread();
     }
@@ -105,7 +93,7 @@ final class EngineThreads implements AutoCloseable {
     @Override
     public void close() {
         if (users.decrementAndGet() == 0) {
-            connections.close();
+            connectorService.close();
             for (AgentRunner runner : runners) {
                 runner.close();
             }

@@ -23,14 +23,14 @@ import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.why.StallWatch;
 
-/** What a process of the engine writes down besides its connections: each communicator's operations. */
+/** What a process of the engine traces besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {
 
     /** Of NCCL's subsystems ENV and PROXY. */
     private static final Logger SETTINGS = LogManager.getLogger(Settings.class);
     private static final Logger PROXIES = LogManager.getLogger(ProxyAgent.class);
 
-    /** Null if nothing is written down. */
+    /** Null if nothing is traced. */
     private final @Nullable CommunicatorTrace trace;
     private @Nullable OperationTrace operations;
 
@@ -87,7 +87,7 @@ final class EngineTrace implements AutoCloseable {
         }
     }
 
-    /** To whoever set NCCL_PROXY_TRACE=1. */
+    /** For the user who set NCCL_PROXY_TRACE=1. */
     private static void sayWhere(@Nullable ProcessTrace trace) {
         if (trace == null) {
             PROXIES.warn("{}=1, and there is no room for what proxies would write down in {}",

@@ -95,8 +95,8 @@ public final class GinRank implements AutoCloseable {
     }
 
     /**
-     * A peer that failed may look alive: a goodbye that was not its own was read, or nothing was under way to it.
-     * Kernels that wait for its signals leave when it says so, and not at their deadline.
+     * A peer that failed may look alive: a shutdown message that was not its own was read, or nothing was under way to
+     * it. Kernels that wait for its signals leave when it says so, and not at their deadline.
      */
     private static void hear(ControlPlane control, GinCommunicator communicator) {
         RemoteFailure told = control.failure();
@@ -110,7 +110,6 @@ public final class GinRank implements AutoCloseable {
         return communicator.rank();
     }
 
-    /** How many ranks there are. */
     public int size() {
         return communicator.ranks();
     }

@@ -9,10 +9,9 @@ import org.jspecify.annotations.Nullable;
  * How our files in the shared directory are named, and memory that lies in none:
  * {@code millrace-ID-PID-START-NAMESPACE.KIND}.
  *
- * @param id    random, 16 digits
- * @param owner the process that made the file
- * @param kind  {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
- *              directory
+ * @param id   random, 16 digits
+ * @param kind {@link #SOCKET}, {@link #RING}, {@link #MEMORY}, {@link #TRACE}, or {@code fdN} for memory in no
+ *             directory
  */
 public record FileName(long id, ProcessIdentity owner, String kind) {
 

@@ -50,7 +50,6 @@ public final class PrivateFile {
     /**
      * A directory in a shared one that only this user can use, made if it is not there.
      *
-     * @param name without the user
      * @throws IOException if somebody else was first
      */
     public static Path directory(Path shared, String name) throws IOException {

@@ -14,7 +14,6 @@ import org.jspecify.annotations.Nullable;
  * Which process made a file, as the file's name tells it: enough to prove that the process is dead even if another one
  * has its number by now.
  *
- * @param pid        its number
  * @param startTicks when it started, in clock ticks since the host booted ({@code /proc/pid/stat}, field 22); 0 where
  *                   there is no {@code /proc} of its namespace
  * @param namespace  in which its number counts: containers on one host have several; 0 where there is no {@code /proc}
@@ -22,7 +21,6 @@ import org.jspecify.annotations.Nullable;
  */
 public record ProcessIdentity(long pid, long startTicks, long namespace) {
 
-    /** This process. */
     public static final ProcessIdentity CURRENT = current();
 
     /** What this host calls itself, for messages. */

@@ -49,7 +49,6 @@ public final class GpuGinRank implements AutoCloseable {
         return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration));
     }
 
-    /** This rank's GPU. */
     public CudaDevice device() {
         return member.device();
     }

@@ -20,7 +20,6 @@ final class GraphPlans implements AutoCloseable {
     private final Set<GraphPlan> plans = ConcurrentHashMap.newKeySet();
 
     /**
-     * @param who      whose they are, for messages
      * @param launcher launches a graph, as the communicator launches operations
      */
     GraphPlans(String who, BiConsumer<CudaGraph.Executable, Stream> launcher) {

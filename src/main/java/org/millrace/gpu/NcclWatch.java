@@ -53,7 +53,7 @@ final class NcclWatch implements Runnable {
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
     }
 
-    /** What a connection that was taken over came to: which ranks it joins NCCL does not tell. */
+    /** How a connection that was taken over failed: which ranks it joins NCCL does not tell. */
     private CommunicatorException ofConnection(MillraceException lost) {
         int rank = nccl.rank();
         String text = "rank " + rank + ": " + lost.getMessage();

@@ -47,7 +47,6 @@ enum DeviceLayout {
      * The layout of kernels.
      *
      * @param compiledWith {@code NCCL_VERSION_CODE} of their headers
-     * @param loaded       the version of the loaded NCCL
      * @param gin          whether the kernels use GIN
      */
     static DeviceLayout of(int compiledWith, int loaded, boolean gin) {

@@ -4,28 +4,43 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.ToIntBiFunction;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.nccl.ncclUniqueId;
+import org.millrace.ffi.nccl.ncclWaitSignalDesc_t;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.foreign.CFunction;
 
 /**
  * One rank's end of an NCCL communicator, from {@link NcclLibrary#join} or made from another one.
  *
  * <p>
+ * An operation enqueues to a stream of the communicator's device and returns; with a communicator that does not block
+ * it may go on after that, so that {@link #awaitReady} comes before the next call. Counts are elements. Operands are
+ * device memory, or pinned host memory as the device sees it. Nothing is allocated on the way, unless it is a
+ * {@link ReduceOp.PreMulSum}, which is made for the call and taken back after it. All of them throw
+ * {@link NcclException} if NCCL refuses, {@link IllegalArgumentException} if an operand is too small, closed or in the
+ * Java heap, and {@link IllegalStateException} if the communicator or the stream is closed.
+ *
+ * <p>
  * One thread at a time may use it; {@link #abort()} and {@link #close()} are safe from any thread at any moment, more
  * than once. A call on a closed communicator is an {@link IllegalStateException}.
  */
-public final class NcclCommunicator extends NcclCollectives implements AutoCloseable {
+public final class NcclCommunicator implements AutoCloseable {
 
     /** How long {@link #abort()} lets calls of other threads leave by themselves before it goes ahead. */
     private static final long ABORT_GRACE_NANOS = 200_000_000;
@@ -33,15 +48,30 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     private static final int EXISTING_RANK = -1;
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(60);
 
+    /** {@code flags} of NCCL's functions: there are none yet. */
+    private static final int NO_FLAGS = 0;
+
+    final NcclLibrary library;
+    final CudaDevice device;
+    final NativeHandle handle;
+    /** Also set by the first call that goes on by itself. */
+    volatile boolean nonBlocking;
+    /** Less than 0 until NCCL was asked, as {@link #size}. */
+    private volatile int rank;
+    private volatile int size;
     private final AtomicBoolean aborting;
     private final AtomicBoolean ending = new AtomicBoolean();
     private final @Nullable NcclCommunicator parent;
 
     private NcclCommunicator(NcclLibrary library, CudaDevice device, MemorySegment slot,
             @Nullable NcclCommunicator parent, int size, int rank, boolean nonBlocking, AtomicBoolean aborting) {
-        super(library, device,
-                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get())),
-                size, rank, nonBlocking);
+        this.library = library;
+        this.device = device;
+        this.handle =
+                NativeHandle.pending("NCCL communicator", slot, address -> release(library, address, aborting.get()));
+        this.size = size;
+        this.rank = rank;
+        this.nonBlocking = nonBlocking;
         this.aborting = aborting;
         this.parent = parent;
     }
@@ -61,6 +91,16 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         }
         return new NcclCommunicator(library, device, slot, null, size, rank,
                 code == nccl_h.ncclInProgress() || config.isNonBlocking(), new AtomicBoolean());
+    }
+
+    /**
+     * Signals of one peer that are waited for.
+     *
+     * @param count   how many, 1 or more
+     * @param signal  their number, as the peer gives it
+     * @param context their context, as the peer gives it
+     */
+    public record Awaited(int count, int peer, int signal, int context) {
     }
 
     /** {@return the number that CUDA gives this rank's GPU in this process} */
@@ -128,9 +168,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes a new communicator without some ranks. All ranks but those call it.
      *
-     * @param excluded the ranks to leave out
-     * @param abort    whether operations under way are given up first, as after an error; else they must have completed
-     * @param config   options; null for this communicator's
+     * @param abort  whether operations under way are given up first, as after an error; else they must have completed
+     * @param config options; null for this communicator's
      * @return the new one; usable as after {@link #split}
      */
     public NcclCommunicator shrink(int[] excluded, boolean abort, @Nullable NcclConfig config) {
@@ -161,8 +200,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Draws an id for ranks that are to join this communicator: one rank does, gives it to {@link #grow} and hands it
      * to the new ranks, which give it to {@link NcclLibrary#joinGrowing}. NCCL 2.29.
-     *
-     * @return the id, for one growth
      */
     public UniqueId newUniqueId() {
         library.require(NcclFunction.COMM_GET_UNIQUE_ID);
@@ -222,12 +259,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         enter(NcclFunction.COMM_FINALIZE, nccl_h::ncclCommFinalize);
     }
 
-    /**
-     * Lets NCCL use device memory in place.
-     *
-     * @param memory memory of this rank's device
-     * @return the registration, until it or the communicator is closed
-     */
+    /** Lets NCCL use device memory in place. */
     public Registration register(MemorySegment memory) {
         library.require(NcclFunction.COMM_REGISTER);
         MemorySegment address = DeviceSegments.pointer("memory to register", memory, 0);
@@ -249,10 +281,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Registers device memory with all ranks together, each its own.
      *
-     * @param memory    memory from {@link NcclLibrary#allocate}
      * @param symmetric whether all ranks' windows are the same, so that kernels can reach them directly; {@code memory}
      *                  begins at a multiple of 4096 then
-     * @return the window
      */
     public NcclWindow registerWindow(MemorySegment memory, boolean symmetric) {
         return NcclWindow.of(this, memory, symmetric ? Set.of(NcclWindow.Flag.SYMMETRIC) : Set.of());
@@ -261,9 +291,7 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Registers device memory with all ranks together, each its own.
      *
-     * @param memory memory from {@link NcclLibrary#allocate}
-     * @param flags  how; the same on all ranks
-     * @return the window
+     * @param flags how; the same on all ranks
      */
     public NcclWindow registerWindow(MemorySegment memory, Set<NcclWindow.Flag> flags) {
         return NcclWindow.of(this, memory, flags);
@@ -272,7 +300,6 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
      *
-     * @param requirements what the kernels will use
      * @return the device communicator, laid out for kernels compiled with the headers of the loaded NCCL
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements) {
@@ -282,10 +309,8 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
     /**
      * Makes what kernels need to use NCCL's device functions. All ranks call it with the same requirements.
      *
-     * @param requirements what the kernels will use
      * @param compiledWith {@code NCCL_VERSION_CODE} of the kernels' headers: the loaded NCCL's, or an older release's
      *                     that it serves (2.30 serves 2.29)
-     * @return the device communicator
      * @throws MillraceException if the layout of these headers is not known, or not the loaded NCCL's to write
      */
     public NcclDeviceCommunicator newDeviceCommunicator(NcclDeviceCommunicator.Requirements requirements,
@@ -293,7 +318,11 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
         return NcclDeviceCommunicator.of(this, requirements, compiledWith);
     }
 
-    @Override
+    /**
+     * {@return a new reduction that multiplies this rank's elements by a scalar and sums them}
+     *
+     * @param scalar the factor, rounded to the type; to nearest, ties to even, for floats, towards zero for integers
+     */
     public NcclReduction scaledSum(double scalar, DataType type) {
         return NcclReduction.of(this, scalar, type);
     }
@@ -302,13 +331,385 @@ public final class NcclCommunicator extends NcclCollectives implements AutoClose
      * Makes a reduction that multiplies this rank's elements by a scalar and sums them.
      *
      * @param scalar   the factor, one element of the type
-     * @param type     the elements' type
      * @param onDevice true: the scalar is device memory, read while an operation runs, and must stay until then. False:
      *                 it is host memory, read now
-     * @return the reduction
      */
     public NcclReduction scaledSum(MemorySegment scalar, DataType type, boolean onDevice) {
         return NcclReduction.of(this, scalar, type, onDevice);
+    }
+
+    // Operations
+
+    /** The reduction that has to be made for a call, if there is one. */
+    private @Nullable NcclReduction scaled(ReduceOp op, DataType type) {
+        return op instanceof ReduceOp.PreMulSum(double scalar) ? scaledSum(scalar, type) : null;
+    }
+
+    private int code(ReduceOp op, @Nullable NcclReduction scaled) {
+        return op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : scaled.code(this, scaled.type());
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves the result with every rank.
+     *
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements; the same memory for an operation in place
+     */
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            CudaStream stream) {
+        try (NcclReduction scaled = scaled(op, type)) {
+            allReduce(send, receive, count, type, code(op, scaled), stream);
+        }
+    }
+
+    /** The same, by a reduction of this communicator. */
+    public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, NcclReduction reduction,
+            CudaStream stream) {
+        allReduce(send, receive, count, type, reduction.code(this, type), stream);
+    }
+
+    private void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, int op,
+            CudaStream stream) {
+        long bytes = bytes(count, 1, type);
+        long from = DeviceSegments.address("send", send, bytes);
+        long to = DeviceSegments.address("receive", receive, bytes);
+        enqueue(NcclFunction.ALL_REDUCE, stream, 5, from, to, count, type.code(), op, 0);
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves the result with one of them.
+     *
+     * @param send    {@code count} elements
+     * @param receive {@code count} elements at the root, or the same memory as {@code send}; may be null elsewhere
+     */
+    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
+            int root, CudaStream stream) {
+        try (NcclReduction scaled = scaled(op, type)) {
+            reduce(send, receive, count, type, code(op, scaled), root, stream);
+        }
+    }
+
+    /** The same, by a reduction of this communicator. */
+    public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type,
+            NcclReduction reduction, int root, CudaStream stream) {
+        reduce(send, receive, count, type, reduction.code(this, type), root, stream);
+    }
+
+    private void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int op,
+            int root, CudaStream stream) {
+        long bytes = bytes(count, 1, type);
+        long from = DeviceSegments.address("send", send, bytes);
+        long to = optional("receive", receive, bytes, root);
+        enqueue(NcclFunction.REDUCE, stream, 6, from, to, count, type.code(), op, root);
+    }
+
+    /**
+     * Reduces all ranks' elements and leaves each rank its share of the result.
+     *
+     * @param send    {@code size() * count} elements
+     * @param receive {@code count} elements; for an operation in place, {@code send}'s part number {@code rank()}
+     * @param count   number of elements that each rank gets
+     */
+    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            CudaStream stream) {
+        try (NcclReduction scaled = scaled(op, type)) {
+            reduceScatter(send, receive, count, type, code(op, scaled), stream);
+        }
+    }
+
+    /** The same, by a reduction of this communicator. */
+    public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type,
+            NcclReduction reduction, CudaStream stream) {
+        reduceScatter(send, receive, count, type, reduction.code(this, type), stream);
+    }
+
+    private void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, int op,
+            CudaStream stream) {
+        long from = DeviceSegments.address("send", send, bytes(count, size(), type));
+        long to = DeviceSegments.address("receive", receive, bytes(count, 1, type));
+        enqueue(NcclFunction.REDUCE_SCATTER, stream, 5, from, to, count, type.code(), op, 0);
+    }
+
+    /**
+     * Gives every rank one rank's elements.
+     *
+     * @param send    {@code count} elements at the root; may be null elsewhere
+     * @param receive {@code count} elements; may be the same memory
+     */
+    public void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
+        long bytes = bytes(count, 1, type);
+        long from = optional("send", send, bytes, root);
+        long to = DeviceSegments.address("receive", receive, bytes);
+        enqueue(NcclFunction.BROADCAST, stream, 5, from, to, count, type.code(), root, 0);
+    }
+
+    /**
+     * Gives every rank all ranks' elements.
+     *
+     * @param send    {@code count} elements; for an operation in place, {@code receive}'s part number {@code rank()}
+     * @param receive {@code size() * count} elements, ordered by rank
+     */
+    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
+        long from = DeviceSegments.address("send", send, bytes(count, 1, type));
+        long to = DeviceSegments.address("receive", receive, bytes(count, size(), type));
+        enqueue(NcclFunction.ALL_GATHER, stream, 4, from, to, count, type.code(), 0, 0);
+    }
+
+    /**
+     * Exchanges elements between all ranks: part {@code j} of rank {@code i} becomes part {@code i} of rank {@code j}.
+     * NCCL 2.28.
+     *
+     * @param send    {@code size() * count} elements
+     * @param receive {@code size() * count} elements; not the same memory
+     */
+    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, CudaStream stream) {
+        library.require(NcclFunction.ALL_TO_ALL);
+        long bytes = bytes(count, size(), type);
+        long from = DeviceSegments.address("send", send, bytes);
+        long to = DeviceSegments.address("receive", receive, bytes);
+        enqueue(NcclFunction.ALL_TO_ALL, stream, 4, from, to, count, type.code(), 0, 0);
+    }
+
+    /**
+     * Gives one rank all ranks' elements. NCCL 2.28.
+     *
+     * @param send    {@code count} elements
+     * @param receive {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
+     */
+    public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
+        library.require(NcclFunction.GATHER);
+        long from = DeviceSegments.address("send", send, bytes(count, 1, type));
+        long to = optional("receive", receive, bytes(count, size(), type), root);
+        enqueue(NcclFunction.GATHER, stream, 5, from, to, count, type.code(), root, 0);
+    }
+
+    /**
+     * Gives each rank its part of one rank's elements. NCCL 2.28.
+     *
+     * @param send    {@code size() * count} elements at the root, ordered by rank; may be null elsewhere
+     * @param receive {@code count} elements
+     */
+    public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            CudaStream stream) {
+        library.require(NcclFunction.SCATTER);
+        long from = optional("send", send, bytes(count, size(), type), root);
+        long to = DeviceSegments.address("receive", receive, bytes(count, 1, type));
+        enqueue(NcclFunction.SCATTER, stream, 5, from, to, count, type.code(), root, 0);
+    }
+
+    /**
+     * Sends elements to one rank, which receives as many. Several sends and receives that depend on each other belong
+     * into one group.
+     */
+    public void send(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
+        library.require(NcclFunction.SEND);
+        long from = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
+        enqueue(NcclFunction.SEND, stream, 4, from, count, type.code(), peer, 0, 0);
+    }
+
+    /** Receives elements from one rank, which sends as many. */
+    public void receive(MemorySegment buffer, long count, DataType type, int peer, CudaStream stream) {
+        library.require(NcclFunction.RECV);
+        long to = DeviceSegments.address("buffer", buffer, bytes(count, 1, type));
+        enqueue(NcclFunction.RECV, stream, 4, to, count, type.code(), peer, 0, 0);
+    }
+
+    /**
+     * Enqueues a function that ends with the communicator and the stream. As plain numbers: a segment for each operand
+     * would have to be made for every call, 40 bytes of it.
+     *
+     * @param arguments how many come before those two: 4, 5 or 6
+     */
+    private void enqueue(NcclFunction function, CudaStream stream, int arguments, long first, long second, long third,
+            long fourth, long fifth, long sixth) {
+        CFunction called = library.plain(function);
+        MemorySegment communicator = enter(stream);
+        try {
+            long own = communicator.address();
+            long queue = stream.handle().address().address();
+            settle(function, communicator, (int) switch (arguments) {
+                case 4 -> called.call(first, second, third, fourth, own, queue);
+                case 5 -> called.call(first, second, third, fourth, fifth, own, queue, 0, 0);
+                default -> called.call(first, second, third, fourth, fifth, sixth, own, queue, 0);
+            });
+        } finally {
+            exit(stream);
+        }
+    }
+
+    // Puts and signals
+
+    /**
+     * Writes elements into a window of a peer, and then signals the peer.
+     *
+     * @param buffer  {@code count} elements
+     * @param window  the window, as this rank registered its part
+     * @param offset  where in the peer's part they go, in bytes
+     * @param context the context, 0 or more, below {@link NcclConfig.Option#RMA_CONTEXTS}
+     * @throws IllegalArgumentException if the buffer is too small, closed or in the Java heap, or the window is another
+     *                                  communicator's
+     */
+    public void putSignal(MemorySegment buffer, long count, DataType type, int peer, NcclWindow window, long offset,
+            int signal, int context, CudaStream stream) {
+        library.require(NcclFunction.PUT_SIGNAL);
+        MemorySegment from = DeviceSegments.pointer("buffer", buffer, bytes(count, 1, type));
+        MemorySegment there = MemorySegment.ofAddress(window.addressFor(this));
+        if (offset < 0) {
+            throw new IllegalArgumentException("a put at offset " + offset + " of a window: offsets are 0 or more");
+        }
+        enqueue(NcclFunction.PUT_SIGNAL, stream, (communicator, queue) -> nccl_h.ncclPutSignal(from, count, type.code(),
+                peer, there, offset, signal, context, NO_FLAGS, communicator, queue));
+    }
+
+    /**
+     * Signals a peer.
+     *
+     * @param context the context, 0 or more
+     */
+    public void signal(int peer, int signal, int context, CudaStream stream) {
+        library.require(NcclFunction.SIGNAL);
+        enqueue(NcclFunction.SIGNAL, stream,
+                (communicator, queue) -> nccl_h.ncclSignal(peer, signal, context, NO_FLAGS, communicator, queue));
+    }
+
+    /** Lets what is enqueued from now on wait for signals. */
+    public void waitSignals(List<Awaited> signals, CudaStream stream) {
+        library.require(NcclFunction.WAIT_SIGNAL);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment array = ncclWaitSignalDesc_t.allocateArray(signals.size(), arena);
+            for (int i = 0; i < signals.size(); i++) {
+                Awaited awaited = signals.get(i);
+                MemorySegment each = ncclWaitSignalDesc_t.asSlice(array, i);
+                ncclWaitSignalDesc_t.opCnt(each, awaited.count);
+                ncclWaitSignalDesc_t.peer(each, awaited.peer);
+                ncclWaitSignalDesc_t.sigIdx(each, awaited.signal);
+                ncclWaitSignalDesc_t.ctx(each, awaited.context);
+            }
+            enqueue(NcclFunction.WAIT_SIGNAL, stream,
+                    (communicator, queue) -> nccl_h.ncclWaitSignal(signals.size(), array, communicator, queue));
+        }
+    }
+
+    private void enqueue(NcclFunction function, CudaStream stream, ToIntBiFunction<MemorySegment, MemorySegment> call) {
+        MemorySegment communicator = enter(stream);
+        try {
+            settle(function, communicator, call.applyAsInt(communicator, stream.handle().address()));
+        } finally {
+            exit(stream);
+        }
+    }
+
+    // How calls are made, and the end
+
+    /** {@return the GPU that this rank was made with} */
+    public CudaDevice device() {
+        return device;
+    }
+
+    /** {@return this end's number: 0 to {@code size() - 1}} */
+    public int rank() {
+        if (rank < 0) {
+            rank = query(NcclFunction.COMM_USER_RANK,
+                    (communicator, out) -> nccl_h.ncclCommUserRank(communicator, out));
+        }
+        return rank;
+    }
+
+    /** {@return the number of ranks: 1 or more} */
+    public int size() {
+        if (size < 0) {
+            size = query(NcclFunction.COMM_COUNT, (communicator, out) -> nccl_h.ncclCommCount(communicator, out));
+        }
+        return size;
+    }
+
+    /** A call that writes an int. */
+    interface Query {
+        int call(MemorySegment communicator, MemorySegment out);
+    }
+
+    int query(NcclFunction function, Query query) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment out = arena.allocate(ValueLayout.JAVA_INT);
+            enter(function, communicator -> query.call(communicator, out));
+            return out.get(ValueLayout.JAVA_INT, 0);
+        }
+    }
+
+    /** Makes a call and throws if it fails. */
+    void enter(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        MemorySegment communicator = handle.enter();
+        try {
+            settle(function, communicator, call.applyAsInt(communicator));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /** Gives back something of this communicator's; what is left when the communicator goes, goes with it. */
+    void release(NcclFunction function, ToIntFunction<MemorySegment> call) {
+        MemorySegment communicator;
+        try {
+            communicator = handle.enter();
+        } catch (IllegalStateException gone) {
+            return;
+        }
+        try {
+            library.checkRelease(function, call.applyAsInt(communicator));
+        } finally {
+            handle.exit();
+        }
+    }
+
+    /** Throws if a call failed; notes it if the call goes on by itself. */
+    private void settle(NcclFunction function, MemorySegment communicator, int code) {
+        if (code != nccl_h.ncclSuccess()) {
+            if (code != nccl_h.ncclInProgress()) {
+                throw library.failure(function, where(), communicator, code);
+            }
+            nonBlocking = true;
+        }
+    }
+
+    /** Only what is known without asking NCCL again. */
+    private String where() {
+        return (rank < 0 ? "" : "rank " + rank + (size < 0 ? "" : " of " + size) + ", ") + device;
+    }
+
+    /** Begins a call on this communicator and a stream; {@link #exit} ends it. */
+    private MemorySegment enter(CudaStream stream) {
+        MemorySegment communicator = handle.enter();
+        try {
+            stream.handle().enter();
+        } catch (IllegalStateException closedStream) {
+            handle.exit();
+            throw closedStream;
+        }
+        return communicator;
+    }
+
+    private void exit(CudaStream stream) {
+        stream.handle().exit();
+        handle.exit();
+    }
+
+    /** An operand that only the root has. */
+    private long optional(String role, @Nullable MemorySegment segment, long bytes, int root) {
+        boolean absent = segment == null || segment.address() == 0;
+        return absent && rank() != root ? 0
+                : DeviceSegments.address(role, segment == null ? MemorySegment.NULL : segment, bytes);
+    }
+
+    private static long bytes(long count, int ranks, DataType type) {
+        long each = (long) ranks * type.bytes();
+        long bytes = count * each;
+        if (count < 0 || bytes < 0 || Math.multiplyHigh(count, each) != 0) {
+            throw new IllegalArgumentException(
+                    "a count of " + count + " " + type.label() + " elements: counts are 0 to " + Long.MAX_VALUE / each);
+        }
+        return bytes;
     }
 
     /**

@@ -56,7 +56,7 @@ public final class NcclConfig {
         NVLINK_CENTRIC_SCHEDULING(22803),
         /** 0: no CUDA graphs; 1: one graph; 2: several, or graphs and operations outside of them; 2.29. */
         GRAPH_USAGE_MODE(22902),
-        /** Contexts for {@linkplain NcclSignals puts and signals}; 2.29. */
+        /** Contexts for {@linkplain NcclCommunicator#putSignal puts and signals}; 2.29. */
         RMA_CONTEXTS(22902),
         /** With how many peers a rank sends and receives at the most; 2.30. */
         MAX_P2P_PEERS(23003),
@@ -80,12 +80,7 @@ public final class NcclConfig {
         this.communicatorName = communicatorName;
     }
 
-    /**
-     * {@return a copy with an option set}
-     *
-     * @param option which
-     * @param value  its value; NCCL checks it
-     */
+    /** {@return a copy with an option set} */
     public NcclConfig with(Option option, int value) {
         Map<Option, Integer> changed = new EnumMap<>(Option.class);
         changed.putAll(options);
@@ -121,11 +116,7 @@ public final class NcclConfig {
         return new NcclConfig(options, netName, name);
     }
 
-    /**
-     * {@return the value of an option; null if it is not set}
-     *
-     * @param option which
-     */
+    /** {@return the value of an option; null if it is not set} */
     public @Nullable Integer get(Option option) {
         return options.get(option);
     }

@@ -76,7 +76,6 @@ public final class NcclDeviceCommunicator implements AutoCloseable {
      * The struct that kernels take by value.
      *
      * @return its bytes, as many as in the headers of the release for which it was made; read-only
-     * @throws IllegalStateException if it is closed
      */
     public MemorySegment bytes() {
         if (closed.get()) {

@@ -18,10 +18,7 @@ public final class NcclException extends MillraceException {
     /**
      * A failed call.
      *
-     * @param call      the function
      * @param where     on whose behalf: rank and device, or empty
-     * @param code      its {@code ncclResult_t}
-     * @param text      what {@code ncclGetErrorString} says of the code
      * @param lastError what {@code ncclGetLastError} tells of the last failure; null or empty if nothing
      */
     NcclException(String call, String where, int code, String text, @Nullable String lastError) {

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CurrentDevice;
+import org.millrace.foreign.CFunction;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
@@ -25,6 +26,8 @@ public final class NcclLibrary {
     private static final Logger LOG = LogManager.getLogger(NcclLibrary.class);
 
     private final NativeLibrary library;
+    /** By ordinal; found when they are first called. */
+    private final @Nullable CFunction[] plain = new CFunction[NcclFunction.ALL.size()];
 
     private NcclLibrary(NativeLibrary library) {
         this.library = library;
@@ -95,11 +98,7 @@ public final class NcclLibrary {
         return versionText(version());
     }
 
-    /**
-     * {@return a version code for people}
-     *
-     * @param version as {@link #version} returns it
-     */
+    /** {@return a version code for people} */
     public static String versionText(int version) {
         // Before 2.9 the major version stood in the thousands.
         int major = version < 10_000 ? 1_000 : 10_000;
@@ -109,7 +108,6 @@ public final class NcclLibrary {
     /**
      * Draws an id for a new communicator, and begins to listen for its ranks.
      *
-     * @return what every rank must be given
      * @throws NcclException if no network interface can be used
      */
     public UniqueId newUniqueId() {
@@ -123,53 +121,30 @@ public final class NcclLibrary {
     /**
      * Joins a communicator. Outside a group it returns when all ranks have joined.
      *
-     * @param device this rank's GPU
-     * @param id     the communicator's id, the same for all ranks
-     * @param size   number of ranks
-     * @param rank   this rank, 0 to {@code size - 1}
-     * @return this rank's end
+     * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank) {
-        checkRank(size, rank);
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommInitRank(out, size, id.write(arena), rank);
-            return NcclCommunicator.joined(this, device, out, size, rank, NcclConfig.DEFAULT,
-                    NcclFunction.COMM_INIT_RANK, code);
-        }
+        return join(NcclFunction.COMM_INIT_RANK, device, size, rank, NcclConfig.DEFAULT,
+                (out, arena) -> nccl_h.ncclCommInitRank(out, size, id.write(arena), rank));
     }
 
     /**
      * Joins a communicator with options of its own.
      *
-     * @param device this rank's GPU
-     * @param id     the communicator's id, the same for all ranks
-     * @param size   number of ranks
      * @param rank   this rank, 0 to {@code size - 1}
      * @param config options; if it is not blocking, {@linkplain NcclCommunicator#awaitReady wait} for the communicator
      *               before its first use
-     * @return this rank's end
      */
     public NcclCommunicator join(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
-        require(NcclFunction.COMM_INIT_RANK_CONFIG);
-        checkRank(size, rank);
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_CONFIG,
-                    code);
-        }
+        return join(NcclFunction.COMM_INIT_RANK_CONFIG, device, size, rank, config, (out, arena) -> nccl_h
+                .ncclCommInitRankConfig(out, size, id.write(arena), rank, config.write(arena, this)));
     }
 
     /**
      * Joins a communicator of very many ranks through several ids, whose ranks gather around each.
      *
-     * @param device this rank's GPU
-     * @param ids    the communicator's ids, the same and in the same order for all ranks; at most one per rank
-     * @param size   number of ranks
-     * @param rank   this rank, 0 to {@code size - 1}
-     * @param config options
-     * @return this rank's end
+     * @param ids  the communicator's ids, the same and in the same order for all ranks; at most one per rank
+     * @param rank this rank, 0 to {@code size - 1}
      */
     public NcclCommunicator join(CudaDevice device, List<UniqueId> ids, int size, int rank, NcclConfig config) {
         require(NcclFunction.COMM_INIT_RANK_SCALABLE);
@@ -177,38 +152,40 @@ public final class NcclLibrary {
         if (ids.isEmpty() || ids.size() > size) {
             throw new IllegalArgumentException(size + " ranks join through 1 to " + size + " ids, not " + ids.size());
         }
-        try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
-            MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
+        return join(NcclFunction.COMM_INIT_RANK_SCALABLE, device, size, rank, config, (out, arena) -> {
             MemorySegment array = arena.allocate(ncclUniqueId.layout(), ids.size());
             for (int i = 0; i < ids.size(); i++) {
                 MemorySegment.copy(ids.get(i).toBytes(), 0, array, ValueLayout.JAVA_BYTE, (long) i * UniqueId.BYTES,
                         UniqueId.BYTES);
             }
-            int code = nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_INIT_RANK_SCALABLE,
-                    code);
-        }
+            return nccl_h.ncclCommInitRankScalable(out, size, rank, ids.size(), array, config.write(arena, this));
+        });
     }
 
     /**
      * Joins a communicator that grows by this rank, and by others perhaps, while its ranks call
      * {@link NcclCommunicator#grow}. NCCL 2.29.
      *
-     * @param device this rank's GPU
-     * @param id     what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
-     * @param size   number of ranks that it will have
-     * @param rank   this rank: the ranks that it had keep their numbers, so at least as many as these were
-     * @param config options
-     * @return this rank's end
+     * @param id   what one of its ranks drew with {@link NcclCommunicator#newUniqueId}
+     * @param size number of ranks that it will have
+     * @param rank this rank: the ranks that it had keep their numbers, so at least as many as these were
      */
     public NcclCommunicator joinGrowing(CudaDevice device, UniqueId id, int size, int rank, NcclConfig config) {
-        require(NcclFunction.COMM_GROW);
+        return join(NcclFunction.COMM_GROW, device, size, rank, config, (out, arena) -> nccl_h
+                .ncclCommGrow(MemorySegment.NULL, size, id.write(arena), rank, out, config.write(arena, this)));
+    }
+
+    private interface Joins {
+        int call(MemorySegment out, Arena arena);
+    }
+
+    private NcclCommunicator join(NcclFunction function, CudaDevice device, int size, int rank, NcclConfig config,
+            Joins joins) {
+        require(function);
         checkRank(size, rank);
         try (CurrentDevice _ = device.makeCurrent(); Arena arena = Arena.ofConfined()) {
             MemorySegment out = Arena.global().allocate(ValueLayout.ADDRESS);
-            int code = nccl_h.ncclCommGrow(MemorySegment.NULL, size, id.write(arena), rank, out,
-                    config.write(arena, this));
-            return NcclCommunicator.joined(this, device, out, size, rank, config, NcclFunction.COMM_GROW, code);
+            return NcclCommunicator.joined(this, device, out, size, rank, config, function, joins.call(out, arena));
         }
     }
 
@@ -220,7 +197,6 @@ public final class NcclLibrary {
     /**
      * Makes a communicator whose ranks are all in this process.
      *
-     * @param devices one GPU per rank
      * @return all ranks' ends, in the order of the devices
      */
     public List<NcclCommunicator> joinAll(List<CudaDevice> devices) {
@@ -243,11 +219,7 @@ public final class NcclLibrary {
         }
     }
 
-    /**
-     * Opens a group: what this thread calls until it is closed is issued as one.
-     *
-     * @return the group, to be closed on this thread
-     */
+    /** Opens a group: what this thread calls until it is closed is issued as one. */
     public NcclGroup group() {
         return new NcclGroup(this);
     }
@@ -255,8 +227,7 @@ public final class NcclLibrary {
     /**
      * {@return device memory that NCCL can use in place and register}
      *
-     * @param device where
-     * @param bytes  how many; NCCL may round up
+     * @param bytes how many; NCCL may round up
      */
     public DeviceMemory allocate(CudaDevice device, long bytes) {
         require(NcclFunction.MEM_ALLOC);
@@ -268,6 +239,17 @@ public final class NcclLibrary {
             return new DeviceMemory(device, address, bytes,
                     start -> checkRelease(NcclFunction.MEM_FREE, nccl_h.ncclMemFree(start)));
         }
+    }
+
+    /** A function to be called with plain numbers, addresses among them; throws if the loaded NCCL lacks it. */
+    CFunction plain(NcclFunction function) {
+        CFunction known = plain[function.ordinal()];
+        if (known == null) {
+            require(function);
+            known = CFunction.at(library.find(function.symbol()).orElseThrow());
+            plain[function.ordinal()] = known; // of final fields: another thread sees all of it, or none
+        }
+        return known;
     }
 
     /** Throws if the loaded NCCL does not have a function. */

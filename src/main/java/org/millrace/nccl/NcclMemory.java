@@ -29,12 +29,7 @@ public final class NcclMemory {
         this.communicator = communicator;
     }
 
-    /**
-     * {@return how many bytes there are of a kind; a number of its own for {@link Kind#SUSPENDED}}
-     *
-     * @param kind which
-     * @throws NcclException if NCCL does not tell
-     */
+    /** {@return how many bytes there are of a kind; a number of its own for {@link Kind#SUSPENDED}} */
     public long bytes(Kind kind) {
         communicator.library.require(NcclFunction.COMM_MEM_STATS);
         try (Arena arena = Arena.ofConfined()) {
@@ -53,8 +48,6 @@ public final class NcclMemory {
     /**
      * Gives back what can be taken again. All ranks do so, when their operations are complete; the communicator cannot
      * be used until {@link #resume}.
-     *
-     * @throws NcclException if NCCL refuses
      */
     public void suspend() {
         communicator.library.require(NcclFunction.COMM_SUSPEND);

@@ -41,11 +41,7 @@ public final class NcclParameters {
         }
     }
 
-    /**
-     * {@return a setting's value as text; empty if NCCL has no such setting here}
-     *
-     * @param name for instance {@code "NCCL_P2P_LL_THRESHOLD"}
-     */
+    /** {@return a setting's value as text; empty if NCCL has no such setting here} */
     public Optional<String> text(String name) {
         library.require(NcclFunction.PARAM_GET_PARAMETER);
         try (Arena arena = Arena.ofConfined()) {
@@ -60,11 +56,7 @@ public final class NcclParameters {
         }
     }
 
-    /**
-     * {@return a setting, to be read as often as it is wanted; empty if NCCL has no such setting here}
-     *
-     * @param name for instance {@code "NCCL_P2P_LL_THRESHOLD"}
-     */
+    /** {@return a setting, to be read as often as it is wanted; empty if NCCL has no such setting here} */
     public Optional<Parameter> bind(String name) {
         library.require(NcclFunction.PARAM_BIND);
         try (Arena arena = Arena.ofConfined()) {
@@ -133,7 +125,6 @@ public final class NcclParameters {
             this.handle = handle;
         }
 
-        /** {@return its name} */
         public String name() {
             return name;
         }
@@ -168,11 +159,7 @@ public final class NcclParameters {
             }
         }
 
-        /**
-         * {@return its value as NCCL keeps it, 4096 bytes at most}
-         *
-         * @throws NcclException if NCCL does not tell
-         */
+        /** {@return its value as NCCL keeps it, 4096 bytes at most} */
         public byte[] bytes() {
             library.require(NcclFunction.PARAM_GET);
             try (Arena arena = Arena.ofConfined()) {

@@ -9,8 +9,6 @@ import org.millrace.ffi.nccl.nccl_h;
 /**
  * What NCCL tells of a communicator: {@link NcclCommunicator#properties()}. NCCL 2.29.7.
  *
- * @param rank            this rank
- * @param size            number of ranks
  * @param cudaDevice      the number that CUDA gives this rank's GPU in this process
  * @param managedDevice   the number that NVIDIA's management library gives it
  * @param deviceFunctions whether kernels can use NCCL's device functions
@@ -18,7 +16,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * @param gin             how puts of kernels are carried out; null for a way that these bindings do not know
  * @param railGin         how they are to ranks of the same rail
  * @param memoryTeams     in how many teams the ranks fall that reach each other's memory
- * @param hostPuts        whether {@linkplain NcclSignals puts and signals} that the host enqueues work
+ * @param hostPuts        whether {@linkplain NcclCommunicator#putSignal puts and signals} that the host enqueues work
  */
 public record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions,
         boolean multicast, @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {

@@ -43,7 +43,7 @@ public final class NcclReduction implements AutoCloseable {
     }
 
     /** The value that stands for it in a call of its communicator. */
-    int code(NcclCollectives caller, DataType operands) {
+    int code(NcclCommunicator caller, DataType operands) {
         if (caller != communicator) {
             throw new IllegalArgumentException(
                     "the reduction was made for " + communicator + " and cannot be used with " + caller);

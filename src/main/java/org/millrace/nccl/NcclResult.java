@@ -62,11 +62,7 @@ public enum NcclResult {
         return advice;
     }
 
-    /**
-     * {@return the result of a code; null for one that NCCL 2.30 does not have}
-     *
-     * @param code a value of {@code ncclResult_t}
-     */
+    /** {@return the result of a code; null for one that NCCL 2.30 does not have} */
     public static @Nullable NcclResult ofCode(int code) {
         return code >= 0 && code < BY_CODE.length ? BY_CODE[code] : null;
     }

@@ -74,7 +74,7 @@ public final class NcclWindow implements AutoCloseable {
     }
 
     /** What a call of its communicator is given. */
-    long addressFor(CommunicatorCalls caller) {
+    long addressFor(NcclCommunicator caller) {
         if (caller != communicator) {
             throw new IllegalArgumentException(
                     "the window was registered with " + communicator + " and cannot be used with " + caller);

@@ -25,7 +25,6 @@ public final class UniqueId {
     /**
      * {@return an id that another rank sent}
      *
-     * @param bytes its 128 bytes
      * @throws IllegalArgumentException if there are more or fewer
      */
     public static UniqueId of(byte[] bytes) {

@@ -6,23 +6,17 @@ import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * What all proxies of connections have in common: a name, a listener that learns that they stopped, and what is written
- * down of them.
+ * What all proxies of connections have in common: a name, a listener that learns that they stopped, and their trace.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
     /** The connection. */
     protected final ConnectionName name;
     private final StopListener listener;
-    /** Null if nothing is written down. */
+    /** Null if nothing is traced. */
     protected @Nullable ConnectionTrace trace;
 
-    /**
-     * A proxy of a connection.
-     *
-     * @param name     the connection
-     * @param listener learns that the proxy stopped
-     */
+    /** A proxy of a connection. */
     protected AbstractProxy(ConnectionName name, StopListener listener) {
         this.name = name;
         this.listener = listener;
@@ -34,7 +28,7 @@ public abstract class AbstractProxy implements ProxyConnection {
     }
 
     /**
-     * Has what the connection does written down. Called before the proxy is added to an agent.
+     * Has what the connection does traced. Called before the proxy is added to an agent.
      *
      * @param written the connection's own, which is closed when the proxy stops; null for nothing
      */

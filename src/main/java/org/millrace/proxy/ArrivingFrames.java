@@ -33,7 +33,6 @@ final class ArrivingFrames {
     private long arrived;
 
     /**
-     * @param buffers    the connection's
      * @param staging    as long as the LL and the LL128 buffer together, laid out as they are
      * @param wholeWords whether the network stores whole words
      */

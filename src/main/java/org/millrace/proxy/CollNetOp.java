@@ -10,40 +10,24 @@ import org.millrace.ReduceOp;
  * are bytes.
  *
  * @param operation    an all-reduce, an all-gather or a reduce-scatter
- * @param type         of its elements
- * @param op           what combines them
  * @param first        where the channel's part begins
- * @param bytes        its length
  * @param windowBytes  of each step but the last, whole elements
  * @param bytesPerRank length of each rank's part; 0 of an all-reduce
  */
 public record CollNetOp(Operation operation, DataType type, ReduceOp.BuiltIn op, long first, long bytes,
         long windowBytes, long bytesPerRank) {
 
-    /**
-     * {@return where a step's window begins}
-     *
-     * @param step of this operation, from 0 on
-     */
+    /** {@return where a step's window begins} */
     public long windowOffset(long step) {
         return first + step * windowBytes;
     }
 
-    /**
-     * {@return how long a step's window is}
-     *
-     * @param step of this operation, from 0 on
-     */
+    /** {@return how long a step's window is} */
     public long windowBytes(long step) {
         return Math.min(windowBytes, bytes - step * windowBytes);
     }
 
-    /**
-     * {@return how much of a step's window is a rank's own}
-     *
-     * @param step of this operation, from 0 on
-     * @param rank its number in the network
-     */
+    /** {@return how much of a step's window is a rank's own} */
     public long ownBytes(long step, int rank) {
         long begin = Math.max(windowOffset(step), rank * bytesPerRank);
         long end = Math.min(windowOffset(step) + windowBytes(step), (rank + 1) * bytesPerRank);

@@ -44,11 +44,8 @@ public final class CopyProxy extends AbstractProxy {
     /**
      * A proxy that is told its operations.
      *
-     * @param name     the connection
-     * @param from     where the producer writes; its counters begin where those of {@code to} do
-     * @param to       where the consumer reads; of the same layout
-     * @param queue    the operations
-     * @param listener learns that the proxy stopped
+     * @param from where the producer writes; its counters begin where those of {@code to} do
+     * @param to   where the consumer reads; of the same layout
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             StopListener listener) {

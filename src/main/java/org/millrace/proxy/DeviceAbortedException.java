@@ -8,11 +8,7 @@ public final class DeviceAbortedException extends ProxyException {
 
     private static final long serialVersionUID = 1L;
 
-    /**
-     * What gave the device away.
-     *
-     * @param message connection, step, and what was seen
-     */
+    /** What gave the device away. */
     public DeviceAbortedException(String message) {
         super(message);
     }

@@ -23,12 +23,7 @@ public final class LineFlags {
     private long llStep;
     private long llBytesSeen;
 
-    /**
-     * Looks at one connection's lines.
-     *
-     * @param layout how its memory lies
-     * @param memory all of it, or its buffers
-     */
+    /** Looks at one connection's lines. */
     public LineFlags(ConnectionLayout layout, MemorySegment memory) {
         this.layout = layout;
         this.memory = memory;
@@ -38,7 +33,6 @@ public final class LineFlags {
      * Whether all LL lines of a step are there. Lines once seen are not looked at again: a flag stays until the slot is
      * given back.
      *
-     * @param step whose lines
      * @param size bytes of its lines
      * @return false also if no step has so many
      */
@@ -66,7 +60,6 @@ public final class LineFlags {
     /**
      * Whether all LL128 lines of a step carry its flag; nothing else can have written it.
      *
-     * @param step whose lines
      * @param size bytes of its lines
      * @return false also if no step has so many
      */

@@ -14,8 +14,12 @@ public final class OperationQueue {
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     /** The last operation in which the connection has no part. */
     private volatile @Nullable ProxyOp without;
-    /** Taken out and not at its end. The proxy's thread alone. */
-    private @Nullable ProxyOp current;
+
+    // The proxy's thread's.
+    /** Taken out and not at its end. */
+    private @Nullable ProxyOp op;
+    private long step;
+    private long last;
 
     /** Null where nothing is aborted. */
     private final @Nullable AbortFlag abort;
@@ -39,11 +43,7 @@ public final class OperationQueue {
         return abort != null && abort.raisedAcquire();
     }
 
-    /**
-     * Announces an operation.
-     *
-     * @param op this connection's share of it
-     */
+    /** Announces an operation. */
     public void add(ProxyOp op) {
         if (op.steps() == 0) {
             without = op;
@@ -54,22 +54,48 @@ public final class OperationQueue {
 
     /**
      * The last operation in which the connection has no part; null before there is one. A thread that reads it and
-     * finds the queue empty <i>after</i> that knows that no operation up to it is still to come.
+     * finds no {@link #op()} <i>after</i> that knows that no operation up to it is still to come.
      */
     @Nullable
     ProxyOp without() {
         return without;
     }
 
-    @Nullable
-    ProxyOp poll() {
-        current = operations.poll();
-        return current;
+    /** The first operation begins at a step. */
+    void beginAt(long firstStep) {
+        step = firstStep;
     }
 
-    /** What was taken out last is at its end. */
-    void ended() {
-        current = null;
+    /**
+     * The operation the next step belongs to; null if none is announced. The first step of each is rounded up to a
+     * chunk, as the device rounds it.
+     */
+    @Nullable
+    ProxyOp op() {
+        if (op == null) {
+            op = operations.poll();
+            if (op != null) {
+                step = Steps.roundUp(step, op.chunkSteps());
+                last = step + op.steps();
+            }
+        }
+        return op;
+    }
+
+    long step() {
+        return step;
+    }
+
+    /** First step after the operation. */
+    long last() {
+        return last;
+    }
+
+    void advance(long end) {
+        step = end;
+        if (end == last) {
+            op = null;
+        }
     }
 
     /**
@@ -77,11 +103,11 @@ public final class OperationQueue {
      * after the other, none can still come.
      */
     boolean isBehind(long opCount) {
-        ProxyOp oldest = current == null ? operations.peek() : current;
+        ProxyOp oldest = op == null ? operations.peek() : op;
         return oldest != null && oldest.opCount() - opCount < 0;
     }
 
-    boolean isEmpty() {
-        return operations.isEmpty();
+    boolean drained() {
+        return op == null && operations.isEmpty();
     }
 }

@@ -18,7 +18,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
-    private final OperationSteps steps;
+    private final OperationQueue steps;
     private final RecvMem recvMem;
     private final ArrivingFrames arriving;
     /** Null if the connection has slots of its own. */
@@ -42,7 +42,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
             boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share, @Nullable SlicePages gathered) {
         this.name = name;
         this.layout = info.layout();
-        this.steps = new OperationSteps(queue, info.firstStep());
+        this.steps = queue;
+        queue.beginAt(info.firstStep());
         this.recvMem = info.recvMem();
         this.arriving = new ArrivingFrames(SlotBuffers.inOne(layout, memory), staging, wholeWords);
         this.shared = share == null ? null : new Slots(recvMem, share);
@@ -58,7 +59,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
-            return false; // the peer is ahead: it waits until this rank's program comes to the operation
+            return false; // the peer is ahead: it waits until this rank's program reaches the operation
         }
         if (op == null) {
             op = without; // this rank was there, and called something else

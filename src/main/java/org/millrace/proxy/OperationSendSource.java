@@ -19,7 +19,7 @@ final class OperationSendSource extends SendStepSource {
 
     private final ConnectionName name;
     private final ConnectionLayout layout;
-    private final OperationSteps steps;
+    private final OperationQueue steps;
     private final SendMem sendMem;
     private final RecvMem recvMem;
     private final MemoryRegion memory;
@@ -33,7 +33,8 @@ final class OperationSendSource extends SendStepSource {
             SlotPool.@Nullable Share share) {
         this.name = name;
         this.layout = info.layout();
-        this.steps = new OperationSteps(queue, info.firstStep());
+        this.steps = queue;
+        queue.beginAt(info.firstStep());
         this.sendMem = info.sendMem();
         this.recvMem = info.recvMem();
         this.memory = memory;

@@ -28,7 +28,6 @@ public final class OperationSignature {
      * {@return a packed signature}
      *
      * @param operation by its {@linkplain Operation#code() code}: one that consists of sends and receives is these
-     * @param type      element type
      * @param op        how elements are combined. The factor of a pre-multiplied sum is each rank's own and is left
      *                  out.
      * @param root      the root rank, or 0
@@ -42,27 +41,17 @@ public final class OperationSignature {
     /**
      * {@return the operation of a signature that this process has packed; {@link Operation#SEND_RECEIVE} for what
      * consists of sends and receives}
-     *
-     * @param signature one of our own
      */
     public static Operation operation(long signature) {
         return Operation.ofCode((int) signature & 0xff);
     }
 
-    /**
-     * {@return the type of elements}
-     *
-     * @param signature one of our own
-     */
+    /** {@return the type of elements} */
     public static DataType type(long signature) {
         return DataType.ofCode((int) (signature >>> TYPE_SHIFT) & 0xff);
     }
 
-    /**
-     * {@return the root, of an operation that has one}
-     *
-     * @param signature one of our own
-     */
+    /** {@return the root, of an operation that has one} */
     public static int root(long signature) {
         return (int) (signature >>> ROOT_SHIFT);
     }
@@ -71,8 +60,6 @@ public final class OperationSignature {
      * {@return words for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
      *
      * @param signature a packed signature, perhaps of a peer that cannot be trusted
-     * @param opCount   the operation's number
-     * @param count     its elements
      */
     public static String describe(long signature, long opCount, long count) {
         return "operation " + opCount + ": " + describe(signature, count);
@@ -82,7 +69,6 @@ public final class OperationSignature {
      * {@return words for a message, for instance {@code "all_reduce of 1024 float, sum"}}
      *
      * @param signature a packed signature, perhaps of a peer that cannot be trusted
-     * @param count     its elements
      */
     public static String describe(long signature, long count) {
         int code = (int) signature & 0xff;

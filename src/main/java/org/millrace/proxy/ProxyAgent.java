@@ -20,17 +20,13 @@ public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
-    /** Null if nothing is written down. */
+    /** Null if nothing is traced. */
     private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
     private final PollSchedule<ProxyConnection> schedule =
             new PollSchedule<>(new ProxyConnection[0], this::progress, PollSchedule.BUSY_POLLS);
 
-    /**
-     * An agent with nothing to serve yet.
-     *
-     * @param name for the thread and for messages
-     */
+    /** An agent with nothing to serve yet. */
     public ProxyAgent(String name) {
         this(name, System::nanoTime);
     }
@@ -109,7 +105,6 @@ public final class ProxyAgent implements Agent {
      *
      * @param removed  connections that were added; those that failed since may be among them
      * @param patience how long to wait for what is under way while nothing moves; zero to stop at once
-     * @return to wait for
      */
     public Acknowledgement remove(Collection<? extends ProxyConnection> removed, Duration patience) {
         return requests.ask(new Removal(List.copyOf(removed), patience.toNanos()));

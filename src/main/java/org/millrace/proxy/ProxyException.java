@@ -10,11 +10,7 @@ public class ProxyException extends MillraceException {
 
     private static final long serialVersionUID = 1L;
 
-    /**
-     * A failure with no cause of its own.
-     *
-     * @param message connection, step, and what happened
-     */
+    /** A failure with no cause of its own. */
     public ProxyException(String message) {
         super(message);
     }
@@ -30,8 +26,7 @@ public class ProxyException extends MillraceException {
         /**
          * A disagreement.
          *
-         * @param connection between whom
-         * @param message    what each end runs
+         * @param message what each end runs
          */
         public DisagreementException(ConnectionName connection, String message) {
             this(connection, -1, message);
@@ -40,7 +35,6 @@ public class ProxyException extends MillraceException {
         /**
          * A disagreement.
          *
-         * @param connection between whom
          * @param collective the number of this end's collective; -1 if it is none, or not known
          * @param message    what each end runs
          */
@@ -61,12 +55,7 @@ public class ProxyException extends MillraceException {
         }
     }
 
-    /**
-     * A failure that another one caused.
-     *
-     * @param message connection, step, and what happened
-     * @param cause   why
-     */
+    /** A failure that another one caused. */
     public ProxyException(String message, Throwable cause) {
         super(message, cause);
     }

@@ -50,62 +50,28 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
         return OperationSignature.operation(signature) == Operation.SEND_RECEIVE ? -1 : opCount;
     }
 
-    /**
-     * An operation between ranks.
-     *
-     * @param opCount    as above
-     * @param signature  as above
-     * @param count      as above
-     * @param steps      as above
-     * @param chunkSteps as above
-     * @param sliceSteps as above
-     * @param protocol   as above
-     * @param user       as above
-     */
+    /** An operation between ranks. */
     public ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps,
             Protocol protocol, @Nullable MemoryRegion user) {
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, protocol, user, null);
     }
 
-    /**
-     * An operation of protocol Simple whose data goes through slots.
-     *
-     * @param opCount    as above
-     * @param signature  as above
-     * @param count      as above
-     * @param steps      as above
-     * @param chunkSteps as above
-     * @param sliceSteps as above
-     */
+    /** An operation of protocol Simple whose data goes through slots. */
     public ProxyOp(long opCount, long signature, long count, long steps, int chunkSteps, int sliceSteps) {
         this(opCount, signature, count, steps, chunkSteps, sliceSteps, Protocol.SIMPLE, null);
     }
 
-    /**
-     * {@return what a connection hears of an operation in which it has no part}
-     *
-     * @param opCount   as above
-     * @param signature as above
-     * @param count     as above
-     */
+    /** {@return what a connection hears of an operation in which it has no part} */
     public static ProxyOp without(long opCount, long signature, long count) {
         return new ProxyOp(opCount, signature, count, 0, 1, 1);
     }
 
-    /**
-     * {@return another operation that is the same but for its number}
-     *
-     * @param number as above
-     */
+    /** {@return another operation that is the same but for its number} */
     public ProxyOp numbered(long number) {
         return new ProxyOp(number, signature, count, steps, chunkSteps, sliceSteps, protocol, user, collNet);
     }
 
-    /**
-     * {@return the same, of a connection with a network that reduces}
-     *
-     * @param windows what its steps ask for
-     */
+    /** {@return the same, of a connection with a network that reduces} */
     public ProxyOp asking(CollNetOp windows) {
         return new ProxyOp(opCount, signature, count, steps, chunkSteps, sliceSteps, protocol, user, windows);
     }

@@ -47,13 +47,7 @@ public final class ReceiveProxy extends AbstractProxy {
     /**
      * {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent}
      *
-     * @param name     the connection
-     * @param info     its memory
-     * @param memory   all of its buffers, as the network knows them
-     * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
-     * @param queue    the operations
-     * @param receiver the way from the peer; closed when the proxy stops
-     * @param listener learns that the proxy stopped
+     * @param staging as long as the buffers of LL and LL128 together: where their lines arrive
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
@@ -66,13 +60,7 @@ public final class ReceiveProxy extends AbstractProxy {
      *
      * @param gathered where slices arrive that the device gathers; null if none do
      * @param share    what it takes them with; null if it has its own
-     * @param name     the connection
-     * @param info     its memory, in mode OFFSET
-     * @param memory   all of its buffers, as the network knows them
      * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
-     * @param queue    the operations
-     * @param receiver the way from the peer; closed when the proxy stops
-     * @param listener learns that the proxy stopped
      */
     public static ReceiveProxy sharing(@Nullable SlicePages gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
@@ -86,12 +74,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * {@return a proxy that goes by the peer's frames, for a device whose operations nobody announces, to be added to
      * an agent}
      *
-     * @param name      the connection
-     * @param buffers   its memory
-     * @param staging   as long as the LL and the LL128 buffer together
-     * @param firstStep where the connection's counters begin
-     * @param receiver  the way from the peer; closed when the proxy stops
-     * @param listener  learns that the proxy stopped
+     * @param staging as long as the LL and the LL128 buffer together
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, StopListener listener) {
@@ -101,13 +84,8 @@ public final class ReceiveProxy extends AbstractProxy {
     /**
      * {@return a proxy as that of the other method, for a device that wants some frames elsewhere than in their slots}
      *
-     * @param name      the connection
-     * @param buffers   its memory
-     * @param staging   as long as the LL and the LL128 buffer together
-     * @param firstStep where the connection's counters begin
-     * @param receiver  the way from the peer; closed when the proxy stops
-     * @param listener  learns that the proxy stopped
-     * @param refined   what stands before the source of steps in slots, and leaves to it what it does not do itself
+     * @param staging as long as the LL and the LL128 buffer together
+     * @param refined what stands before the source of steps in slots, and leaves to it what it does not do itself
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
             FrameReceiver receiver, StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
@@ -127,7 +105,7 @@ public final class ReceiveProxy extends AbstractProxy {
         try {
             work += accept();
         } finally {
-            work += deliver(); // a peer's goodbye may be thrown in the very pass that accepted its last frames
+            work += deliver(); // a peer's shutdown message may be thrown in the very pass that accepted its last frames
         }
         return work;
     }

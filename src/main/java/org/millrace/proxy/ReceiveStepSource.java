@@ -9,17 +9,12 @@ public interface ReceiveStepSource {
     /**
      * Holds a frame's header against what is expected.
      *
-     * @param header the oldest frame's that has no place yet
      * @return true if it is the next step; false if it cannot be told yet
      * @throws ProxyException if the peer sends something else
      */
     boolean admits(FrameHeader header);
 
-    /**
-     * Gives the payload of the admitted frame its place.
-     *
-     * @param receiver to accept it from
-     */
+    /** Gives the payload of the admitted frame its place. */
     void receive(FrameReceiver receiver);
 
     /** The admitted frame is being received: expect the next one. */

@@ -41,16 +41,7 @@ public final class SendProxy extends AbstractProxy {
         this.source = source;
     }
 
-    /**
-     * {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent}
-     *
-     * @param name     the connection
-     * @param info     its memory
-     * @param memory   all of its buffers, as the network knows them
-     * @param queue    the operations
-     * @param sender   the way to the peer; closed when the proxy stops
-     * @param listener learns that the proxy stopped
-     */
+    /** {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent} */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
             OperationQueue queue, FrameSender sender, StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
@@ -60,13 +51,7 @@ public final class SendProxy extends AbstractProxy {
      * {@return a proxy that is told its operations, of a connection that takes its slots of protocol Simple from a
      * pool, to be added to the agent of all connections of the pool}
      *
-     * @param share    what it takes them with; null if it has its own
-     * @param name     the connection
-     * @param info     its memory, in mode OFFSET
-     * @param memory   all of its buffers, as the network knows them
-     * @param queue    the operations
-     * @param sender   the way to the peer; closed when the proxy stops
-     * @param listener learns that the proxy stopped
+     * @param share what it takes them with; null if it has its own
      */
     public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
             MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
@@ -77,12 +62,6 @@ public final class SendProxy extends AbstractProxy {
     /**
      * {@return a proxy that finds the steps in the shared memory, for a device whose operations nobody announces, to be
      * added to an agent}
-     *
-     * @param name      the connection
-     * @param buffers   its memory
-     * @param firstStep where the connection's counters begin
-     * @param sender    the way to the peer; closed when the proxy stops
-     * @param listener  learns that the proxy stopped
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
             StopListener listener) {
@@ -96,7 +75,8 @@ public final class SendProxy extends AbstractProxy {
         try {
             work += sender.progress();
         } finally {
-            work += release(); // a peer's goodbye may be thrown in the very pass that completed the last frames
+            work += release(); // a peer's shutdown message may be thrown in the very pass that completed the last
+                               // frames
         }
         return work;
     }

@@ -18,18 +18,13 @@ public final class SharedReceiver extends SharedEnd {
      * A group on a connection of its own.
      *
      * @param receiver the network's connection; closed with the last member
-     * @param members  how many share it
      */
     public SharedReceiver(FrameReceiver receiver, int members) {
         super(members);
         this.receiver = receiver;
     }
 
-    /**
-     * {@return one member's way from the peer, to be given to one {@link ReceiveProxy}}
-     *
-     * @param member number of the member, the same at the other end
-     */
+    /** {@return one member's way from the peer, to be given to one {@link ReceiveProxy}} */
     public FrameReceiver member(int member) {
         return new MemberReceiver(member);
     }

@@ -19,7 +19,7 @@ import org.millrace.net.MemoryRegion;
  * Nor may there be too many. A rank of a ring that waits with all slots of a channel full, and as many steps again
  * unsent behind those of other channels, holds four chunks of that channel; if all n ranks wait so for each other, that
  * makes more than 4n chunks. A channel has a chunk for each rank on its way at the most, n: so {@value #MEMBERS}
- * channels, with 4n, cannot come to that.
+ * channels, with 4n, cannot reach that.
  */
 public final class SharedSender extends SharedEnd {
 
@@ -32,8 +32,7 @@ public final class SharedSender extends SharedEnd {
     /**
      * A group on a connection of its own.
      *
-     * @param sender  the network's connection; closed with the last member
-     * @param members how many share it
+     * @param sender the network's connection; closed with the last member
      */
     public SharedSender(FrameSender sender, int members) {
         super(members);
@@ -45,7 +44,6 @@ public final class SharedSender extends SharedEnd {
      * {@return one member's way to the peer, to be given to one {@link SendProxy}}
      *
      * @param member number of the member, the same at the other end
-     * @param queue  its operations; every operation is announced to all members before the next one
      */
     public FrameSender member(int member, OperationQueue queue) {
         queues[member] = queue;

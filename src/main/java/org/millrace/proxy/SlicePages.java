@@ -5,20 +5,13 @@ import org.millrace.net.FrameReceiver;
 /** Where slices of protocol Simple arrive that a device gathers, instead of in their slots. */
 public interface SlicePages {
 
-    /**
-     * {@return whether the device gathers a slice, which it decides for itself alike}
-     *
-     * @param bytes its size
-     */
+    /** {@return whether the device gathers a slice, which it decides for itself alike} */
     boolean takes(long bytes);
 
     /**
      * Gives the payload of the header last polled its pages.
      *
-     * @param receiver to accept it from
-     * @param number   of the slice, as the device counts them
-     * @param step     its first step
-     * @param bytes    its size
+     * @param number of the slice, as the device counts them
      */
     void receive(FrameReceiver receiver, long number, long step, long bytes);
 

@@ -12,22 +12,15 @@ import org.millrace.net.MemoryRegion;
  * Simple in a device's. LL's, which processors read, and the counters are always in the host's; those of LL128, whose
  * lines a device polls in the order in which they are stored, are then not used.
  *
- * @param layout  sizes; and how all that is in one piece lies there
- * @param sendMem what the receiving kernel has consumed
- * @param recvMem what the sending kernel has posted
- * @param ll      the slots of LL, at the offset that they have in the layout
- * @param ll128   the slots of LL128, likewise
- * @param simple  the slots of Simple: likewise, or in a device's memory from its beginning
+ * @param layout sizes; and how all that is in one piece lies there
+ * @param ll     the slots of LL, at the offset that they have in the layout
+ * @param ll128  the slots of LL128, likewise
+ * @param simple the slots of Simple: likewise, or in a device's memory from its beginning
  */
 public record SlotBuffers(ConnectionLayout layout, SendMem sendMem, RecvMem recvMem, MemoryRegion ll,
         MemoryRegion ll128, MemoryRegion simple) {
 
-    /**
-     * {@return buffers and counters that lie in one piece}
-     *
-     * @param layout how
-     * @param memory all of it
-     */
+    /** {@return buffers and counters that lie in one piece} */
     public static SlotBuffers inOne(ConnectionLayout layout, MemoryRegion memory) {
         return new SlotBuffers(layout, layout.sendMem(memory.segment()), layout.recvMem(memory.segment()), memory,
                 memory, memory);

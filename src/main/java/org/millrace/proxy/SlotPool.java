@@ -39,9 +39,7 @@ public final class SlotPool {
     /**
      * A pool with all slots free.
      *
-     * @param memory      {@code slots(connections) * slotBytes} bytes
-     * @param slotBytes   bytes of a slot
-     * @param connections how many will share it at the most
+     * @param memory {@code slots(connections) * slotBytes} bytes
      * @throws IllegalArgumentException if the memory is of another size
      */
     public SlotPool(MemoryRegion memory, int slotBytes, int connections) {
@@ -75,7 +73,6 @@ public final class SlotPool {
     /**
      * A connection joins.
      *
-     * @return what it takes slots with
      * @throws IllegalStateException if there are as many connections as the pool was made for
      */
     public Share attach() {

@@ -40,8 +40,6 @@ public final class StepHeader {
     /**
      * {@return where no operation is announced: whether the device said a size for the frame's first step; false if the
      * frame only moves tail}
-     *
-     * @param header the frame's
      */
     public static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
@@ -53,29 +51,17 @@ public final class StepHeader {
         header.word(COUNT, op.count());
     }
 
-    /**
-     * {@return the first step of the frame, as the peer wrote it}
-     *
-     * @param header the frame's
-     */
+    /** {@return the first step of the frame, as the peer wrote it} */
     public static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
-    /**
-     * {@return the first step after the frame, as the peer wrote it}
-     *
-     * @param header the frame's
-     */
+    /** {@return the first step after the frame, as the peer wrote it} */
     public static long end(FrameHeader header) {
         return header.word(END);
     }
 
-    /**
-     * {@return NCCL's id of the protocol, as the peer wrote it}
-     *
-     * @param header the frame's
-     */
+    /** {@return NCCL's id of the protocol, as the peer wrote it} */
     public static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);
     }

@@ -8,9 +8,6 @@ public final class Steps {
     /**
      * {@return whether a counter is at a step or past it; right across any wrap as long as the two are less than
      * 2<sup>63</sup> apart}
-     *
-     * @param counter what was read
-     * @param step    what is waited for
      */
     public static boolean reached(long counter, long step) {
         return counter - step >= 0;
@@ -20,7 +17,6 @@ public final class Steps {
      * {@return a step rounded up to a multiple: operations of several steps a chunk begin there, so that a chunk never
      * wraps in the middle of a slice}
      *
-     * @param step     any step
      * @param multiple a power of two
      */
     public static long roundUp(long step, int multiple) {

@@ -8,8 +8,7 @@ public interface StopListener {
     /**
      * Called once, on the agent's thread, after the proxy's last access to its memory.
      *
-     * @param connection the proxy
-     * @param failure    why; null if it was asked to stop
+     * @param failure why; null if it was asked to stop
      */
     void stopped(ProxyConnection connection, @Nullable Throwable failure);
 }

@@ -3,17 +3,11 @@ package org.millrace.transport;
 /**
  * Whether something can be used, in a word and in words.
  *
- * @param yes  whether it can
  * @param text why not; or what there is to know about it
  */
 public record Availability(boolean yes, String text) {
 
-    /**
-     * It can be used.
-     *
-     * @param text what there is to know about it, perhaps nothing
-     * @return the answer
-     */
+    /** It can be used. */
     public static Availability yes(String text) {
         return new Availability(true, text);
     }
@@ -22,7 +16,6 @@ public record Availability(boolean yes, String text) {
      * It cannot be used.
      *
      * @param reason why, for people, as in {@code "other process 4711"}
-     * @return the answer
      */
     public static Availability no(String reason) {
         return new Availability(false, reason);

@@ -11,13 +11,9 @@ import org.millrace.trace.ProcessTrace;
 /**
  * Which end of which connection a transport is to make.
  *
- * @param here     this rank
- * @param there    the rank at the other end, or what stands for a group
- * @param channel  number of the channel
- * @param index    {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
- * @param sends    whether this end sends
- * @param settings what all connections have in common
- * @param group    the ranks at the other end, if these are many; null for one
+ * @param there the rank at the other end, or what stands for a group
+ * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
+ * @param group the ranks at the other end, if these are many; null for one
  */
 public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, boolean sends, EndSettings settings,
         @Nullable PeerGroup group) {
@@ -32,12 +28,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 self + (sends ? " -> " : " <- ") + group.name() + ", channel " + channel);
     }
 
-    /**
-     * {@return what is written down of the connection; null if nothing is}
-     *
-     * @param direction which way data goes
-     * @param network   what carries it
-     */
+    /** {@return the trace of the connection; null if there is none} */
     public @Nullable ConnectionTrace trace(Direction direction, String network) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null
@@ -46,11 +37,7 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                         name().toString()));
     }
 
-    /**
-     * {@return what is written down of a connection with a network that reduces; null if nothing is}
-     *
-     * @param direction which way data goes
-     */
+    /** {@return the trace of a connection with a network that reduces; null if there is none} */
     public @Nullable ConnectionTrace collNetTrace(Direction direction) {
         ProcessTrace process = ProcessTrace.current();
         return process == null ? null

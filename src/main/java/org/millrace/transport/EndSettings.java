@@ -27,12 +27,7 @@ public record EndSettings(ConnectionLayout layout, long firstStep, StopListener 
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
         @Nullable Heap heap, AbortFlag abort, long communicator) {
 
-    /**
-     * Memory of a rank that other processes map.
-     *
-     * @param segment all of it
-     * @param name    what they open it by
-     */
+    /** Memory of a rank that other processes map. */
     public record Heap(MemorySegment segment, String name) {
     }
 

@@ -6,7 +6,6 @@ import java.util.List;
  * Ranks that one connection connects all at once, as a network that reduces does: a peer of each of them, whose number
  * comes behind those of the ranks ({@code comm->nRanks} in NCCL).
  *
- * @param number  the peer's
  * @param name    for messages, for instance {@code "the collective network"}
  * @param members its ranks, ascending
  */

@@ -17,9 +17,7 @@ import org.millrace.MillraceException;
 /**
  * What the ranks of a communicator know of each other when they choose transports ({@code ncclPeerInfo} in NCCL).
  *
- * @param rank   whose information this is
  * @param host   the machine it runs on, as messages name it
- * @param pid    its process there
  * @param offers by the transports' names, what each said on that rank: {@link Transport#offer}
  */
 public record PeerInfo(int rank, String host, long pid, Map<String, Availability> offers) {
@@ -32,10 +30,7 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     /**
      * Tells the other ranks about this one, and hears of them. Collective.
      *
-     * @param rank       this rank
-     * @param host       the machine it runs on
-     * @param transports what it can offer
-     * @param allGather  gives every rank's bytes, by rank, for this rank's
+     * @param allGather gives every rank's bytes, by rank, for this rank's
      * @return what every rank says of itself, by rank
      * @throws MillraceException if it cannot be read
      */
@@ -58,7 +53,6 @@ public record PeerInfo(int rank, String host, long pid, Map<String, Availability
     /**
      * What a transport said on this rank.
      *
-     * @param transport its name
      * @return its offer; a refusal where there is no such transport
      */
     public Availability offer(String transport) {

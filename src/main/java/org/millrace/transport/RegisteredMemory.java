@@ -39,7 +39,6 @@ public final class RegisteredMemory implements AutoCloseable {
     /**
      * What operations on connections with a peer may be announced with.
      *
-     * @param peer the rank at the other end
      * @return the region; null if data to and from there always goes through slots
      */
     public @Nullable MemoryRegion with(int peer) {

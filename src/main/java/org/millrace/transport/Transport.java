@@ -30,27 +30,13 @@ public interface Transport {
     /**
      * Whether two ranks that both offer this transport can use it. Both ranks ask, each with itself as the first: they
      * must get the same answer.
-     *
-     * @param here  this rank
-     * @param there the other
-     * @return yes, or why not
      */
     Availability canConnect(PeerInfo here, PeerInfo there);
 
-    /**
-     * The sending end of a connection, of which nothing is done yet.
-     *
-     * @param request which connection
-     * @return the end
-     */
+    /** The sending end of a connection, of which nothing is done yet. */
     TransportEnd send(EndRequest request);
 
-    /**
-     * The receiving end of a connection, of which nothing is done yet.
-     *
-     * @param request which connection
-     * @return the end
-     */
+    /** The receiving end of a connection, of which nothing is done yet. */
     TransportEnd receive(EndRequest request);
 
     /**
@@ -68,10 +54,6 @@ public interface Transport {
      * Whether a peer's device, connected with this one by this transport, reads what this rank sends where it lies, in
      * memory of the user's (mode PTR with no proxy between).
      *
-     * @param memory   native memory
-     * @param here     this rank
-     * @param there    the peer
-     * @param settings what all connections have in common
      * @return false if data always goes through slots
      */
     default boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {

@@ -56,8 +56,6 @@ public final class TransportConnection implements AutoCloseable {
     /**
      * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
      * are none.
-     *
-     * @param op this connection's share of it
      */
     public void announce(ProxyOp op) {
         end.announce(op);

@@ -29,17 +29,13 @@ public final class TransportConnections implements AutoCloseable {
         /**
          * Sends a message to a rank.
          *
-         * @param peer the rank
-         * @param tag  which message: none is used twice between two ranks
-         * @param data some hundred bytes
+         * @param tag which message: none is used twice between two ranks
          */
         void send(int peer, long tag, byte[] data);
 
         /**
          * A message that a rank sent to this one.
          *
-         * @param peer the rank
-         * @param tag  which message
          * @return it, once; null if it has not come
          */
         byte @Nullable [] receive(int peer, long tag);
@@ -60,11 +56,8 @@ public final class TransportConnections implements AutoCloseable {
     /**
      * Connections of a rank.
      *
-     * @param rank       this rank
      * @param peers      what all ranks say of themselves, by rank: {@link PeerInfo#exchange}
      * @param transports in the order in which they are asked, the same as in the exchange
-     * @param messages   carries what two ends tell each other
-     * @param settings   what all connections have in common
      */
     public TransportConnections(int rank, List<PeerInfo> peers, List<? extends Transport> transports,
             PeerMessages messages, EndSettings settings) {
@@ -79,12 +72,7 @@ public final class TransportConnections implements AutoCloseable {
     private record Group(PeerGroup peers, Transport transport) {
     }
 
-    /**
-     * Says that a connection with a peer behind the ranks connects several of them.
-     *
-     * @param group     its number is the next one
-     * @param transport which makes it
-     */
+    /** Says that a connection with a peer behind the ranks connects several of them. */
     public synchronized void add(PeerGroup group, Transport transport) {
         if (group.number() != peers.size() + groups.size()) {
             throw new IllegalArgumentException(group + " is not the next behind " + peers.size() + " ranks");
@@ -100,24 +88,15 @@ public final class TransportConnections implements AutoCloseable {
     /**
      * Begins to make the sending end of a connection.
      *
-     * @param peer    the rank that receives, or the number of a group
-     * @param channel number of the channel
-     * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
-     * @return the end that is being made
+     * @param peer  the rank that receives, or the number of a group
+     * @param index {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
      * @throws org.millrace.MillraceException if the peer cannot be reached
      */
     public PendingConnection send(int peer, int channel, int index) {
         return begin(peer, channel, index, true, Transport::send);
     }
 
-    /**
-     * Begins to make the receiving end of a connection.
-     *
-     * @param peer    the rank that sends, or the number of a group
-     * @param channel number of the channel
-     * @param index   {@link KernelChannel#COLLECTIVE} or {@link KernelChannel#POINT_TO_POINT}
-     * @return the end that is being made
-     */
+    /** Begins to make the receiving end of a connection. */
     public PendingConnection receive(int peer, int channel, int index) {
         return begin(peer, channel, index, false, Transport::receive);
     }
@@ -157,7 +136,6 @@ public final class TransportConnections implements AutoCloseable {
      * Makes memory of the user's ready to be sent from and received into, wherever a transport can.
      *
      * @param memory native memory, which outlives what is returned
-     * @return what it is to each peer's connections
      */
     public RegisteredMemory register(MemorySegment memory) {
         return new RegisteredMemory(transports, this::transport, transport -> transport.register(memory));
@@ -168,11 +146,7 @@ public final class TransportConnections implements AutoCloseable {
         return new RegisteredMemory(transports, this::transport, Transport::allMemory);
     }
 
-    /**
-     * {@return whether some peer's device reads what this rank sends where it lies}
-     *
-     * @param memory native memory
-     */
+    /** {@return whether some peer's device reads what this rank sends where it lies} */
     public boolean isRead(MemorySegment memory) {
         for (int peer = 0; peer < peers.size(); peer++) {
             if (peer != rank && transport(peer).isRead(memory, peers.get(rank), peers.get(peer), settings)) {
@@ -223,16 +197,11 @@ public final class TransportConnections implements AutoCloseable {
         made.clear();
     }
 
-    /**
-     * Which transport two ranks use, and why none before it.
-     *
-     * @param transport the first one that can connect them
-     * @param refusals  what was asked before, each with its reason
-     */
+    /** Which transport two ranks use, and why none before it. */
     record TransportChoice(Transport transport, List<String> refusals) {
 
         /**
-         * Asks one transport after another. Both ranks come to the same choice, as each offer is known to both.
+         * Asks one transport after another. Both ranks make the same choice, as each offer is known to both.
          *
          * @throws MillraceException if none can connect them; the message says why of each
          */

@@ -41,18 +41,12 @@ public interface TransportEnd {
      * Goes on to connect the proxy with its peer; called again and again.
      *
      * @param peer what the other end's {@link #setup} said, bytes of another process
-     * @return true when it is connected
      */
     default boolean proxyConnect(byte[] peer) {
         return true;
     }
 
-    /**
-     * Goes on to connect, after the proxy is connected; called again and again.
-     *
-     * @param peer what the other end's {@link #setup} said, bytes of another process
-     * @return true when it is connected
-     */
+    /** Goes on to connect, after the proxy is connected; called again and again. */
     boolean connect(byte[] peer);
 
     /** {@return the slots and counters that the device needs; called once the end is connected} */
@@ -66,11 +60,7 @@ public interface TransportEnd {
         return "";
     }
 
-    /**
-     * Hears of an operation before the device runs it, in the order in which it will.
-     *
-     * @param op this connection's share of it
-     */
+    /** Hears of an operation before the device runs it, in the order in which it will. */
     void announce(ProxyOp op);
 
     /**

@@ -81,7 +81,7 @@ class TypedOperationsTest {
                         List.of(buffer.getInt(0), buffer.getInt(4), buffer.getInt(8), buffer.getInt(12)));
                 buffer.position(3).limit(8); // an address that is no multiple of an element's size, and bytes alone
                 buffer.put(3, (byte) communicator.rank());
-                await(communicator.broadcast(buffer, 1, stream));
+                await(communicator.broadcast(Operand.of(buffer, DataType.INT8), 1, stream));
                 assertEquals(1, buffer.get(3));
                 await(communicator.allReduce(Operand.of(buffer.position(1).limit(5), DataType.INT32), ReduceOp.MAX,
                         stream));
@@ -156,7 +156,7 @@ class TypedOperationsTest {
             java.util.Arrays.fill(values, 1);
             CompletionStage<Void> last = null;
             for (int i = 0; i < 20; i++) {
-                last = communicator.allReduce(values, ReduceOp.SUM, stream);
+                last = communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream);
             }
             await(last);
             assertEquals(1000 << 20, java.util.Arrays.stream(values).sum());
@@ -167,7 +167,7 @@ class TypedOperationsTest {
     void theStageOfAnOperationDoesNotWaitForLaterOnes() throws Exception {
         CountDownLatch seen = new CountDownLatch(2);
         ranks(2, (communicator, stream) -> {
-            CompletionStage<Void> first = communicator.allReduce(new int[4], ReduceOp.SUM, stream);
+            CompletionStage<Void> first = communicator.allReduce(Operand.of(new int[4]), ReduceOp.SUM, stream);
             CountDownLatch over = new CountDownLatch(1);
             stream.call(() -> {
                 try {
@@ -217,12 +217,14 @@ class TypedOperationsTest {
                     () -> communicator.allGather(Operand.of(new int[2]), Operand.of(new int[3]), stream));
             refused("reduce_scatter: send has 3 elements, which are not 2 equal parts", () -> communicator
                     .reduceScatter(Operand.of(new int[3]), Operand.of(new int[1]), ReduceOp.SUM, stream));
-            refused("there is no root 2", () -> communicator.broadcast(new int[2], 2, stream));
+            refused("there is no root 2", () -> communicator.broadcast(Operand.of(new int[2]), 2, stream));
             assertThrows(NullPointerException.class,
                     () -> communicator.allReduce((Operand) null, ReduceOp.SUM, stream));
-            assertThrows(NullPointerException.class, () -> communicator.allReduce(new int[1], ReduceOp.SUM, null));
-            assertThrows(NullPointerException.class, () -> communicator.allReduce(new int[1], null, stream));
-            await(communicator.allReduce(new int[0], ReduceOp.SUM, stream));
+            assertThrows(NullPointerException.class,
+                    () -> communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, null));
+            assertThrows(NullPointerException.class,
+                    () -> communicator.allReduce(Operand.of(new int[1]), null, stream));
+            await(communicator.allReduce(Operand.of(new int[0]), ReduceOp.SUM, stream));
         });
     }
 
@@ -230,12 +232,13 @@ class TypedOperationsTest {
     void aFailureIsTheStages() throws Exception {
         ranks(2, (communicator, stream) -> {
             int[] values = {1};
-            Throwable thrown = failureOf(
-                    communicator.allReduce(values, communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream));
+            Throwable thrown = failureOf(communicator.allReduce(Operand.of(values),
+                    communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream));
             assertEquals(1 - communicator.rank(),
                     assertInstanceOf(MismatchException.class, thrown).peer().orElseThrow());
             assertArrayEquals(new int[] {1}, values);
-            assertThrows(MillraceException.class, () -> communicator.allReduce(values, ReduceOp.SUM, stream));
+            assertThrows(MillraceException.class,
+                    () -> communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream));
         });
     }
 
@@ -247,9 +250,9 @@ class TypedOperationsTest {
             CompletionStage<Void>[] stages = stages(2);
             try (Communicator other = communicator.split(0, 0).orElseThrow()) {
                 assertEquals(planted, assertThrows(MillraceException.class, () -> Millrace.group(() -> {
-                    stages[0] = other.allReduce(new int[1], ReduceOp.SUM, stream);
+                    stages[0] = other.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream);
                     OperationGroup.join(communicator, () -> new NeverLaunched(planted));
-                    stages[1] = communicator.allReduce(new int[1], ReduceOp.SUM, stream);
+                    stages[1] = communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream);
                 })));
                 assertEquals(planted, failureOf(stages[1]));
                 await(stages[0]);
@@ -286,9 +289,9 @@ class TypedOperationsTest {
                     assertEquals(4, data.get(ValueLayout.JAVA_LONG, 0));
                 }
                 IllegalStateException refused = assertThrows(IllegalStateException.class, () -> communicator
-                        .plan(stream, () -> communicator.allReduce(new int[1], ReduceOp.SUM, stream)));
+                        .plan(stream, () -> communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream)));
                 assertTrue(refused.getMessage().contains("take memory from Device.allocate"), refused.getMessage());
-                await(communicator.allReduce(new int[1], ReduceOp.SUM, stream));
+                await(communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream));
             }
         });
     }
@@ -301,12 +304,12 @@ class TypedOperationsTest {
         ranks(1, (communicator, stream) -> {
             device[0] = communicator.device();
             CompletableFuture<Void> warm =
-                    communicator.allReduce(new int[100], ReduceOp.SUM, stream).toCompletableFuture();
+                    communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM, stream).toCompletableFuture();
             await(warm);
             try (var lease = communicator.device().staging().take(400)) {
                 first[0] = lease.memory().address();
             }
-            await(communicator.allReduce(new int[100], ReduceOp.SUM, stream));
+            await(communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM, stream));
             try (var lease = communicator.device().staging().take(400);
                     var another = communicator.device().staging().take(400)) {
                 assertEquals(first[0], lease.memory().address());

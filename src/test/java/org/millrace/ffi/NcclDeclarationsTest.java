@@ -38,7 +38,7 @@ class NcclDeclarationsTest {
             Map.entry("ncclNumOps_dummy", "helps the C compiler to the size of ncclRedOp_t"));
     /** Generated, but without a method of the typed interface. */
     private static final Map<String, String> NOT_TYPED =
-            Map.of("ncclBcast", "deprecated by NCCL: NcclTransfers.broadcast with one buffer for both",
+            Map.of("ncclBcast", "deprecated by NCCL: NcclCommunicator.broadcast with one buffer for both",
                     "ncclResetDebugInit", "deprecated by NCCL: not supported, and to be removed");
     /** Written in another way; the ABI's proof holds the values. */
     private static final Map<String, String> OTHERWISE =

@@ -33,6 +33,7 @@ import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
+import org.millrace.Operand;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.Plan;
@@ -150,7 +151,7 @@ class GpuCommunicatorTest {
                 calls();
                 cuda.recordCalls(true);
                 float[] values = {1, 2};
-                communicator.allReduce(values, ReduceOp.SUM, stream)
+                communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream)
                         .toCompletableFuture()
                         .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
                 assertArrayEquals(new float[] {1, 2}, values);
@@ -160,7 +161,7 @@ class GpuCommunicatorTest {
                         "cudaEventRecord"), order.stream().filter(IN_ORDER::contains).toList());
                 double[] large = new double[1 << 20]; // two pieces, there and back
                 large[large.length - 1] = 7;
-                communicator.allReduce(large, ReduceOp.SUM, stream)
+                communicator.allReduce(Operand.of(large), ReduceOp.SUM, stream)
                         .toCompletableFuture()
                         .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
                 List<String> calls = cuda.calls();
@@ -179,7 +180,8 @@ class GpuCommunicatorTest {
         alone(communicator -> {
             try (Stream stream = communicator.device().newStream()) {
                 String message = assertThrows(IllegalStateException.class,
-                        () -> communicator.plan(stream, () -> communicator.allReduce(new int[4], ReduceOp.SUM, stream)))
+                        () -> communicator.plan(stream,
+                                () -> communicator.allReduce(Operand.of(new int[4]), ReduceOp.SUM, stream)))
                         .getMessage();
                 assertTrue(message.contains("take memory from Device.allocate"), message);
             }
@@ -446,7 +448,7 @@ class GpuCommunicatorTest {
             try (Stream stream = communicator.device().newStream()) {
                 cuda.fail("cudaEventQuery", NOT_READY, Integer.MAX_VALUE);
                 CompletableFuture<Void> stage =
-                        communicator.allReduce(new int[1], ReduceOp.SUM, stream).toCompletableFuture();
+                        communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream).toCompletableFuture();
                 LostConnection.report("rank 0 -> rank 1: reset by peer");
                 ExecutionException failed =
                         assertThrows(ExecutionException.class, () -> stage.get(PATIENCE.toSeconds(), TimeUnit.SECONDS));

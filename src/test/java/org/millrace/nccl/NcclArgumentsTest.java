@@ -334,7 +334,8 @@ class NcclArgumentsTest {
         stubs.calls();
         c.putSignal(SEND, 10, DataType.FLOAT32, 1, window, 1L << 33, 3, 2, stream);
         c.signal(0, 4, 1, stream);
-        c.waitSignals(List.of(new NcclSignals.Awaited(1, 2, 3, 4), new NcclSignals.Awaited(5, 6, 7, 8)), stream);
+        c.waitSignals(List.of(new NcclCommunicator.Awaited(1, 2, 3, 4), new NcclCommunicator.Awaited(5, 6, 7, 8)),
+                stream);
         assertEquals(0x710000001000L, window.memoryAddress());
         assertCalls("ncclPutSignal 0x700000000000 10 7 1 0x3170 8589934592 3 2 0" + end, "ncclSignal 0 4 1 0" + end,
                 "ncclWaitSignal 2 {5 6 7 8}" + end, "ncclWinGetUserPtr " + handle(c) + " 0x3170");

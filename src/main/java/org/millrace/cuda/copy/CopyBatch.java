@@ -13,10 +13,6 @@ import java.util.Arrays;
  * </pre>
  *
  * <p>
- * They may be spread over several lanes, each of which makes its copies in their order, whatever the others do: the
- * copies of one sequence have one lane.
- *
- * <p>
  * A relaxed copy becomes part of the one before it of its sequence where it goes on where that ended, in target and
  * source; or a row of it, where it is as long, and as far from the row before, in target and in source, as that is from
  * the one before it. One call begins all rows, and an H100's engine makes 128 rows of 7 KiB in the time of four copies.
@@ -49,25 +45,15 @@ final class CopyBatch {
     private final int[] top = new int[SEQUENCES];
     private final int[] growing = new int[SEQUENCES];
     private final int[] sorted = new int[MOST];
-    private final int lanes;
-    private final int[] lane = new int[MOST];
-    /** By sequence: that of its copies; -1: it has none yet. */
-    private final int[] laneOf = new int[SEQUENCES];
-    private final int[] ends;
-    private int nextLane;
-    /** Those over which the copies are spread now. */
-    private int used = 1;
+    /** By level, after {@link #sort}: the place behind its last copy. */
+    private final int[] ends = new int[MOST + 1];
     private int count;
     private int levels;
     /** The first level for copies that are yet to come. */
     private int floor;
     private long allBytes;
 
-    /** Copies that may be spread over so many lanes. */
-    CopyBatch(int lanes) {
-        this.lanes = lanes;
-        ends = new int[lanes * MOST + 1];
-        Arrays.fill(laneOf, -1);
+    CopyBatch() {
         Arrays.fill(top, -1);
         Arrays.fill(growing, -1);
     }
@@ -104,7 +90,6 @@ final class CopyBatch {
         fromHost[at] = ofHost;
         sequence[at] = order > CopyOrder.FREE ? of : -1;
         level[at] = place(order, of, at);
-        lane[at] = order > CopyOrder.FREE ? laneOf(of) : anyLane();
         levels = Math.max(levels, level[at] + 1);
         return true;
     }
@@ -141,18 +126,6 @@ final class CopyBatch {
         return step >= length && step <= MOST_PITCH;
     }
 
-    private int laneOf(int of) {
-        if (laneOf[of] < 0) {
-            laneOf[of] = anyLane();
-        }
-        return laneOf[of];
-    }
-
-    private int anyLane() {
-        nextLane = nextLane + 1 < lanes ? nextLane + 1 : 0;
-        return nextLane;
-    }
-
     private int place(int order, int of, int at) {
         if (order == CopyOrder.IN_TURN) {
             floor = levels + 1;
@@ -168,47 +141,29 @@ final class CopyBatch {
         return own;
     }
 
-    /**
-     * Sorts by levels, and each level by lanes where that is worth it: copies that are behind all others are not
-     * spread.
-     *
-     * @param least copies that are spread
-     * @return how many levels there are
-     */
-    int sort(int least) {
-        used = lanes > 1 && count >= least && floor == 0 ? lanes : 1;
-        int groups = levels * used;
-        Arrays.fill(ends, 0, groups + 1, 0);
+    /** Sorts by levels; returns how many there are. */
+    int sort() {
+        Arrays.fill(ends, 0, levels + 1, 0);
         for (int i = 0; i < count; i++) {
-            ends[group(i) + 1]++;
+            ends[level[i] + 1]++;
         }
-        for (int i = 0; i < groups; i++) {
+        for (int i = 0; i < levels; i++) {
             ends[i + 1] += ends[i];
         }
-        for (int i = 0; i < count; i++) { // each group's end is its start at first
-            sorted[ends[group(i)]++] = i;
+        for (int i = 0; i < count; i++) { // each level's end is its start at first
+            sorted[ends[level[i]]++] = i;
         }
         return levels;
     }
 
-    private int group(int copy) {
-        return used == 1 ? level[copy] : level[copy] * used + lane[copy];
+    /** The first place of a level, after {@link #sort}. */
+    int start(int number) {
+        return number == 0 ? 0 : ends[number - 1];
     }
 
-    /** Over how many lanes the copies are spread, after {@link #sort}. */
-    int lanes() {
-        return used;
-    }
-
-    /** The first place of a level in a lane, after {@link #sort}. */
-    int start(int number, int ofLane) {
-        int group = number * used + ofLane;
-        return group == 0 ? 0 : ends[group - 1];
-    }
-
-    /** The place behind the last of a level in a lane. */
-    int end(int number, int ofLane) {
-        return ends[number * used + ofLane];
+    /** The place behind the last of a level. */
+    int end(int number) {
+        return ends[number];
     }
 
     long to(int place) {
@@ -245,7 +200,6 @@ final class CopyBatch {
             if (sequence[i] >= 0) {
                 top[sequence[i]] = -1;
                 growing[sequence[i]] = -1;
-                laneOf[sequence[i]] = -1;
             }
         }
         count = 0;

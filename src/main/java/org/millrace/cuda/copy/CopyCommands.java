@@ -61,7 +61,6 @@ final class CopyCommands {
     /**
      * Commands for a kernel that was never launched.
      *
-     * @param mailbox  zeroed memory
      * @param first    the number of the first command; 1, or whatever a test wants to wrap
      * @param workers  0 to {@link CopyMailbox#WORKERS}
      * @param launcher enqueues the kernel, without keeping the caller waiting for that; what is to be tried again is

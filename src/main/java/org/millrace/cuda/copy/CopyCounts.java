@@ -3,12 +3,7 @@ package org.millrace.cuda.copy;
 /**
  * What copy engines were asked for, and by how many calls of the driver's.
  *
- * @param asked   copies and stores that somebody wanted
- * @param merged  those that became part of the one before
- * @param calls   of the driver's that begin copies
- * @param batches those that begin several
- * @param batched copies that were begun by these
- * @param events  that tell when copies are over
+ * @param merged those that became part of the one before
  */
 public record CopyCounts(long asked, long merged, long calls, long batches, long batched, long events) {
 

@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
-import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
@@ -18,11 +17,6 @@ import org.millrace.cuda.RowCopies;
  * which tells that copies are over.
  *
  * <p>
- * A GPU has several such engines. Where it is told to, many copies are spread over several streams, so that more than
- * one of them may work: the others begin when what the first was given before is done, and what it is given next begins
- * when all are.
- *
- * <p>
  * One thread at a time, with the device current. No call allocates, once this was made.
  */
 final class CopyEngine implements CopyQueue.Engine {
@@ -30,14 +24,11 @@ final class CopyEngine implements CopyQueue.Engine {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     /** More than can be under way; a power of two. */
     private static final int EVENTS = 1024;
-    /** So many copies at once are worth the call for many; to be set higher when it is to be measured without. */
-    private static final int LEAST_IN_BATCH = Integer.getInteger("millrace.copyBatch", 2);
+    /** So many copies at once are worth the call for many. */
+    private static final int LEAST_IN_BATCH = 2;
     private static final int MOST_REFUSALS = 3;
     /** A plain copy of fewer bytes from the host's memory is not the copy engine's: see {@link RowCopies}. */
     private static final int LEAST_PLAIN_FROM_HOST = 32 << 10;
-    /** Streams over which copies are spread, and how many copies at least. */
-    private static final int LANES = Math.clamp(Integer.getInteger("millrace.copyLanes", 1), 1, 8);
-    private static final int LEAST_TO_SPREAD = Integer.getInteger("millrace.copySpread", 8);
 
     private final CudaDriver driver;
     private final long context;
@@ -46,15 +37,11 @@ final class CopyEngine implements CopyQueue.Engine {
     private int refusals;
     private boolean ignoresCaptures;
     private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
-    /** The first makes all that is not spread. */
-    private final long[] lanes = new long[LANES];
-    /** By lane: behind what it was given last. */
-    private final long[] joins = new long[LANES];
-    private final long stream;
+    private long stream;
     private final long[] events = new long[EVENTS];
     /** By event: the last copy before it. */
     private final long[] covered = new long[EVENTS];
-    private final CopyBatch waiting = new CopyBatch(LANES);
+    private final CopyBatch waiting = new CopyBatch();
     private long recorded;
     private long reached;
     /** The last copy that was asked for, that was submitted, that an event is behind, and that was made. */
@@ -81,15 +68,11 @@ final class CopyEngine implements CopyQueue.Engine {
         rows = new RowCopies(driver);
         batches = BatchCopies.find(CopyBatch.MOST);
         driver.inContext(context, () -> {
-            for (int lane = 0; lane < LANES; lane++) {
-                lanes[lane] = driver.newStream();
-                joins[lane] = driver.newEvent();
-            }
+            stream = driver.newStream();
             for (int i = 0; i < EVENTS; i++) {
                 events[i] = driver.newEvent();
             }
         });
-        stream = lanes[0];
     }
 
     /** The thread that uses the queue stays in the context, until it uses one of another. */
@@ -133,15 +116,10 @@ final class CopyEngine implements CopyQueue.Engine {
         requireWhole();
         enter();
         try {
-            int levels = waiting.sort(LEAST_TO_SPREAD);
-            int used = waiting.lanes();
-            fork(used);
+            int levels = waiting.sort();
             for (int level = 0; level < levels; level++) {
-                for (int lane = 0; lane < used; lane++) {
-                    begin(waiting.start(level, lane), waiting.end(level, lane), lanes[lane]);
-                }
+                begin(waiting.start(level), waiting.end(level));
             }
-            join(used);
             submitted = begun;
             mark();
             return true;
@@ -153,36 +131,16 @@ final class CopyEngine implements CopyQueue.Engine {
         }
     }
 
-    /** What was given to the first lane before is done before what is given to the others. */
-    private void fork(int used) {
-        if (used == 1 || done == submitted) {
-            return;
-        }
-        if (marked != submitted) {
-            mark();
-        }
-        for (int lane = 1; lane < used; lane++) {
-            driver.await(event(recorded), lanes[lane]);
-        }
-    }
-
-    private void join(int used) {
-        for (int lane = 1; lane < used; lane++) {
-            driver.record(joins[lane], lanes[lane]);
-            driver.await(joins[lane], stream);
-        }
-    }
-
-    private void begin(int first, int end, long lane) {
+    private void begin(int first, int end) {
         int next = first;
         while (next < end) {
             int plain = next;
             while (plain < end && isPlain(plain)) {
                 plain++;
             }
-            beginPlain(next, plain, lane);
+            beginPlain(next, plain);
             if (plain < end) {
-                beginRows(plain, lane);
+                beginRows(plain);
             }
             next = plain + 1;
         }
@@ -192,51 +150,51 @@ final class CopyEngine implements CopyQueue.Engine {
         return waiting.rows(copy) == 1 && (!waiting.isFromHost(copy) || waiting.bytes(copy) >= LEAST_PLAIN_FROM_HOST);
     }
 
-    private void beginPlain(int first, int end, long lane) {
-        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end, lane)) {
+    private void beginPlain(int first, int end) {
+        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
             return;
         }
         for (int i = first; i < end; i++) {
-            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), lane);
+            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), stream);
             calls++;
         }
     }
 
-    private void beginRows(int copy, long lane) {
+    private void beginRows(int copy) {
         long to = waiting.to(copy);
         long from = waiting.from(copy);
         long bytes = waiting.bytes(copy);
         int count = waiting.rows(copy);
         calls++;
         if (count > 1
-                && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, lane)) {
+                && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, stream)) {
             return;
         }
         for (int row = 0; row < count; row++) { // they lie in several allocations
             beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
-                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST, lane);
+                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST);
         }
     }
 
     /** A short one as two rows of half the bytes; what remains of an odd number in rows of a byte. */
-    private void beginOne(long to, long from, long bytes, boolean isShort, long lane) {
+    private void beginOne(long to, long from, long bytes, boolean isShort) {
         long odd = bytes % 2 == 0 ? 0 : Math.min(bytes, 3);
         long half = (bytes - odd) / 2;
-        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, lane))
-                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, lane));
+        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, stream))
+                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, stream));
         if (!begun) { // a single byte makes no rows; what was begun may be made twice
-            driver.copy(to, from, bytes, lane);
+            driver.copy(to, from, bytes, stream);
         }
         calls++;
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
-    private boolean beginAtOnce(BatchCopies with, int first, int end, long lane) {
+    private boolean beginAtOnce(BatchCopies with, int first, int end) {
         for (int i = first; i < end; i++) {
             with.set(i - first, waiting.to(i), waiting.from(i), waiting.bytes(i));
         }
         calls++;
-        if (with.begin(end - first, lane) != 0) {
+        if (with.begin(end - first, stream) != 0) {
             refusals++;
             batches = refusals < MOST_REFUSALS ? with : null;
             return false;
@@ -293,7 +251,7 @@ final class CopyEngine implements CopyQueue.Engine {
     @Override
     public void settle() {
         driver.inContext(context, () -> {
-            if (!Waiting.until(() -> Arrays.stream(lanes).allMatch(driver::isIdle), PATIENCE)) {
+            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
                 throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
             }
         });
@@ -303,10 +261,7 @@ final class CopyEngine implements CopyQueue.Engine {
     public void close() {
         driver.inContext(context, () -> {
             Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
-            for (int lane = 0; lane < LANES; lane++) {
-                driver.destroyStream(lanes[lane]);
-                driver.destroyEvent(joins[lane]);
-            }
+            driver.destroyStream(stream);
             for (long event : events) {
                 driver.destroyEvent(event);
             }

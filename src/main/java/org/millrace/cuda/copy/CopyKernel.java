@@ -5,7 +5,6 @@ import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemoryLayout;
-import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.List;
@@ -13,6 +12,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -47,16 +47,13 @@ public final class CopyKernel implements AutoCloseable {
     /** Who lets it linger for long has it come seldom too. */
     private static final int LIFE_BY_LINGER = 10;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
-    private static final int WORKERS =
-            Math.clamp(Integer.getInteger("millrace.copyWorkers", CopyMailbox.WORKERS), 0, CopyMailbox.WORKERS);
     private static final int WORKER_THREADS = 128;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
     private static final long WORK_BYTES = 32;
     private static final long COUNTS_BYTES =
             (2L * CopyMailbox.WORKERS + 2 + 3L * CopyLaunches.MOST_STREAMS) * Integer.BYTES;
-    /** In how many streams it is tried; another number is to be measured only. */
-    private static final int STREAMS =
-            Math.clamp(Integer.getInteger("millrace.copyStreams", 4), 1, CopyLaunches.MOST_STREAMS);
+    /** In how many streams it is tried. */
+    private static final int STREAMS = 4;
     /** What is free to run does so within this time. */
     private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -91,26 +88,19 @@ public final class CopyKernel implements AutoCloseable {
         device.runtime().fill(workers.segment(), (byte) 0);
         arguments =
                 KernelParameters.allocate(arena, PARAMETERS).pointer(0, pinned.device()).pointer(3, workers.segment());
-        CopyMailbox mailbox = CopyMailbox.of(global(pinned.host()));
+        CopyMailbox mailbox = CopyMailbox.of(ConnectionInfo.unscoped(pinned.host()));
         launches = new CopyLaunches(mailbox, new InStreams(), STREAMS, AT_ONCE_NANOS);
         thread = Thread.ofPlatform()
                 .name("millrace-copy-launch")
                 .daemon()
                 .unstarted(() -> launchWhenAsked(driver, device));
-        commands = new CopyCommands(mailbox, 1, WORKERS, this::ask);
+        commands = new CopyCommands(mailbox, 1, CopyMailbox.WORKERS, this::ask);
         thread.start();
-    }
-
-    /** Of the global scope, so that an access checks no arena: it is freed when the kernel has left. */
-    @SuppressWarnings("restricted")
-    private static MemorySegment global(MemorySegment pinned) {
-        return MemorySegment.ofAddress(pinned.address()).reinterpret(CopyMailbox.BYTES);
     }
 
     /**
      * Loads the kernel, and has it come and go once: CUDA may load no kernel while others run.
      *
-     * @param driver of the device
      * @param device that copies; it must be current
      * @param linger how long the kernel stays after its last copy
      * @return the kernel, which is not on the GPU
@@ -182,7 +172,7 @@ public final class CopyKernel implements AutoCloseable {
 
         @Override
         public void launch(int stream, int number) {
-            kernel.launch(LaunchShape.of(1 + WORKERS, WORKER_THREADS),
+            kernel.launch(LaunchShape.of(1 + CopyMailbox.WORKERS, WORKER_THREADS),
                     arguments.set(STREAM, stream).set(LAUNCH, number), streams.get(stream));
         }
     }

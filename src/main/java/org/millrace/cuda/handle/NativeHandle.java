@@ -6,6 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.function.Consumer;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
@@ -103,6 +104,16 @@ public final class NativeHandle {
         // After CLOSED is set the count only falls, so exactly one exit (or close) sees it reach zero.
         if ((int) STATE.getAndAdd(this, -1) - 1 == CLOSED) {
             releaseOnce();
+        }
+    }
+
+    /** Makes a call between {@link #enter()} and {@link #exit()}; returns what it does. */
+    public int call(ToIntFunction<MemorySegment> call) {
+        MemorySegment entered = enter();
+        try {
+            return call.applyAsInt(entered);
+        } finally {
+            exit();
         }
     }
 

@@ -20,8 +20,7 @@ final class ChannelPartition {
      * Spreads a collective: contiguous shares of nearly equal size, each beginning at a multiple of 64 bytes. None is
      * empty, unless there is nothing at all.
      *
-     * @param work  which will say the channels, from 0 on, and the elements of each
-     * @param parts chunks of a round
+     * @param work which will say the channels, from 0 on, and the elements of each
      */
     static void spread(CollectiveWork work, long count, int elementBytes, int parts, int channels) {
         long used = channels(count * elementBytes, parts, channels);

@@ -117,8 +117,7 @@ public final class CollectivePlanner {
     /**
      * The memory in which elements stay that this rank sends, or only passes on.
      *
-     * @param output   registered, perhaps; then that is what is used in place
-     * @param hopBytes what one hop carries
+     * @param output registered, perhaps; then that is what is used in place
      */
     private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,
             long bytes, long hopBytes) {

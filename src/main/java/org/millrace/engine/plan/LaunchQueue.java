@@ -51,7 +51,6 @@ public final class LaunchQueue implements OperationGroup.Part {
     private @Nullable GroupLaunch prepared;
 
     /**
-     * @param who           whose kernels these are, for messages
      * @param argumentBytes the most bytes of a kernel's arguments, if each channel's batch fits
      * @param check         refuses a launch, if the communicator has failed or is closed
      * @param registrations what plans depend on besides what is asked for
@@ -222,7 +221,7 @@ public final class LaunchQueue implements OperationGroup.Part {
     /**
      * The transfers of a group in the order in which all ranks run them: in round {@code r} of an epoch each rank sends
      * to the rank that is {@code r} further on, and receives from the one that is {@code r} before it. So whatever
-     * ranks cut into kernels at different places, none waits for what another has not come to.
+     * ranks cut into kernels at different places, none waits for what another has not reached.
      */
     private static final class TransferSchedule {
 

@@ -18,8 +18,8 @@ import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.TraceName;
 
 /**
- * Writes down what a communicator launches, each run of a plan anew, and, ten times a second, whose kernels have begun
- * and ended meanwhile: kernels do nothing for it.
+ * Traces what a communicator launches, each run of a plan anew, and, ten times a second, whose kernels have begun and
+ * ended meanwhile: kernels do nothing for it.
  */
 public final class OperationTrace implements AutoCloseable {
 
@@ -53,9 +53,8 @@ public final class OperationTrace implements AutoCloseable {
     private long next;
 
     /**
-     * @param process null if nothing is written down
-     * @param trace   null if nothing is written down
-     * @param device  runs the kernels
+     * @param process null if nothing is traced
+     * @param trace   null if nothing is traced
      */
     public OperationTrace(@Nullable ProcessTrace process, @Nullable CommunicatorTrace trace, EmulatedDevice device) {
         this.process = process;

@@ -24,7 +24,6 @@ public sealed interface PlannedOperation {
     /**
      * A collective, as the program asked for it.
      *
-     * @param count   elements; of each rank
      * @param send    null where it is not looked at
      * @param receive null where it is not looked at
      * @param root    this rank, where there is none

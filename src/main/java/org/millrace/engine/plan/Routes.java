@@ -5,6 +5,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.Route;
 import org.millrace.abi.KernelChannel;
@@ -28,7 +29,7 @@ public final class Routes {
 
     private final Connectors connectors;
     private Algorithm algorithm;
-    private OperationId operation;
+    private @Nullable OperationId operation;
     /** Whether its memory is registered so that peers' devices may read there. */
     private boolean read;
 
@@ -36,18 +37,14 @@ public final class Routes {
         this.connectors = connectors;
     }
 
-    void collective(Algorithm algorithm, OperationId id, boolean read) {
-        set(algorithm, id, read);
-    }
-
-    public void direct(boolean read) {
-        set(Algorithm.DIRECT, null, read);
-    }
-
-    private synchronized void set(Algorithm taken, OperationId id, boolean readable) {
+    synchronized void collective(Algorithm taken, @Nullable OperationId id, boolean readable) {
         algorithm = taken;
         operation = id;
         read = readable;
+    }
+
+    public void direct(boolean readable) {
+        collective(Algorithm.DIRECT, null, readable);
     }
 
     /** Empty if nothing travelled yet. */

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
@@ -31,7 +32,7 @@ final class HostGinDevice implements GinDevice {
     }
 
     HostGinDevice(String name, boolean shared) {
-        this(name, shared, IdleProfile.GIN_HOST_PROXY.newStrategy());
+        this(name, shared, IdleProfile.ginProxy(true, Optional.empty(), Optional.empty()));
     }
 
     HostGinDevice(String name, boolean shared, IdleStrategy idle) {

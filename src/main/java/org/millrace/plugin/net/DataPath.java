@@ -85,8 +85,8 @@ public interface DataPath extends AutoCloseable {
      * Which of a communicator's connections one is: NCCL does not tell a plugin the channel.
      *
      * @param key   what both ends have in common
-     * @param order the how manieth of its direction NCCL asked for: peer after peer, each peer's in the order of
-     *              channels
+     * @param order zero-based index among the connections of this direction, in NCCL's order of request: peer after
+     *              peer, each peer's in the order of channels
      */
     record ConnectionNumber(ConnectionKey key, int order) {
     }

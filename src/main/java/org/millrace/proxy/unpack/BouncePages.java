@@ -11,7 +11,6 @@ import org.millrace.net.Pages;
  */
 public final class BouncePages {
 
-    /** Bytes of a page. */
     public static final int PAGE_BYTES = 4096;
 
     private final Pages pages;
@@ -45,11 +44,7 @@ public final class BouncePages {
         return slot * pagesPerSlot;
     }
 
-    /**
-     * How long a payload may be that begins in a slot.
-     *
-     * @param slots how many it may fill
-     */
+    /** How long a payload may be that begins in a slot. */
     public long room(int slot, long slots) {
         return Math.min(slots, ConnectionLayout.SLOTS - slot) * slotBytes;
     }

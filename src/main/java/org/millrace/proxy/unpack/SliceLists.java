@@ -60,8 +60,6 @@ public final class SliceLists {
     /**
      * Adds a piece.
      *
-     * @param source of its bytes in the bounce buffer, unsigned
-     * @param target where in the slice it goes
      * @throws ProxyException if it must not be shown to a kernel: see {@link PieceCheck}
      */
     public void piece(int source, int length, long target) {
@@ -125,8 +123,6 @@ public final class SliceLists {
         /**
          * Takes the next piece in.
          *
-         * @param source of its bytes in the bounce buffer, unsigned
-         * @param target where in the slice it goes
          * @throws ProxyException if it must not be shown to a kernel
          */
         public int next(int source, int length, long target) {

@@ -173,13 +173,7 @@ public final class UnpackReceiveSource implements ReceiveStepSource {
         }
     }
 
-    /**
-     * What a connection has for a kernel that unpacks.
-     *
-     * @param pages        where payloads arrive
-     * @param lists        where the kernel looks for them
-     * @param firstOrdinal number of the first slice
-     */
+    /** What a connection has for a kernel that unpacks. */
     public record UnpackMemory(BouncePages pages, SliceLists lists, long firstOrdinal) {
     }
 }

@@ -47,8 +47,7 @@ final class CollNetConnection {
     private int ends;
 
     /**
-     * @param number  of the network, among all of the communicator
-     * @param onFreed called when both ends are freed
+     * @param number of the network, among all of the communicator
      */
     CollNetConnection(CollectiveNetworkProvider provider, int number, Runnable onFreed) {
         this.provider = provider;

@@ -1,8 +1,8 @@
 package org.millrace.transport.net;
 
+import org.millrace.abi.ConnectionInfo;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Random;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
@@ -27,17 +27,11 @@ final class GatherMemory implements AutoCloseable {
     GatherMemory(Arena arena, Network network, long slotBytes, long threshold) {
         this.slotBytes = slotBytes;
         this.threshold = threshold;
-        meta = unscoped(arena.allocate(UnpackMeta.BYTES, LINE));
-        handle = unscoped(arena.allocate(UnpackHandle.BYTES, LINE));
-        bounce = network.register(unscoped(
+        meta = ConnectionInfo.unscoped(arena.allocate(UnpackMeta.BYTES, LINE));
+        handle = ConnectionInfo.unscoped(arena.allocate(UnpackHandle.BYTES, LINE));
+        bounce = network.register(ConnectionInfo.unscoped(
                 arena.allocate((long) BouncePages.needed(slotBytes) * BouncePages.PAGE_BYTES, BouncePages.PAGE_BYTES)));
         UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
-    }
-
-    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
-    @SuppressWarnings("restricted") // reinterprets the allocation, within its bounds
-    private static MemorySegment unscoped(MemorySegment owned) {
-        return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }
 
     /** What the device knows of it. */
@@ -45,20 +39,10 @@ final class GatherMemory implements AutoCloseable {
         return new UnpackMemory(meta, handle, bounce.segment(), threshold);
     }
 
-    /** @param scattered whether the network can fill pages that do not lie behind one another; then they do not */
-    GatheredSlices slices(boolean scattered) {
+    GatheredSlices slices() {
         int[] offsets = new int[BouncePages.needed(slotBytes)];
         for (int page = 0; page < offsets.length; page++) {
             offsets[page] = page * BouncePages.PAGE_BYTES;
-        }
-        if (scattered) {
-            Random order = new Random(0x5eed);
-            for (int page = offsets.length - 1; page > 0; page--) {
-                int other = order.nextInt(page + 1);
-                int offset = offsets[page];
-                offsets[page] = offsets[other];
-                offsets[other] = offset;
-            }
         }
         return new GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
                 new SliceLists(meta, handle, bounce.segment().byteSize(), UnpackHandle.BEFORE_FIRST + 1), threshold);

@@ -36,8 +36,7 @@ public final class NetTransport implements Transport {
     }
 
     /**
-     * @param network what carries the frames
-     * @param here    where the others reach this rank; not closed here
+     * @param here where the others reach this rank; not closed here
      */
     public NetTransport(Network network, Listener here) {
         this(network, here, null);

@@ -39,17 +39,20 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     /** Simple's buffer where its slots are shared: nothing lies there, and what follows keeps its alignment. */
     private static final long NO_SLOTS = 4096;
 
-    private final EndRequest request;
-    private final Network network;
+    final EndRequest request;
+    final Network network;
     private final SlotPools pools;
     /** Null if devices find what they receive in their slots. */
-    private final @Nullable Unpacking unpacking;
-    private final OperationQueue operations;
-    private @Nullable Arena arena;
+    final @Nullable Unpacking unpacking;
+    final OperationQueue operations;
+    /** Owner of the connection's memory, after {@link #proxySetup}. */
+    @Nullable
+    Arena arena;
     private @Nullable ConnectionInfo info;
     /** Null if the connection has slots of its own. */
     private SlotPools.@Nullable PoolMember shared;
-    private @Nullable MemoryRegion region;
+    @Nullable
+    MemoryRegion region;
     private @Nullable Pending<F> pending;
     private @Nullable F end;
     private @Nullable AbstractProxy proxy;
@@ -108,34 +111,9 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         return true;
     }
 
-    final EndRequest request() {
-        return request;
-    }
-
-    /** Owner of the connection's memory, after {@link #proxySetup}. */
-    final Arena arena() {
-        return arena;
-    }
-
-    final Network network() {
-        return network;
-    }
-
-    final OperationQueue operations() {
-        return operations;
-    }
-
     /** What the proxy takes slots of a pool with; null if the connection has its own. */
     final SlotPool.@Nullable Share share() {
         return shared == null ? null : shared.share();
-    }
-
-    final @Nullable Unpacking unpacking() {
-        return unpacking;
-    }
-
-    final MemoryRegion region() {
-        return region;
     }
 
     @Override
@@ -208,8 +186,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         Pending<FrameSender> begin(byte[] peer) {
-            return GroupedConnections.has(request()) ? groups.send(request(), peer, operations())
-                    : network().connect(peer, key);
+            return GroupedConnections.has(request) ? groups.send(request, peer, operations)
+                    : network.connect(peer, key);
         }
 
         @Override
@@ -219,8 +197,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         AbstractProxy proxy(FrameSender sender) {
-            return SendProxy.sharing(share(), request().name(), info(), region(), operations(), sender,
-                    request().settings().listener());
+            return SendProxy.sharing(share(), request.name(), info(), region, operations, sender,
+                    request.settings().listener());
         }
     }
 
@@ -245,18 +223,17 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         public byte[] setup() {
-            expected = GroupedConnections.has(request()) ? groups.receive(request()) : listener.expect(key);
+            expected = GroupedConnections.has(request) ? groups.receive(request) : listener.expect(key);
             return listener.address();
         }
 
         @Override
         public void proxySetup() {
             super.proxySetup();
-            staging = network()
-                    .register(arena().allocate(info().layout().bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
-            if (unpacking() != null) {
-                gather = new GatherMemory(arena(), network(), super.info().slotBytes(Protocol.SIMPLE),
-                        unpacking().threshold());
+            staging = network.register(arena.allocate(info().layout().bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+            if (unpacking != null) {
+                gather = new GatherMemory(arena, network, super.info().slotBytes(Protocol.SIMPLE),
+                        unpacking.threshold());
             }
         }
 
@@ -292,9 +269,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         AbstractProxy proxy(FrameReceiver receiver) {
-            return ReceiveProxy.sharing(gather == null ? null : gather.slices(receiver.scatters()), share(),
-                    request().name(), info(), region(), staging, operations(), receiver,
-                    request().settings().listener());
+            return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request.name(), info(),
+                    region, staging, operations, receiver, request.settings().listener());
         }
     }
 }

@@ -1,7 +1,7 @@
 package org.millrace.transport.net;
 
+import org.millrace.abi.ConnectionInfo;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
 import org.millrace.net.MemoryRegion;
@@ -53,15 +53,10 @@ final class SlotPools {
 
         Pool(SharedSlotSizes sizes) {
             long bytes = (long) SlotPool.slots(sizes.connections()) * sizes.slotBytes();
-            region = network.register(unscoped(arena.allocate(bytes, PAGE)));
+            region = network.register(ConnectionInfo.unscoped(arena.allocate(bytes, PAGE)));
             slots = new SlotPool(region, sizes.slotBytes(), sizes.connections());
         }
 
-        /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
-        @SuppressWarnings("restricted") // reinterprets the allocation, within its bounds
-        private static MemorySegment unscoped(MemorySegment owned) {
-            return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
-        }
     }
 
     /** One connection's part in a pool. */

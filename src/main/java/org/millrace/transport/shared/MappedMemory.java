@@ -9,35 +9,15 @@ import org.millrace.transport.shared.SharedMemoryEnd.CommonMemory;
 /** Memory that two processes of one host share: one makes it, the other maps it. */
 record MappedMemory(SharedMemory memory) implements CommonMemory {
 
-    /** A sealed file lies in no directory. */
-    private static final Path NOWHERE = Path.of("");
-
-    /** Memory that nobody can make shorter. */
-    static final CommonMemory.Source SEALED = new CommonMemory.Source() {
-        @Override
-        public CommonMemory create(long bytes) {
-            return new MappedMemory(SharedMemory.createSealed(bytes));
-        }
-
-        @Override
-        public CommonMemory open(byte[] handle, long bytes) {
-            return MappedMemory.open(NOWHERE, handle, bytes);
-        }
-    };
+    /** Memory that nobody can make shorter: a sealed file, which lies in no directory. */
+    static final CommonMemory.Source SEALED =
+            new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
+                    (handle, bytes) -> open(Path.of(""), handle, bytes));
 
     /** Memory in files of a directory. */
     static CommonMemory.Source in(Path directory) {
-        return new CommonMemory.Source() {
-            @Override
-            public CommonMemory create(long bytes) {
-                return new MappedMemory(SharedMemory.create(directory, bytes));
-            }
-
-            @Override
-            public CommonMemory open(byte[] handle, long bytes) {
-                return MappedMemory.open(directory, handle, bytes);
-            }
-        };
+        return new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.create(directory, bytes)),
+                (handle, bytes) -> open(directory, handle, bytes));
     }
 
     private static CommonMemory open(Path directory, byte[] handle, long bytes) {

@@ -26,17 +26,8 @@ public final class P2pTransport implements Transport {
     /** Behind it an offer says which processes can map each other's memory. */
     private static final String MAPPED = "; mapped in ";
 
-    private static final CommonMemory.Source ONE_PROCESS = new CommonMemory.Source() {
-        @Override
-        public CommonMemory create(long bytes) {
-            return ProcessMemory.create(bytes);
-        }
-
-        @Override
-        public CommonMemory open(byte[] handle, long bytes) {
-            return ProcessMemory.open(handle, bytes);
-        }
-    };
+    private static final CommonMemory.Source ONE_PROCESS =
+            new CommonMemory.Source(ProcessMemory::create, ProcessMemory::open);
 
     private final Configuration configuration;
 

@@ -1,5 +1,6 @@
 package org.millrace.transport.shared;
 
+import org.millrace.abi.ConnectionInfo;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -51,8 +52,9 @@ final class ProcessMemory implements CommonMemory {
     static CommonMemory create(long bytes) {
         Arena arena = Arena.ofShared();
         try {
-            Block block = new Block(NUMBERS.incrementAndGet(), arena, unscoped(arena.allocate(bytes, PAGE)),
-                    new AtomicInteger(2), new MemorySegment[ConnectionLayout.SLOTS]);
+            Block block =
+                    new Block(NUMBERS.incrementAndGet(), arena, ConnectionInfo.unscoped(arena.allocate(bytes, PAGE)),
+                            new AtomicInteger(2), new MemorySegment[ConnectionLayout.SLOTS]);
             OFFERED.put(block.number(), block);
             BLOCKS.incrementAndGet();
             return new ProcessMemory(block);
@@ -61,12 +63,6 @@ final class ProcessMemory implements CommonMemory {
             throw new MillraceException("no memory for a connection of " + bytes + " bytes: " + e.getMessage()
                     + "; choose a smaller NCCL_BUFFSIZE", e);
         }
-    }
-
-    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
-    @SuppressWarnings("restricted") // reinterprets the allocation, within its bounds
-    private static MemorySegment unscoped(MemorySegment owned) {
-        return MemorySegment.ofAddress(owned.address()).reinterpret(owned.byteSize());
     }
 
     static CommonMemory open(byte[] handle, long bytes) {

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
@@ -94,7 +95,7 @@ final class SharedMemoryEnd implements TransportEnd {
     public byte[] setup() {
         byte[] handle = {};
         if (owns) {
-            common = source.create(bytes());
+            common = source.create().apply(bytes());
             shared = ConnectionInfo.at(common.segment(), layout(), firstStep());
             handle = common.handle();
         }
@@ -118,7 +119,7 @@ final class SharedMemoryEnd implements TransportEnd {
         byte[] handle = new byte[said.getShort()];
         said.get(handle);
         if (!owns) {
-            common = source.open(handle, bytes());
+            common = source.open().open(handle, bytes());
             shared = ConnectionInfo.over(common.segment(), layout(), firstStep());
         }
         if (!copies && !peerCopies) {
@@ -221,13 +222,15 @@ final class SharedMemoryEnd implements TransportEnd {
     /** Memory that both ends of a connection reach, each in its own way. */
     interface CommonMemory {
 
-        /** The ways to get such memory. */
-        interface Source {
+        /**
+         * A way to get such memory.
+         *
+         * @param open reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         */
+        record Source(LongFunction<CommonMemory> create, Opener open) {
+        }
 
-            /** Makes memory of zeros. */
-            CommonMemory create(long bytes);
-
-            /** Reaches memory that the other end made, with what its {@link CommonMemory#handle} said. */
+        interface Opener {
             CommonMemory open(byte[] handle, long bytes);
         }
 
@@ -237,9 +240,7 @@ final class SharedMemoryEnd implements TransportEnd {
         /** What the other end needs to reach it. */
         byte[] handle();
 
-        /**
-         * By slot, what the sender points to, where both ends are of one process; null where they are of two.
-         */
+        /** By slot, what the sender points to, where both ends are of one process; null where they are of two. */
         default @Nullable MemorySegment @Nullable [] pointed() {
             return null;
         }

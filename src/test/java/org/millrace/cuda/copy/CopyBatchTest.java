@@ -16,15 +16,15 @@ class CopyBatchTest {
 
     private static final int BYTES = 64;
 
-    private final CopyBatch batch = new CopyBatch(1);
+    private final CopyBatch batch = new CopyBatch();
 
     /** The targets of each level. */
     private List<List<Long>> levels() {
         List<List<Long>> all = new ArrayList<>();
-        int levels = batch.sort(1);
+        int levels = batch.sort();
         for (int level = 0; level < levels; level++) {
             List<Long> targets = new ArrayList<>();
-            for (int place = batch.start(level, 0); place < batch.end(level, 0); place++) {
+            for (int place = batch.start(level); place < batch.end(level); place++) {
                 targets.add(batch.to(place));
             }
             all.add(targets);
@@ -71,7 +71,7 @@ class CopyBatchTest {
         assertTrue(batch.add(500 + BYTES, 9000 + BYTES, BYTES, CopyOrder.strict(4), false),
                 "it must not be seen earlier");
         assertTrue(batch.add(500 + 2 * BYTES, 9000 + 2 * BYTES, BYTES, CopyOrder.strict(4), false));
-        batch.sort(1);
+        batch.sort();
         assertEquals(BYTES + 8, batch.bytes(0));
         batch.clear();
         assertTrue(batch.isEmpty());
@@ -99,7 +99,7 @@ class CopyBatchTest {
             assertTrue(batch.add(400 + BYTES - 1, 11_000, BYTES, order, true), "rows overlap in the target");
             assertTrue(batch.add(1000, 11_000 + BYTES - 1, BYTES, order, true), "rows overlap in the source");
             assertTrue(batch.add(1100, 11_200, BYTES, order, false), "it does not come from the host");
-            batch.sort(1);
+            batch.sort();
             assertEquals(3, batch.rows(0));
             assertEquals(100, batch.targetPitch(0));
             assertEquals(200, batch.sourcePitch(0));
@@ -114,7 +114,7 @@ class CopyBatchTest {
         batch.add(0, 0, BYTES, CopyOrder.relaxed(1), false);
         assertFalse(batch.add(100, 200, BYTES, CopyOrder.relaxed(1), false));
         assertTrue(batch.add(100 + BYTES, 200 + BYTES, 8, CopyOrder.relaxed(1), false));
-        batch.sort(1);
+        batch.sort();
         assertEquals(BYTES, batch.bytes(0));
         assertEquals(2, batch.rows(0));
         assertEquals(8, batch.bytes(1));
@@ -158,9 +158,9 @@ class CopyBatchTest {
                 to += length + gap;
                 from += length + random.nextInt(4) / 3;
             }
-            int levels = batch.sort(1);
+            int levels = batch.sort();
             assertEquals(1, levels);
-            for (int place = batch.start(0, 0); place < batch.end(0, 0); place++) {
+            for (int place = batch.start(0); place < batch.end(0); place++) {
                 for (int row = 0; row < batch.rows(place); row++) {
                     System.arraycopy(sources, (int) (batch.from(place) + row * batch.sourcePitch(place)), made,
                             (int) (batch.to(place) + row * batch.targetPitch(place)), (int) batch.bytes(place));
@@ -182,7 +182,7 @@ class CopyBatchTest {
             batch.add(i * 16L, 0, 8, CopyOrder.strict(i % 2), false);
         }
         assertTrue(batch.isFull());
-        assertEquals(CopyBatch.MOST / 2, batch.sort(1));
+        assertEquals(CopyBatch.MOST / 2, batch.sort());
     }
 
     /**
@@ -207,10 +207,10 @@ class CopyBatchTest {
                         random.nextInt(20) == 0 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence * 1031), false);
                 System.arraycopy(sources, from, expected, to, length);
             }
-            int levels = batch.sort(1);
+            int levels = batch.sort();
             for (int level = 0; level < levels; level++) {
                 List<Integer> places = new ArrayList<>();
-                for (int place = batch.start(level, 0); place < batch.end(level, 0); place++) {
+                for (int place = batch.start(level); place < batch.end(level); place++) {
                     places.add(place);
                 }
                 Collections.shuffle(places, random);
@@ -221,83 +221,6 @@ class CopyBatchTest {
             }
             batch.clear();
             assertArrayEquals(expected, made);
-        }
-    }
-
-    @Test
-    void copiesOfASequenceHaveOneLaneAndOthersAreSpread() {
-        CopyBatch spread = new CopyBatch(2);
-        for (int i = 0; i < 3; i++) {
-            spread.add(10 + i, 0, BYTES, CopyOrder.strict(4), false);
-            spread.add(20 + i, 0, BYTES, CopyOrder.strict(6), false);
-        }
-        assertEquals(1, lanes(spread, 7), "too few");
-        assertEquals(3, spread.sort(6));
-        assertEquals(2, spread.lanes());
-        for (int level = 0; level < 3; level++) {
-            assertEquals(1, spread.end(level, 0) - spread.start(level, 0));
-            assertEquals(1, spread.end(level, 1) - spread.start(level, 1));
-            assertEquals(level, spread.to(spread.start(level, 0)) % 10);
-            assertEquals(level, spread.to(spread.start(level, 1)) % 10);
-        }
-        spread.add(30, 0, BYTES, CopyOrder.IN_TURN, false);
-        assertEquals(1, lanes(spread, 6), "one that is behind all others");
-        spread.clear();
-        spread.add(1, 0, BYTES, CopyOrder.FREE, false);
-        spread.add(2, 0, BYTES, CopyOrder.FREE, false);
-        assertEquals(2, lanes(spread, 2));
-        assertEquals(1, spread.end(0, 1) - spread.start(0, 1));
-    }
-
-    private static int lanes(CopyBatch of, int least) {
-        of.sort(least);
-        return of.lanes();
-    }
-
-    /** Lanes run at any speed, each in its order, and copies of one level of a lane in any order. */
-    @Test
-    void anySpeedOfLanesGivesTheSame() {
-        Random random = new Random(0x1a9e5);
-        int sequences = 7;
-        for (int round = 0; round < 300; round++) {
-            CopyBatch spread = new CopyBatch(1 + random.nextInt(4));
-            for (int again = 0; again < 2; again++) { // what was cleared is forgotten
-                byte[] expected = new byte[sequences * BYTES];
-                byte[] made = new byte[sequences * BYTES];
-                byte[] sources = new byte[4096];
-                random.nextBytes(sources);
-                int copies = 1 + random.nextInt(CopyBatch.MOST);
-                for (int i = 0; i < copies; i++) {
-                    int sequence = random.nextInt(sequences);
-                    int length = 1 + random.nextInt(16);
-                    int to = sequence * BYTES + random.nextInt(BYTES - length);
-                    int from = random.nextInt(sources.length - length);
-                    spread.add(to, from, length, CopyOrder.strict(sequence), false);
-                    System.arraycopy(sources, from, expected, to, length);
-                }
-                int levels = spread.sort(1);
-                int[] level = new int[spread.lanes()];
-                int begun = 0;
-                while (begun < copies) {
-                    int lane = random.nextInt(level.length);
-                    if (level[lane] == levels) {
-                        continue;
-                    }
-                    List<Integer> places = new ArrayList<>();
-                    for (int place = spread.start(level[lane], lane); place < spread.end(level[lane], lane); place++) {
-                        places.add(place);
-                    }
-                    level[lane]++;
-                    Collections.shuffle(places, random);
-                    for (int place : places) {
-                        System.arraycopy(sources, (int) spread.from(place), made, (int) spread.to(place),
-                                (int) spread.bytes(place));
-                    }
-                    begun += places.size();
-                }
-                spread.clear();
-                assertArrayEquals(expected, made);
-            }
         }
     }
 }

@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
 import org.millrace.device.arithmetic.ElementKernels.BlockwiseKernel;
 import org.millrace.device.arithmetic.Loops.Step;
+import org.millrace.element.Accuracy;
 import org.millrace.element.Elements;
 
 /**
@@ -58,7 +59,7 @@ class ElementLoopTest {
         // One operand is a tie, or nearly, and the other so small that it only decides to which side.
         long one = Elements.bits(type, 1);
         for (long scalar = one; scalar < one + 128; scalar++) {
-            double halfUnit = Elements.ulp(type, 1) / 2 / Elements.value(type, scalar);
+            double halfUnit = Accuracy.ulp(type, 1) / 2 / Elements.value(type, scalar);
             long nearest = Elements.bits(type, halfUnit);
             compare(type, Step.SCALE_ADD, scalar, 64, i -> nearest - 4 + i / 8, i -> one + i % 8);
             compare(type, Step.SCALE_ADD, scalar, 1024, i -> one + i / 8, i -> i % 8 < 4 ? i % 4 : 0x8000 | i % 4);

@@ -12,6 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
+import org.millrace.element.Accuracy;
 import org.millrace.element.Elements;
 
 class ElementsTest {
@@ -47,7 +48,7 @@ class ElementsTest {
             // next to a tie of the format, or anywhere
             double number = Elements.value(type, random.nextLong());
             double value = i % 2 == 0 ? Math.scalb(random.nextDouble(1, 2), random.nextInt(-30, 20))
-                    : Math.nextAfter(number + Elements.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
+                    : Math.nextAfter(number + Accuracy.ulp(type, number) / 2, random.nextInt(-1, 2) * Double.MAX_VALUE);
             if (Double.isFinite(value) && value != 0 && Math.abs(value) < format.toDouble(format.largest())) {
                 assertEquals(format.toDouble(once.round(Reference.Dyadic.of(value))),
                         Elements.value(type, Elements.bits(type, value)), value + " seed " + SEED);
@@ -82,7 +83,7 @@ class ElementsTest {
     void unitInTheLastPlaceIsTheDistanceToTheNextNumber(DataType type) {
         for (double value : new double[] {1, 1.5, 2, 3, 100, 0, Elements.value(type, 1), Elements.value(type, 2)}) {
             long bits = Elements.bits(type, value);
-            assertEquals(Elements.value(type, bits + 1) - Elements.value(type, bits), Elements.ulp(type, value),
+            assertEquals(Elements.value(type, bits + 1) - Elements.value(type, bits), Accuracy.ulp(type, value),
                     type + " " + value);
         }
     }
@@ -105,7 +106,7 @@ class ElementsTest {
             }
             double error = Math.abs(Elements.get(type, sum, 0) - exact);
             // Partial sums can be larger than the exact one by what was rounded.
-            double tolerance = Elements.tolerance(type, exact + error, 8);
+            double tolerance = Accuracy.tolerance(type, exact + error, 8);
             assertTrue(error <= tolerance, type + " error " + error + " tolerance " + tolerance + " seed " + SEED);
             worst = Math.max(worst, error / tolerance);
         }
@@ -114,6 +115,6 @@ class ElementsTest {
 
     @Test
     void integersAreExact() {
-        assertEquals(0, Elements.tolerance(DataType.INT64, 1e18, 1000));
+        assertEquals(0, Accuracy.tolerance(DataType.INT64, 1e18, 1000));
     }
 }

@@ -5,16 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.millrace.agent.IdleProfile.Backoff;
 
 /** A thread spins while the core is its own, and yields at once when another thread runs on it, too. */
-class SharedCoreIdleStrategyTest {
+class BackoffTest {
 
     private static final int SPINS = 5;
 
     private long now;
     private int looks;
     private long yieldTakes;
-    private final SharedCoreIdleStrategy strategy = new SharedCoreIdleStrategy(this::clock, SPINS, 1000, 1, 1);
+    private final Backoff strategy = new Backoff(this::clock, SPINS, 1000, 1, 1);
 
     /** Asked before a yield and behind it. */
     private long clock() {
@@ -32,7 +33,7 @@ class SharedCoreIdleStrategyTest {
 
     @Test
     void spinsFirstWhileNobodyElseRuns() {
-        yieldTakes = SharedCoreIdleStrategy.SWITCHED_NANOS;
+        yieldTakes = Backoff.SWITCHED_NANOS;
         for (int period = 0; period < 3; period++) {
             assertEquals(2, yieldsWithin(SPINS + 2));
             assertFalse(strategy.isShared());
@@ -42,7 +43,7 @@ class SharedCoreIdleStrategyTest {
 
     @Test
     void yieldsAtOnceWhileAnotherThreadRuns() {
-        yieldTakes = SharedCoreIdleStrategy.SWITCHED_NANOS + 1;
+        yieldTakes = Backoff.SWITCHED_NANOS + 1;
         assertEquals(1, yieldsWithin(SPINS + 1));
         assertTrue(strategy.isShared());
         strategy.idle(1);

@@ -1,0 +1,17 @@
+package org.millrace.abi;
+
+import java.lang.foreign.MemorySegment;
+
+/** A struct that threads poll: accessed by its address, which is checked once. */
+abstract class PolledStruct {
+
+    /** Kept, so that memory of an automatic arena is not freed while this is used. */
+    private final MemorySegment segment;
+    final long base;
+
+    /** @throws IllegalArgumentException if the segment has another size or alignment, or lies in Java's heap */
+    PolledStruct(String name, MemorySegment segment, long bytes, long alignment) {
+        this.segment = Words.checked(name, segment, bytes, alignment);
+        this.base = Words.address(name, this.segment);
+    }
+}
