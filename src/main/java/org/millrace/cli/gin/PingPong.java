@@ -2,7 +2,7 @@ package org.millrace.cli.gin;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
+import java.lang.foreign.ValueLayout;
 import org.millrace.cli.console.ResultTable;
 import org.millrace.MillraceException;
 import org.millrace.device.gin.GinDeviceCommunicator;
@@ -16,25 +16,20 @@ import org.millrace.engine.GinRank;
 final class PingPong {
 
     private final GinPlan plan;
-    private final GinRank rank;
     private final ResultTable table;
-    private final boolean puts;
     private final GinRank.LocalWindow source;
     private final GinRank.LocalWindow target;
-    private final GinDeviceCommunicator device;
     private final HostGin gin;
     private final GinTeam world;
     private long rounds;
 
-    PingPong(GinPlan plan, GinRank rank, Arena arena, ResultTable table, boolean puts) {
+    PingPong(GinPlan plan, GinRank rank, Arena arena, ResultTable table) {
         this.plan = plan;
-        this.rank = rank;
         this.table = table;
-        this.puts = puts;
-        long bytes = puts ? Math.max(plan.maxBytes(), 1) : 1;
+        long bytes = Math.max(plan.sizes().getLast(), 1);
         source = rank.window(arena, bytes);
         target = rank.window(arena, bytes);
-        device = rank.device(GinRequirements.of(plan.contexts(), 1, 0).withFormat(plan.format()));
+        GinDeviceCommunicator device = rank.device(GinRequirements.of(plan.contexts(), 1, 0).withFormat(plan.format()));
         gin = new HostGin(device, 0);
         world = device.world();
     }
@@ -49,7 +44,7 @@ final class PingPong {
                     new ResultTable.Column("us one way", "us_one_way", "%12.2f"),
                     new ResultTable.Column("GB/s", "gb_per_s", "%12.3f"));
         }
-        for (long bytes : puts ? plan.sizes() : List.of(0L)) {
+        for (long bytes : plan.sizes()) {
             int iterations = plan.iterations(bytes);
             source.memory().asSlice(0, bytes).fill((byte) (bytes % 251 + world.rank() + 1));
             rounds(bytes, Math.max(1, iterations / 5));
@@ -85,7 +80,7 @@ final class PingPong {
         byte expected = (byte) (bytes % 251 + 1 - world.rank() + 1);
         MemorySegment arrived = target.memory().asSlice(0, bytes);
         for (long at = 0; at < bytes; at++) {
-            if (arrived.get(java.lang.foreign.ValueLayout.JAVA_BYTE, at) != expected) {
+            if (arrived.get(ValueLayout.JAVA_BYTE, at) != expected) {
                 throw new MillraceException("rank " + world.rank() + ", " + bytes + " bytes: byte " + at + " is wrong");
             }
         }
