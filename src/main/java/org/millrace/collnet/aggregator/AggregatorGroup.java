@@ -13,7 +13,6 @@ import org.millrace.ReduceOp;
 import org.millrace.agent.Agent;
 import org.millrace.collnet.aggregator.AggregatorFrame.Function;
 import org.millrace.device.arithmetic.ElementKernel;
-import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
@@ -228,7 +227,7 @@ final class AggregatorGroup implements Agent {
         ReduceOp.BuiltIn op = AggregatorFrame.op(piece.what);
         ElementKernel kernel = kernels[type.code()][op.code()];
         if (kernel == null) {
-            kernel = ElementKernels.of(type, op, ranks);
+            kernel = ElementKernel.of(type, op, ranks);
             kernels[type.code()][op.code()] = kernel;
         }
         MemorySegment memory = scratch.segment();

@@ -4,7 +4,6 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.device.arithmetic.ElementKernel;
-import org.millrace.device.arithmetic.ElementKernels;
 
 /**
  * The elements that an operation moves on one rank, and how it combines them.
@@ -45,14 +44,14 @@ public record BlockMemory(MemorySegment input, MemorySegment output, int element
 
     public static BlockMemory reduced(MemorySegment input, MemorySegment output, DataType type, ReduceOp op,
             int ranks) {
-        ElementKernel own = ElementKernels.of(type, op, ranks);
+        ElementKernel own = ElementKernel.of(type, op, ranks);
         return new BlockMemory(input, output, type.bytes(), own,
-                own.hasPreOp() ? ElementKernels.of(type, ReduceOp.SUM, ranks) : own, Read.NONE);
+                own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks) : own, Read.NONE);
     }
 
     /** Memory whose elements are moved as they are: bytes. */
     public static BlockMemory copied(MemorySegment input, MemorySegment output) {
-        ElementKernel bytes = ElementKernels.of(DataType.UINT8, ReduceOp.SUM, 1);
+        ElementKernel bytes = ElementKernel.of(DataType.UINT8, ReduceOp.SUM, 1);
         return new BlockMemory(input, output, 1, bytes, bytes, Read.NONE);
     }
 

@@ -2,7 +2,6 @@ package org.millrace.transport.net;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.util.Random;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
@@ -45,20 +44,10 @@ final class GatherMemory implements AutoCloseable {
         return new UnpackMemory(meta, handle, bounce.segment(), threshold);
     }
 
-    /** @param scattered whether the network can fill pages that do not lie behind one another; then they do not */
-    GatheredSlices slices(boolean scattered) {
+    GatheredSlices slices() {
         int[] offsets = new int[BouncePages.needed(slotBytes)];
         for (int page = 0; page < offsets.length; page++) {
             offsets[page] = page * BouncePages.PAGE_BYTES;
-        }
-        if (scattered) {
-            Random order = new Random(0x5eed);
-            for (int page = offsets.length - 1; page > 0; page--) {
-                int other = order.nextInt(page + 1);
-                int offset = offsets[page];
-                offsets[page] = offsets[other];
-                offsets[other] = offset;
-            }
         }
         return new GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
                 new SliceLists(meta, handle, bounce.segment().byteSize(), UnpackHandle.BEFORE_FIRST + 1), threshold);

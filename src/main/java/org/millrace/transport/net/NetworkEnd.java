@@ -292,9 +292,8 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
 
         @Override
         AbstractProxy proxy(FrameReceiver receiver) {
-            return ReceiveProxy.sharing(gather == null ? null : gather.slices(receiver.scatters()), share(),
-                    request().name(), info(), region(), staging, operations(), receiver,
-                    request().settings().listener());
+            return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request().name(), info(),
+                    region(), staging, operations(), receiver, request().settings().listener());
         }
     }
 }
