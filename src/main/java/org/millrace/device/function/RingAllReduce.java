@@ -61,7 +61,7 @@ final class RingAllReduce extends RingFunction {
     }
 
     /**
-     * Whether both ranks add up everything: where each comes to the same bits, because nothing is done to one rank's
+     * Whether both ranks add up everything: where each computes the same bits, because nothing is done to one rank's
      * elements alone. What a rank has registered must not decide, as the other knows nothing of it.
      */
     private static boolean exchanges(int number, CollectiveWork work, int ranks) {

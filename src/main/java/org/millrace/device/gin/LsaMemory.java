@@ -41,7 +41,7 @@ public final class LsaMemory {
     }
 
     /**
-     * Tells the ranks near this one where its window lies, and hears of theirs. All of them are of this process, and
+     * Tells the ranks near this one where its window lies, and learns of theirs. All of them are of this process, and
      * call it.
      *
      * @param memory of the window, as long on every rank

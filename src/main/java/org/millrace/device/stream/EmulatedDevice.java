@@ -21,7 +21,7 @@ import org.millrace.device.stream.StreamTask.Work;
 import org.millrace.net.shm.file.SharedHeap;
 
 /**
- * The emulated device: its memory is the host's, and its streams are run by whoever runs this agent, one thread at a
+ * The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent, one at a
  * time. "The device's thread" is the one that does so just now.
  */
 public final class EmulatedDevice implements Device, Agent {

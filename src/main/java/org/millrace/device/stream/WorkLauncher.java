@@ -50,7 +50,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final Consumer<? super Throwable> onFailure;
     private final KernelWatch watch;
     private final long roomNanos;
-    /** How long whoever runs the device may take to see that a kernel has to leave. */
+    /** How long the thread that runs the device may take to see that a kernel has to leave. */
     private final long graceNanos;
     private final WorkFifo fifo;
     /** What is to be done when something on the device is complete, in that order ({@code eventCallbackQueue}). */
@@ -143,7 +143,7 @@ public final class WorkLauncher implements AutoCloseable {
         return kernel;
     }
 
-    /** The flag may be gone by now: who waits for room between two looks hears what the drain found. */
+    /** The flag may be gone by now: a thread that waits for room between two looks is told what the drain found. */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
         waiting = false;
@@ -312,7 +312,8 @@ public final class WorkLauncher implements AutoCloseable {
      * Returns when no kernel that was launched before is on the device. Where none of them moves or leaves for longer
      * than a kernel may, the communicator fails, and so makes them leave.
      *
-     * @return false if one does not leave even so: whoever runs the device is lost, or in a pass that does not end
+     * @return false if one does not leave even so: the thread that runs the device is lost, or in a pass that does not
+     *         end
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
