@@ -54,7 +54,6 @@ final class Flood extends GinMeasurement {
         }
     }
 
-    /** Every block puts so often to each other rank. */
     @Override
     void rounds(long bytes, int each) {
         int all = each * peers;

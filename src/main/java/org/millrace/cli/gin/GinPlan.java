@@ -27,7 +27,6 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
         return sizes;
     }
 
-    /** What ranks on GPUs do. */
     CudaGinPlan onGpus(Duration deadline) {
         boolean all = pattern == GinPattern.ALLTOALL;
         int parts = all ? ranks : 1;
@@ -36,7 +35,6 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
                 deadline);
     }
 
-    /** What was asked for, for programs. */
     Map<String, Object> json() {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("pattern", pattern.toString());

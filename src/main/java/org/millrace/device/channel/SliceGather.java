@@ -20,7 +20,6 @@ public final class SliceGather {
     private final long threshold;
     private long head;
 
-    /** Begins where the handle says. */
     SliceGather(UnpackMemory memory) {
         this.meta = UnpackMeta.of(memory.meta());
         this.handle = UnpackHandle.of(memory.handle());

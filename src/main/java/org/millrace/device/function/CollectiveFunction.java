@@ -102,7 +102,6 @@ public abstract class CollectiveFunction implements DeviceFunction {
                 : memory.readByPeers(work.isInputRead(), work.isOutputRead());
     }
 
-    /** The part of the elements that a channel carries. */
     static ChannelPart part(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel,
             ChunkShape shape) {
         long said = work.chunkBytes(FunctionNumber.protocol(number), channel.number());

@@ -78,12 +78,10 @@ public final class LsaMemory {
         return self;
     }
 
-    /** How many ranks are near each other. */
     public int ranks() {
         return peers.length;
     }
 
-    /** A rank's window. */
     public MemorySegment of(int peer) {
         return peers[peer];
     }

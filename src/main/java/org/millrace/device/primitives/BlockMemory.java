@@ -31,7 +31,6 @@ public record BlockMemory(MemorySegment input, MemorySegment output, int element
         return new BlockMemory(input, output, 1, bytes, bytes, false, false);
     }
 
-    /** The same memory, of which peers may read. */
     public BlockMemory readByPeers(boolean ofInput, boolean ofOutput) {
         return new BlockMemory(input, output, elementBytes, own, among, ofInput, ofOutput);
     }

@@ -47,7 +47,6 @@ public final class EmulatedDevice implements Device, Agent {
     /** Where threads that wait run the streams meanwhile; null where they only wait. */
     private volatile @Nullable HelpedAgent helped;
 
-    /** The device of a rank. */
     public EmulatedDevice(int rank) {
         this(rank, Duration.ofSeconds(60), Duration.ofSeconds(60));
     }

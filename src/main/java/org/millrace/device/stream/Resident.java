@@ -33,7 +33,6 @@ final class Resident {
         return number;
     }
 
-    /** Notes that a work is complete. */
     void complete(int channel, long number, long timestamp) {
         communicator.completedWork(channel).note(number, timestamp);
     }

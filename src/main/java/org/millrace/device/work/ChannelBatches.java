@@ -36,7 +36,6 @@ final class ChannelBatches {
         return drafts;
     }
 
-    /** Begins the next plan. */
     void clear() {
         drafts.clear();
     }

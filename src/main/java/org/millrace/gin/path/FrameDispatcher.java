@@ -55,7 +55,6 @@ final class FrameDispatcher {
         return work;
     }
 
-    /** Goes on with what has arrived. */
     int settle() {
         return frames.settle();
     }

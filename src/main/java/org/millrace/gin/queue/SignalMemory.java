@@ -42,7 +42,6 @@ public final class SignalMemory {
         this.settled = GinCells.of(memory.asSlice(0, ranks * LINES));
     }
 
-    /** How much memory is needed. */
     public static long bytes(int ranks, int contexts, int signals) {
         return ranks * LINES + contexts * stride(signals);
     }
@@ -56,7 +55,6 @@ public final class SignalMemory {
         return ranks * LINES + context * stride(signals);
     }
 
-    /** The signals of a context. */
     public MemorySegment signals(int context) {
         return memory.asSlice(offset(context), (long) signals * Long.BYTES);
     }

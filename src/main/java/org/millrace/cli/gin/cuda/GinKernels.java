@@ -69,14 +69,12 @@ final class GinKernels implements AutoCloseable {
         return compiledWith;
     }
 
-    /** Sets what launches from now on use. */
     void use(NcclDeviceCommunicator device, Duration patience) {
         device.requireBytes(deviceCommunicatorBytes);
         communicator = device;
         patienceNanos = patience.toNanos();
     }
 
-    /** Enqueues a meeting of all ranks. */
     void barrier(long met) {
         KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
