@@ -1,5 +1,5 @@
 /*
- * What is exchanged between the ranks of nccl_expert.cu and where it lies: ExpertPlan and ExpertLayout of org.millrace.device.gin.expert, number for
+ * What is exchanged between the ranks of nccl_expert.cu and where it lies: ExpertPlan and ExpertLayout of com.example.millrace.experts, number for
  * number, for the GPU and for the plain reference on the host. All of it follows from the seed.
  */
 #include <stddef.h>

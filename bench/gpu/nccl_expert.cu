@@ -1,7 +1,7 @@
 /*
  * One rank of the exchange of a mixture of experts, as DeepEP does it over NCCL's GIN: tokens are dispatched to the ranks of their experts, and what the
  * experts made of them is combined where they came from. Kernels of our own against the installed NCCL's device API; the same program on the emulated device,
- * part by part and with the same names, is org.millrace.device.gin.expert. Any libnccl since 2.28, any plugin.
+ * part by part and with the same names, is com.example.millrace.experts in src/examples. Any libnccl since 2.28, any plugin.
  *
  *   nccl_expert RANK RANKS ID_FILE TOKENS SEED     TOKENS of all ranks together, in batches; routing and content follow from SEED, the same on every rank
  *

@@ -12,7 +12,6 @@ module org.millrace {
     exports org.millrace.cuda;
     exports org.millrace.cuda.handle;
     exports org.millrace.device.gin;
-    exports org.millrace.device.gin.expert;
     exports org.millrace.engine;
     exports org.millrace.gin;
     exports org.millrace.gin.agent;

@@ -42,7 +42,7 @@ class ArchitectureTest {
             5 engine:           options, connect, plan, .
             5 gpu:              .
             4 engine.bootstrap: .
-            4 device:           channel, primitives, work, function, stream, gin, gin.expert
+            4 device:           channel, primitives, work, function, stream, gin
             4 transport:        ., net, shared, collnet
             4 plugin:           log, shim, loss, net, unpack, fallback, gin, collnet, takeover, profile,
                                 .

@@ -7,6 +7,7 @@
  * <li>{@link com.example.millrace.OnDevice}: device memory and copies, as a GPU wants them
  * <li>{@link com.example.millrace.OtherTransport}: a transport from another jar
  * <li>{@link com.example.millrace.GinPing}: puts and signals that kernels start
+ * <li>{@link com.example.millrace.Experts}: tokens to the ranks of their experts and back, as in DeepEP
  * </ul>
  */
 package com.example.millrace;

@@ -12,7 +12,7 @@
  * </pre>
  *
  * <p>
- * A room uses those named below it. None knows the engine: what is to be done reaches the device as data, in
+ * A package uses those named below it. None knows the engine: what is to be done reaches the device as data, in
  * {@code work} and in the memory of {@code abi}.
  */
 @NullMarked

@@ -1,7 +1,7 @@
 /**
  * GPU-initiated networking by proxy: kernels post descriptors to queues, and an agent carries them out. Puts, gets and
  * signals between windows, which are memory that all ranks of a communicator registered. This package has only what its
- * rooms share; each of them uses those above it.
+ * packages share; each of them uses those above it.
  *
  * <pre>
  *   window    memory of a rank that peers write and read, and how bytes get out of it and into it

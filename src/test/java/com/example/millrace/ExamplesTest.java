@@ -15,13 +15,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.spi.ToolProvider;
 import java.util.concurrent.TimeUnit;
+import java.util.spi.ToolProvider;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.ResourceLock;
 import org.junit.jupiter.api.parallel.Resources;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The programs of {@code src/examples}, as a reader starts them. */
 class ExamplesTest {
@@ -86,22 +88,36 @@ class ExamplesTest {
         assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"flat", "hybrid", "low-latency"})
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void tokensGoToTheirExpertsAndBack(String mode) throws Exception {
+        assertEquals(Set.of("800 tokens went to 2 experts each and came back, all as the reference has it"),
+                printedBy(Experts::main, mode));
+    }
+
     /** What programs on the module path need of GIN is exported. */
     @Test
-    void theGinProgramCompilesAsAModule(@TempDir Path directory) throws Exception {
+    void theGinProgramsCompileAsAModule(@TempDir Path directory) throws Exception {
         Path examples = Path.of("src", "examples", "java", "com", "example", "millrace");
-        Path program = Files.createDirectories(directory.resolve("src/com/example/millrace"));
-        Files.copy(examples.resolve("GinPing.java"), program.resolve("GinPing.java"));
-        Files.copy(examples.resolve("Ranks.java"), program.resolve("Ranks.java"));
-        Path module = Files.writeString(directory.resolve("src/module-info.java"),
-                "module program { requires org.millrace; }");
+        List<String> sources = new ArrayList<>();
+        for (String each : List.of("GinPing.java", "Experts.java", "Ranks.java")) {
+            sources.add(examples.resolve(each).toString());
+        }
+        try (Stream<Path> experts = Files.list(examples.resolve("experts"))) {
+            experts.forEach(each -> sources.add(each.toString()));
+        }
+        sources.add(
+                Files.writeString(directory.resolve("module-info.java"), "module program { requires org.millrace; }")
+                        .toString());
         String jars = System.getProperty("java.class.path");
         Path library = directory.resolve("library");
         compile("-d", library.toString(), "-p", jars, "--patch-module", "org.millrace=target/classes",
                 Path.of("src", "main", "module", "module-info.java").toString());
-        compile("-d", directory.resolve("out").toString(), "-p", library + File.pathSeparator + jars, "--patch-module",
-                "org.millrace=target/classes", module.toString(), program.resolve("GinPing.java").toString(),
-                program.resolve("Ranks.java").toString());
+        List<String> arguments = new ArrayList<>(List.of("-d", directory.resolve("out").toString(), "-p",
+                library + File.pathSeparator + jars, "--patch-module", "org.millrace=target/classes"));
+        arguments.addAll(sources);
+        compile(arguments.toArray(String[]::new));
     }
 
     private static void compile(String... arguments) {
@@ -112,7 +128,7 @@ class ExamplesTest {
         assertEquals(0, status, said.toString());
     }
 
-    /** What a stranger copies from the README is the program that runs here. */
+    /** What a reader copies from the README is the program that runs here. */
     @Test
     void theReadmeShowsTheFirstProgram() throws Exception {
         String program =

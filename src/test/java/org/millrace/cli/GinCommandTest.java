@@ -28,21 +28,12 @@ class GinCommandTest {
     @CsvSource({"gin signal -n 50 --format v28, us one way, 5",
             "gin put -b 1 -e 64K -n 20 --net socket --format v29, 65536, 21",
             "gin alltoall -r 3 -b 8 -e 4K -n 20 --net shm, 4096, 15",
-            "gin flood -r 3 -b 8 -e 64 -n 30 --contexts 5 --blocks 13, descriptors/s, 9",
-            "gin dispatch -r 3 --tokens 900 --batch 100 --channels 3 --contexts 2 --seed 5, 900 of 900 tokens, 5",
-            "gin dispatch -r 4 --ranks-per-host 2 --tokens 800 --batch 100 --seed 6, 800 of 800 tokens, 6",
-            "gin dispatch -r 4 --ranks-per-host 2 --low-latency --tokens 800 --batch 100, 800 of 800 tokens, 6"})
+            "gin flood -r 3 -b 8 -e 64 -n 30 --contexts 5 --blocks 13, descriptors/s, 9"})
     void aPatternIsMeasuredAndChecked(String arguments, String expected, int lines) {
         Run run = Run.of(arguments.split(" "));
         assertEquals(0, run.status(), run.toString());
         assertTrue(run.out().contains(expected), run.toString());
-        // the course of a dispatch is shown every two seconds: a busy machine shows more of it
-        assertEquals(lines,
-                run.out()
-                        .lines()
-                        .filter(line -> !line.contains(" tokens dispatched ") || line.contains(expected))
-                        .count(),
-                run.toString());
+        assertEquals(lines, run.out().lines().count(), run.toString());
     }
 
     /** 50 rounds, a fifth as many before, and one to end: as many signals of each rank. */
@@ -60,8 +51,8 @@ class GinCommandTest {
     @Test
     void jsonHasWhatTheTableShows(@TempDir Path directory) throws IOException {
         Path file = directory.resolve("gin.json");
-        for (String arguments : List.of("put -b 8 -e 16 -n 20 --seed 3", "signal -n 20", "alltoall -b 8 -e 8 -n 5",
-                "flood -b 8 -e 8 -n 5", "dispatch --tokens 800 --batch 100")) {
+        for (String arguments : List.of("put -b 8 -e 16 -n 20", "signal -n 20", "alltoall -b 8 -e 8 -n 5",
+                "flood -b 8 -e 8 -n 5")) {
             Run run = Run.of(("gin " + arguments + " --json " + file).split(" "));
             assertEquals(0, run.status(), run.toString());
             Map<?, ?> document = (Map<?, ?>) Json.read(Files.readString(file));
@@ -78,21 +69,12 @@ class GinCommandTest {
     void whatCannotBeIsExplained() {
         Run three = Run.of("gin", "put", "-r", "3");
         assertEquals(2, three.status(), three.toString());
-        assertTrue(three.err().contains("put is to and fro between two ranks (-r 2); alltoall, flood and dispatch"),
+        assertTrue(three.err().contains("put is to and fro between two ranks (-r 2); alltoall and flood take more"),
                 three.toString());
         Run alone = Run.of("gin", "put", "-r", "1");
         assertEquals(2, alone.status(), alone.toString());
         assertTrue(alone.err().contains("put needs two ranks"), alone.toString());
-        Run crowded = Run.of("gin", "dispatch", "-r", "65", "--device", "cuda");
-        assertEquals(2, crowded.status(), crowded.toString());
-        assertTrue(crowded.err().contains("on GPUs there are at most 64 ranks"), crowded.toString());
-        Run uneven = Run.of("gin", "dispatch", "-r", "3", "--ranks-per-host", "2");
-        assertEquals(2, uneven.status(), uneven.toString());
-        assertTrue(uneven.err().contains("cannot be divided among hosts of 2"), uneven.toString());
-        Run hostless = Run.of("gin", "put", "--low-latency");
-        assertEquals(2, hostless.status(), hostless.toString());
-        assertTrue(hostless.err().contains("put knows no hosts"), hostless.toString());
-        Run late = Run.of("gin", "dispatch", "-r", "2", "--tokens", "1000000000", "--deadline", "500ms");
+        Run late = Run.of("gin", "put", "-e", "8", "-n", "2000000000", "--deadline", "500ms");
         assertEquals(1, late.status(), late.toString());
         assertTrue(late.err().contains("not finished after 500ms (--deadline)"), late.toString());
         Run lost = Run.of("gin", "put", "-D", "MILLRACE_FAULT=cut:frame=40");
@@ -106,7 +88,7 @@ class GinCommandTest {
     @Test
     void ranksThatMeetAfterTheDeadlineEndToo() throws InterruptedException {
         Set<Thread> before = Thread.getAllStackTraces().keySet();
-        Run late = Run.of("gin", "dispatch", "-r", "2", "--tokens", "1000000000", "--deadline", "1ms");
+        Run late = Run.of("gin", "put", "-e", "8", "-n", "2000000000", "--deadline", "1ms");
         assertEquals(1, late.status(), late.toString());
         assertTrue(late.err().contains("not finished after 1ms (--deadline)"), late.toString());
         for (Thread thread : Thread.getAllStackTraces().keySet()) {

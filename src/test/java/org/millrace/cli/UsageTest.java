@@ -65,7 +65,7 @@ class UsageTest {
                     "perf all_reduce -f 1.5 | '1.5' is not usable; allowed: a whole number",
                     "perf all_reduce -w -1 | '-1' is not usable; allowed: a whole number, 0 or more",
                     "perf all_reduce --seed x | 'x' is not usable; allowed: a whole number of 64 bits",
-                    "gin pong | 'pong' is not usable; allowed: put, signal, alltoall, flood, dispatch",
+                    "gin pong | 'pong' is not usable; allowed: put, signal, alltoall, flood",
                     "gin putt | 'putt' is not usable; did you mean put?",
                     "gin put --format v7 | 'v7' is not usable; allowed: V28, V29, V30_3, V30",
                     "gin put --contexts 100000 | a whole number from 1 to 256",
@@ -131,10 +131,10 @@ class UsageTest {
         Path script = Files.writeString(directory.resolve("millrace"), Run.of("completion").out());
         Process bash = new ProcessBuilder("bash", "-c",
                 "compopt() { :; }; source " + script
-                        + "; COMP_WORDS=(millrace gin di); COMP_CWORD=2; _complete_millrace; echo ${COMPREPLY[@]}")
+                        + "; COMP_WORDS=(millrace gin fl); COMP_CWORD=2; _complete_millrace; echo ${COMPREPLY[@]}")
                 .redirectErrorStream(true)
                 .start();
-        assertEquals("dispatch\n", new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
+        assertEquals("flood\n", new String(bash.getInputStream().readAllBytes(), StandardCharsets.UTF_8));
     }
 
     @Test

@@ -20,6 +20,7 @@ import org.millrace.Stream;
 import org.millrace.device.function.Block;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.stream.EmulatedKernel;
+import org.millrace.device.stream.StallLimit;
 import org.millrace.trace.why.Verdict.Cause;
 
 /**
@@ -127,8 +128,8 @@ final class StallRank {
             Stream stream = communicator.device().newStream();
             if (here && way == Way.BEGIN) {
                 said("has something before its kernel");
-                EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", List.of(new Endless()),
-                        () -> null, failure -> {}, Long.MAX_VALUE);
+                EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", new Block[] {new Endless()},
+                        () -> null, failure -> {}, new StallLimit(Long.MAX_VALUE));
                 ((EmulatedDevice) communicator.device()).launch(endless, stream);
             }
             enqueue(communicator, send, receive, here && way == Way.DISAGREE ? count + 1 : count, stream);
@@ -167,11 +168,6 @@ final class StallRank {
 
     /** Waits for something that does not come. */
     private static final class Endless implements Block {
-
-        @Override
-        public void begin() {
-            // nothing to do
-        }
 
         @Override
         public int progress() {

@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
@@ -68,7 +67,7 @@ public final class GinCommand implements Callable<Integer> {
             paramLabel = "PATTERN",
             converter = PatternConverter.class,
             description = "put, signal: to and fro between two ranks. alltoall: every rank to every rank. flood: many "
-                    + "blocks put at once. dispatch: " + "tokens to experts and back, as in DeepEP.")
+                    + "blocks put at once.")
     private GinPattern pattern;
 
     @Option(
@@ -112,15 +111,6 @@ public final class GinCommand implements Callable<Integer> {
     private int contexts;
 
     @Option(
-            names = "--communicators",
-            paramLabel = "N",
-            defaultValue = "1",
-            converter = Converters.Few.class,
-            description = "dispatch: device communicators, each with its contexts, that blocks use side by side "
-                    + "(default: ${DEFAULT-VALUE}).")
-    private int communicators;
-
-    @Option(
             names = "--blocks",
             paramLabel = "N",
             defaultValue = "64",
@@ -135,67 +125,6 @@ public final class GinCommand implements Callable<Integer> {
             converter = FormatConverter.class,
             description = "Whose descriptors: ${COMPLETION-CANDIDATES} (default: ${DEFAULT-VALUE}).")
     private GinDescriptorFormat format;
-
-    @Option(
-            names = "--tokens",
-            paramLabel = "N",
-            defaultValue = "100000",
-            converter = Converters.Count.class,
-            description = "dispatch: tokens of all ranks, rounded up to whole batches (default: ${DEFAULT-VALUE}).")
-    private int tokens;
-
-    @Option(
-            names = "--batch",
-            paramLabel = "N",
-            defaultValue = "4096",
-            converter = Converters.Count.class,
-            description = "dispatch: tokens of a rank between two resets (default: ${DEFAULT-VALUE}).")
-    private int batch;
-
-    @Option(
-            names = "--channels",
-            paramLabel = "N",
-            defaultValue = "4",
-            converter = Converters.Few.class,
-            description = "dispatch: channels (default: ${DEFAULT-VALUE}).")
-    private int channels;
-
-    @Option(
-            names = "--experts",
-            paramLabel = "N",
-            defaultValue = "2",
-            converter = Converters.Count.class,
-            description = "dispatch: ranks that a token goes to, at most all (default: ${DEFAULT-VALUE}).")
-    private int experts;
-
-    @Option(
-            names = "--token-words",
-            paramLabel = "N",
-            defaultValue = "32",
-            converter = Converters.Count.class,
-            description = "dispatch: 8-byte words of a token (default: ${DEFAULT-VALUE}).")
-    private int tokenWords;
-
-    @Option(
-            names = "--ranks-per-host",
-            paramLabel = "N",
-            defaultValue = "1",
-            converter = Converters.Few.class,
-            description = "dispatch: ranks that load and store each other's windows; tokens go to each host once and are "
-                    + "forwarded there, as in DeepEP's hybrid mode (default: ${DEFAULT-VALUE}).")
-    private int ranksPerHost;
-
-    @Option(
-            names = "--low-latency",
-            description = "dispatch: tokens go straight to each rank, and nobody waits for a buffer to get free.")
-    private boolean lowLatency;
-
-    @Option(
-            names = "--seed",
-            paramLabel = "N",
-            converter = Converters.Seed.class,
-            description = "What routing and data are made from (default: different every time; printed).")
-    private @Nullable Long seed;
 
     @Option(
             names = "--net",
@@ -255,22 +184,11 @@ public final class GinCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        require(ranks >= 2 || pattern == GinPattern.ALLTOALL || pattern == GinPattern.DISPATCH,
-                pattern + " needs two ranks (-r 2)");
+        require(ranks >= 2 || pattern == GinPattern.ALLTOALL, pattern + " needs two ranks (-r 2)");
         require(ranks == 2 || pattern != GinPattern.PUT && pattern != GinPattern.SIGNAL,
-                pattern + " is to and fro between two ranks (-r 2); alltoall, flood and dispatch take more");
+                pattern + " is to and fro between two ranks (-r 2); alltoall and flood take more");
         require(min <= max, "the smallest put (-b) is larger than the largest (-e)");
-        require(pattern == GinPattern.DISPATCH || ranksPerHost == 1 && !lowLatency,
-                "--ranks-per-host and --low-latency are dispatch's; " + pattern + " knows no hosts");
-        require(ranks % ranksPerHost == 0,
-                ranks + " ranks (-r) cannot be divided among hosts of " + ranksPerHost + " (--ranks-per-host)");
-        require(ranks <= Long.SIZE || ranksPerHost == 1 && !lowLatency && !device.equals("cuda"),
-                "by hosts, with low latency and on GPUs there are at most " + Long.SIZE + " ranks (-r)");
-        require(communicators == 1 || pattern == GinPattern.DISPATCH && !device.equals("cuda"),
-                "--communicators is for dispatch on the emulated device; on GPUs one has several contexts");
-        long chosen = seed == null ? ThreadLocalRandom.current().nextInt(Integer.MAX_VALUE) : seed;
-        GinPlan plan = new GinPlan(ranks, min, max, iterations, contexts, communicators, channels, tokens, batch,
-                experts, blocks, tokenWords, ranksPerHost, lowLatency, format, chosen);
+        GinPlan plan = new GinPlan(pattern, ranks, min, max, iterations, contexts, blocks, format);
         Map<String, String> settings = parent.settings();
         if (net != null) {
             settings.put(Settings.NETWORK.name(), net);
@@ -282,10 +200,9 @@ public final class GinCommand implements Callable<Integer> {
         // what is wrong with them is said once, and not by every rank
         EngineSettings.require(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
-        table.say("# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format
-                + (ranksPerHost > 1 ? " ranks a host: " + ranksPerHost : "") + (lowLatency ? " low latency" : "")
-                + " seed: " + chosen);
-        List<RankRun.Failure> failures = new GinRun(pattern, plan, settings, table).run(deadline);
+        table.say(
+                "# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format);
+        List<RankRun.Failure> failures = new GinRun(plan, settings, table).run(deadline);
         writeJson(plan, settings, table, failures.stream().map(RankRun.Failure::message).toList());
         RankRun.print(failures, spec.commandLine().getErr(), parent.stackTraces());
         return failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE;
@@ -295,7 +212,7 @@ public final class GinCommand implements Callable<Integer> {
         if (json == null) {
             return;
         }
-        Map<String, Object> document = plan.json(pattern);
+        Map<String, Object> document = plan.json();
         document.put("device", device);
         document.put("environment", RunJson.environment());
         document.put("settings", RunJson.settings(Configuration.load(settings)));
@@ -305,35 +222,28 @@ public final class GinCommand implements Callable<Integer> {
     }
 
     private int onGpus(GinPlan plan, Map<String, String> settings) {
-        require(pattern.onGpus().isPresent(), "there are no kernels for " + pattern
-                + ": on GPUs (--device cuda) there are put, signal, alltoall and dispatch");
+        require(pattern != GinPattern.FLOOD,
+                "there are no kernels for " + pattern + ": on GPUs (--device cuda) there are put, signal and alltoall");
         require(cubin == null || Files.isReadable(cubin), "--cubin " + cubin + ": there is no such file");
-        CudaGin gin = new CudaGin(plan.onGpus(pattern.onGpus().get(), deadline), settings);
+        CudaGin gin = new CudaGin(plan.onGpus(deadline), settings);
         if (workerRank != null) {
             gin.work(workerRank, workerRendezvous, cubin);
             return ExitCode.OK; // the parent knows better
         }
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say("# " + pattern + ", ranks: " + ranks + " (processes with a GPU each) contexts: " + contexts
-                + " (asked for)"
-                + (pattern == GinPattern.DISPATCH
-                        ? " ranks a host: " + ranksPerHost + (lowLatency ? " low latency" : "") + " seed: "
-                                + plan.seed()
-                        : ""));
-        boolean right = gin.run(new CudaGin.Kernels(cubin, nvcc, include),
-                (rendezvous, image) -> worker(rendezvous, image, plan.seed()), table, spec.commandLine().getErr());
+                + " (asked for)");
+        boolean right =
+                gin.run(new CudaGin.Kernels(cubin, nvcc, include), this::worker, table, spec.commandLine().getErr());
         writeJson(plan, settings, table, right ? List.of() : List.of("see standard error"));
         return right ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 
     /** The arguments of this process and those that make it a rank: it then derives the same plan. */
-    private IntFunction<List<String>> worker(String rendezvous, Path image, long chosen) {
+    private IntFunction<List<String>> worker(String rendezvous, Path image) {
         return rank -> {
             List<String> arguments = new ArrayList<>(spec.root().commandLine().getParseResult().originalArgs());
             arguments.addAll(List.of("--worker-rank", String.valueOf(rank), "--worker-rendezvous", rendezvous));
-            if (seed == null) {
-                arguments.addAll(List.of("--seed", String.valueOf(chosen)));
-            }
             if (cubin == null) {
                 arguments.addAll(List.of("--cubin", image.toString()));
             }

@@ -15,7 +15,7 @@ import org.millrace.cli.launch.ThreadRanks;
 import org.millrace.engine.GinRank;
 
 /** A pattern on the emulated device: ranks are threads. */
-record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, ResultTable table) {
+record GinRun(GinPlan plan, Map<String, String> settings, ResultTable table) {
 
     /** Runs all ranks, of which rank 0 prints; then what each one's thread served. */
     List<RankRun.Failure> run(Duration deadline) {
@@ -47,14 +47,14 @@ record GinRun(GinPattern pattern, GinPlan plan, Map<String, String> settings, Re
         public void run(Reporter reporter) {
             try (Arena arena = Arena.ofShared();
                     GinRank rank = GinRank.join(rendezvous, number, plan.ranks(), settings)) {
-                joined = rank; // before the look at `aborted`, which is set before `joined` is looked at: one of the
-                               // two
-                               // threads sees the other (Dekker)
+                // before the look at `aborted`, which is set before `joined` is looked at: one of the two threads sees
+                // the other (Dekker)
+                joined = rank;
                 try {
                     if (aborted) {
                         throw ended();
                     }
-                    pattern.run(plan, rank, arena, table);
+                    plan.pattern().run(plan, rank, arena, table);
                     rank.barrier();
                     reporter.tell(new GinEvent.Noted(number, rank.communicator().served().toString()));
                 } catch (Throwable thrown) {

@@ -16,7 +16,6 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.mesh.MeshRequest.Function;
 import org.millrace.device.arithmetic.ElementKernel;
-import org.millrace.device.arithmetic.ElementKernels;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
@@ -137,7 +136,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel made = kernels[type.code()][op.code()];
         if (made == null) {
-            made = ElementKernels.of(type, op, ranks);
+            made = ElementKernel.of(type, op, ranks);
             kernels[type.code()][op.code()] = made;
         }
         return made;

@@ -152,7 +152,6 @@ final class Loops {
             return turned ^ turned >> 31 & Integer.MAX_VALUE;
         }
 
-        /** For binary64. */
         static ElementFunction.OfLong ofLong(Step step) {
             long sign = step == Step.MAXIMUM ? Long.MIN_VALUE : 0;
             return (x, y, s) -> bits(Math.min(order(x ^ sign), order(y ^ sign))) ^ sign;
@@ -192,7 +191,6 @@ final class Loops {
             };
         }
 
-        /** For 64 bits. */
         static ElementFunction.OfLong ofLong(Step step, boolean signed) {
             long bias = signed ? 0 : Long.MIN_VALUE;
             return switch (step) {

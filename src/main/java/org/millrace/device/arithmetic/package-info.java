@@ -47,7 +47,7 @@
  * All this is checked against what NCCL 2.28.9 returned on two H200s, bit for bit, for 72 combinations of type and
  * operation ({@code NcclAgreementTest}).
  *
- * <h2>How it is done</h2> {@link org.millrace.device.arithmetic.ElementKernels} composes an operation of steps;
+ * <h2>How it is done</h2> {@link org.millrace.device.arithmetic.ElementKernel} composes an operation of steps;
  * {@code Loops} has a loop for each step and type: a copy of the template {@code ElementLoop}, so that HotSpot
  * compiles, and where it can vectorizes, each by itself.
  */

@@ -63,7 +63,6 @@ public final class DeviceChannel {
         view.ring(ringRank(ranks - 1), ringRank(1 % ranks), order.address(), index);
     }
 
-    /** The struct, as kernels read it. */
     public KernelChannel view() {
         return view;
     }

@@ -42,7 +42,6 @@ public final class DeviceEndpoint<P> {
         return port;
     }
 
-    /** The block whose turn it was is through. */
     public void leave() {
         passed++;
     }

@@ -13,9 +13,6 @@ import org.millrace.proxy.Steps;
 /** The device's end of a connection that it receives on. Its step counter is that of all protocols. */
 public final class ReceivePort extends Port {
 
-    /** A block is one thread here: NCCL's warps take turns of a list's pieces. */
-    private static final int WARPS = 1;
-
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
     private final @Nullable SliceGather gather;
@@ -24,15 +21,8 @@ public final class ReceivePort extends Port {
     private long tail;
 
     public ReceivePort(ConnectionName name, ConnectionInfo info) {
-        this(name, info, info.unpack() == null ? null : new SliceGather(info.unpack(), WARPS));
-    }
-
-    /**
-     * @param gather puts the slices of protocol Simple together; null if they arrive so
-     */
-    public ReceivePort(ConnectionName name, ConnectionInfo info, @Nullable SliceGather gather) {
         super(name, info);
-        this.gather = gather;
+        this.gather = info.unpack() == null ? null : new SliceGather(info.unpack());
         this.direct = info.direct();
         this.flags = new LineFlags(layout, lines());
         this.tail = info.firstStep();

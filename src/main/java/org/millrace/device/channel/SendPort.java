@@ -44,8 +44,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Says the size of what will be posted, before the data is written: for lines that is all the proxy hears of the
-     * step.
+     * Says the size of what will be posted, before the data is written: for lines that is all that the proxy is told of
+     * the step.
      */
     public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);

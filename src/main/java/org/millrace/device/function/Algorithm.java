@@ -17,7 +17,6 @@ public enum Algorithm {
     /** Through the network, which reduces: one rank of each host gives it the host's sum. */
     COLLNET_CHAIN;
 
-    /** {@return whether a network reduces} */
     public boolean isCollNet() {
         return this == COLLNET_DIRECT || this == COLLNET_CHAIN;
     }

@@ -3,8 +3,11 @@ package org.millrace.device.function;
 /** One channel's part of a kernel: what a thread block is on a GPU. */
 public interface Block {
 
-    /** The kernel starts: everything before it on the stream is complete. Called once, on the device's thread. */
-    void begin();
+    /**
+     * The kernel starts: everything before it on the stream is complete. Called once for each block of a kernel, on the
+     * device's thread.
+     */
+    default void begin() {}
 
     /** Does what can be done without waiting for a peer; returns the number of slices moved. */
     int progress();
@@ -36,12 +39,6 @@ public interface Block {
         public BlockPair(Block first, Block second) {
             this.first = first;
             this.second = second;
-        }
-
-        @Override
-        public void begin() {
-            first.begin();
-            second.begin();
         }
 
         @Override

@@ -12,14 +12,9 @@ import org.millrace.device.primitives.Primitives;
  *   with reduction     input → peer        peers, input → peer    peers, input → output, last
  * </pre>
  */
-public final class Chain extends ChunkSchedule {
+final class Chain {
 
-    private final int kind;
-
-    private Chain(ChannelPart share, int kind) {
-        super(share, 1, 1, (kind & Primitives.SEND) != 0 ? 1 : 0, (kind & Primitives.RECEIVE) != 0 ? 1 : 0);
-        this.kind = kind;
-    }
+    private Chain() {}
 
     /**
      * A place of a rank from which elements spread.
@@ -28,8 +23,8 @@ public final class Chain extends ChunkSchedule {
      * @param keep  whether they are to be in this rank's output, and are not there yet
      * @param sends whether there is a rank behind this one
      */
-    static Chain spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
-        return new Chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
+    static ChunkSchedule spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
+        return chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
                 | (sends ? Primitives.SEND : 0));
     }
 
@@ -40,13 +35,18 @@ public final class Chain extends ChunkSchedule {
      * @param last     whether this rank is the last
      * @param sends    whether the result goes on from here
      */
-    static Chain combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
-        return new Chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
+    static ChunkSchedule combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
+        return chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)
                 | (last ? Primitives.LAST | Primitives.OUTPUT : 0) | (sends ? Primitives.SEND : 0));
     }
 
-    @Override
-    void choose(int primitive) {
-        set(kind, 0, 0, 0);
+    private static ChunkSchedule chain(ChannelPart share, int kind) {
+        return new ChunkSchedule(share, 1, 1, (kind & Primitives.SEND) != 0 ? 1 : 0,
+                (kind & Primitives.RECEIVE) != 0 ? 1 : 0) {
+            @Override
+            void choose(int primitive) {
+                set(kind, 0, 0, 0);
+            }
+        };
     }
 }

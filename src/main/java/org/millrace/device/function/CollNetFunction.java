@@ -30,7 +30,7 @@ import org.millrace.proxy.CollNetOp;
  * <p>
  * It works in bytes: what the network combines is not touched here.
  */
-public final class CollNetFunction extends CollectiveFunction {
+final class CollNetFunction extends CollectiveFunction {
 
     @Override
     public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
@@ -40,9 +40,9 @@ public final class CollNetFunction extends CollectiveFunction {
         long begin = communicator.rank() * rankBytes;
         int network = channel.view().network();
         Operation operation = FunctionNumber.operation(number);
-        ChunkSchedule sent = operation == Operation.ALL_GATHER ? new Own(part, true, begin, begin + rankBytes)
+        ChunkSchedule sent = operation == Operation.ALL_GATHER ? own(part, true, begin, begin + rankBytes)
                 : Chain.spread(part, true, false, true);
-        ChunkSchedule received = operation == Operation.REDUCE_SCATTER ? new Own(part, false, begin, begin + rankBytes)
+        ChunkSchedule received = operation == Operation.REDUCE_SCATTER ? own(part, false, begin, begin + rankBytes)
                 : Chain.spread(part, false, true, false);
         return List.of(ChannelTask.between(network, sent, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network),
                 ChannelTask.between(network, received, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network));
@@ -79,22 +79,13 @@ public final class CollNetFunction extends CollectiveFunction {
     }
 
     /** Chunks of which this rank has only what lies in its own part, from that part's beginning on. */
-    private static final class Own extends ChunkSchedule {
-
-        private final boolean sends;
-        private final long begin;
-        private final long end;
-
-        Own(ChannelPart part, boolean sends, long begin, long end) {
-            super(part, 1, 1, sends ? 1 : 0, sends ? 0 : 1);
-            this.sends = sends;
-            this.begin = begin;
-            this.end = end;
-        }
-
-        @Override
-        void choose(int primitive) {
-            setWithin(sends ? Primitives.INPUT | Primitives.SEND : Primitives.RECEIVE | Primitives.OUTPUT, begin, end);
-        }
+    private static ChunkSchedule own(ChannelPart part, boolean sends, long begin, long end) {
+        int kind = sends ? Primitives.INPUT | Primitives.SEND : Primitives.RECEIVE | Primitives.OUTPUT;
+        return new ChunkSchedule(part, 1, 1, sends ? 1 : 0, sends ? 0 : 1) {
+            @Override
+            void choose(int primitive) {
+                setWithin(kind, begin, end);
+            }
+        };
     }
 }

@@ -9,7 +9,6 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
 import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.BlockMemory.Read;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
@@ -100,10 +99,9 @@ public abstract class CollectiveFunction implements DeviceFunction {
                 ? BlockMemory.reduced(input, output, type, FunctionNumber.op(number, work.reductionArgument()), ranks)
                 : BlockMemory.copied(input, output);
         return (work.flags() & CollectiveWork.REGISTERED) == 0 ? memory
-                : memory.readBy(Read.of(work.isInputRead(), work.isOutputRead()));
+                : memory.readByPeers(work.isInputRead(), work.isOutputRead());
     }
 
-    /** The part of the elements that a channel carries. */
     static ChannelPart part(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel,
             ChunkShape shape) {
         long said = work.chunkBytes(FunctionNumber.protocol(number), channel.number());

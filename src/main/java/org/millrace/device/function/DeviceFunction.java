@@ -9,7 +9,7 @@ import org.millrace.device.work.KernelMemory;
 /**
  * A function of the device: what the block of a channel does with an item of work, and what it sends and receives
  * meanwhile. It keeps nothing: all is derived from the item and the channel, by the host that announces it to the
- * proxies and by the device that does it, so that both come to the same.
+ * proxies and by the device that does it, so that both have the same result.
  */
 public interface DeviceFunction {
 

@@ -30,11 +30,6 @@ final class LocalCopy extends CollectiveFunction {
             private boolean done;
 
             @Override
-            public void begin() {
-                // waits for nobody, so there is nothing to enter
-            }
-
-            @Override
             public int progress() {
                 memory.own().copy(memory.input(), 0, memory.output(), 0, elements);
                 done = true;

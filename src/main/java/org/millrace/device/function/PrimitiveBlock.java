@@ -69,11 +69,6 @@ public final class PrimitiveBlock implements Block {
     }
 
     @Override
-    public void begin() {
-        // enters when it is its turn
-    }
-
-    @Override
     public int progress() {
         int moved = 0;
         if (!entered) {

@@ -38,29 +38,14 @@ final class RingAllGather extends RingFunction {
      * @param inPlace whether this rank's elements lie there already
      */
     static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank, boolean inPlace) {
-        return new Steps(part, channel, ranks, perRank, inPlace);
-    }
-
-    private static final class Steps extends ChunkSchedule {
-
-        private final DeviceChannel channel;
-        private final int ranks;
-        private final long perRank;
-        private final int first;
-
-        Steps(ChannelPart part, DeviceChannel channel, int ranks, long perRank, boolean inPlace) {
-            super(part, 1, ranks, ranks - 1, ranks - 1);
-            this.channel = channel;
-            this.ranks = ranks;
-            this.perRank = perRank;
-            this.first = Primitives.INPUT | Primitives.SEND | (inPlace ? 0 : Primitives.OUTPUT);
-        }
-
-        @Override
-        void choose(int primitive) {
-            int kind = primitive == 0 ? first
-                    : Primitives.RECEIVE | Primitives.OUTPUT | (primitive < ranks - 1 ? Primitives.SEND : 0);
-            set(kind, 0, 0, channel.ringRank((ranks - primitive) % ranks) * perRank);
-        }
+        int first = Primitives.INPUT | Primitives.SEND | (inPlace ? 0 : Primitives.OUTPUT);
+        return new ChunkSchedule(part, 1, ranks, ranks - 1, ranks - 1) {
+            @Override
+            void choose(int primitive) {
+                int kind = primitive == 0 ? first
+                        : Primitives.RECEIVE | Primitives.OUTPUT | (primitive < ranks - 1 ? Primitives.SEND : 0);
+                set(kind, 0, 0, channel.ringRank((ranks - primitive) % ranks) * perRank);
+            }
+        };
     }
 }

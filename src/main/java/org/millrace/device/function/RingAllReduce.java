@@ -61,7 +61,7 @@ final class RingAllReduce extends RingFunction {
     }
 
     /**
-     * Whether both ranks add up everything: where each comes to the same bits, because nothing is done to one rank's
+     * Whether both ranks add up everything: where each computes the same bits, because nothing is done to one rank's
      * elements alone. What a rank has registered must not decide, as the other knows nothing of it.
      */
     private static boolean exchanges(int number, CollectiveWork work, int ranks) {
@@ -72,55 +72,31 @@ final class RingAllReduce extends RingFunction {
     @Override
     ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {
-        return exchanges(number, work, communicator.ranks()) ? new Exchange(part)
+        return exchanges(number, work, communicator.ranks()) ? exchange(part)
                 : schedule(part, channel.view().index(), communicator.ranks());
     }
 
-    static ChunkSchedule schedule(ChannelPart part, int place, int ranks) {
-        return new Steps(part, place, ranks);
-    }
-
-    private static final class Exchange extends ChunkSchedule {
-
-        Exchange(ChannelPart part) {
-            super(part, 1, 2, 1, 1);
-        }
-
-        @Override
-        void choose(int primitive) {
-            set(primitive == 0 ? Primitives.INPUT | Primitives.SEND
-                    : Primitives.RECEIVE | Primitives.INPUT | Primitives.LAST | Primitives.OUTPUT, 0, 0, 0);
-        }
-    }
-
-    private static final class Steps extends ChunkSchedule {
-
-        private final int place;
-        private final int ranks;
-
-        Steps(ChannelPart part, int place, int ranks) {
-            super(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1));
-            this.place = place;
-            this.ranks = ranks;
-        }
-
-        @Override
-        void choose(int primitive) {
-            set(kind(primitive), Math.floorMod(place - 1 - primitive, ranks), 0, 0);
-        }
-
-        private int kind(int primitive) {
-            if (primitive == 0) {
-                return Primitives.INPUT | Primitives.SEND;
-            } else if (primitive < ranks - 1) {
-                return Primitives.RECEIVE | Primitives.INPUT | Primitives.SEND;
-            } else if (primitive == ranks - 1) {
-                return Primitives.RECEIVE | Primitives.INPUT | Primitives.LAST | Primitives.OUTPUT | Primitives.SEND;
-            } else if (primitive < 2 * ranks - 2) {
-                return Primitives.RECEIVE | Primitives.OUTPUT | Primitives.SEND;
-            } else {
-                return Primitives.RECEIVE | Primitives.OUTPUT;
+    private static ChunkSchedule exchange(ChannelPart part) {
+        return new ChunkSchedule(part, 1, 2, 1, 1) {
+            @Override
+            void choose(int primitive) {
+                set(primitive == 0 ? Primitives.INPUT | Primitives.SEND
+                        : Primitives.RECEIVE | Primitives.INPUT | Primitives.LAST | Primitives.OUTPUT, 0, 0, 0);
             }
-        }
+        };
+    }
+
+    static ChunkSchedule schedule(ChannelPart part, int place, int ranks) {
+        return new ChunkSchedule(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1)) {
+            @Override
+            void choose(int primitive) {
+                // the first is only sent, the last only kept; the middle one's sum is complete
+                int kind = (primitive > 0 ? Primitives.RECEIVE : 0) | (primitive < ranks ? Primitives.INPUT : 0)
+                        | (primitive == ranks - 1 ? Primitives.LAST : 0)
+                        | (primitive >= ranks - 1 ? Primitives.OUTPUT : 0)
+                        | (primitive < 2 * ranks - 2 ? Primitives.SEND : 0);
+                set(kind, Math.floorMod(place - 1 - primitive, ranks), 0, 0);
+            }
+        };
     }
 }

@@ -20,7 +20,6 @@ abstract class RingFunction extends CollectiveFunction {
     abstract ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel);
 
-    /** Chunks of a round of an item. */
     int parts(int number, CollectiveWork work, int ranks) {
         return parts(ranks);
     }

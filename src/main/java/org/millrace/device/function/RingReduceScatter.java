@@ -30,27 +30,13 @@ final class RingReduceScatter extends RingFunction {
 
     /** @param perRank elements of each rank's result: those for rank i begin at {@code i * perRank} in the input */
     static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank) {
-        return new Steps(part, channel, ranks, perRank);
-    }
-
-    private static final class Steps extends ChunkSchedule {
-
-        private final DeviceChannel channel;
-        private final int ranks;
-        private final long perRank;
-
-        Steps(ChannelPart part, DeviceChannel channel, int ranks, long perRank) {
-            super(part, 1, ranks, ranks - 1, ranks - 1);
-            this.channel = channel;
-            this.ranks = ranks;
-            this.perRank = perRank;
-        }
-
-        @Override
-        void choose(int primitive) {
-            int kind = Primitives.INPUT | (primitive > 0 ? Primitives.RECEIVE : 0)
-                    | (primitive < ranks - 1 ? Primitives.SEND : Primitives.OUTPUT | Primitives.LAST);
-            set(kind, 0, channel.ringRank((2 * ranks - 1 - primitive) % ranks) * perRank, 0);
-        }
+        return new ChunkSchedule(part, 1, ranks, ranks - 1, ranks - 1) {
+            @Override
+            void choose(int primitive) {
+                int kind = Primitives.INPUT | (primitive > 0 ? Primitives.RECEIVE : 0)
+                        | (primitive < ranks - 1 ? Primitives.SEND : Primitives.OUTPUT | Primitives.LAST);
+                set(kind, 0, channel.ringRank((2 * ranks - 1 - primitive) % ranks) * perRank, 0);
+            }
+        };
     }
 }

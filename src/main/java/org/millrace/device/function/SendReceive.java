@@ -9,7 +9,6 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
 import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.BlockMemory.Read;
 import org.millrace.device.primitives.ChunkShape;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelMemory;
@@ -82,7 +81,7 @@ final class SendReceive implements DeviceFunction {
         }
         BlockMemory sent = BlockMemory.copied(from, from);
         if ((work.flags() & PointToPointWork.SEND_READ) != 0) {
-            sent = sent.readBy(Read.INPUT);
+            sent = sent.readByPeers(true, false);
         }
         Block send = part < work.sendChannels() ? send(work, part, communicator).block(sent, channel) : null;
         Block receive = part < work.receiveChannels()

@@ -50,22 +50,18 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         epochs = new int[(requirements.worldBarriers() + requirements.railBarriers()) * contexts.length];
     }
 
-    /** The communicator of this rank. */
     public GinCommunicator communicator() {
         return communicator;
     }
 
-    /** What was asked for. */
     public GinRequirements requirements() {
         return requirements;
     }
 
-    /** This rank's number. */
     public int rank() {
         return communicator.rank();
     }
 
-    /** How many contexts there are. */
     public int contexts() {
         return contexts.length;
     }

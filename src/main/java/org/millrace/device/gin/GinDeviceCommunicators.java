@@ -30,7 +30,6 @@ public final class GinDeviceCommunicators {
         }
     }
 
-    /** One alone. */
     public static GinDeviceCommunicators of(GinDeviceCommunicator only) {
         return new GinDeviceCommunicators(List.of(only));
     }

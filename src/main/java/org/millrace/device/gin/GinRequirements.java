@@ -26,13 +26,11 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 Duration.ofMinutes(1));
     }
 
-    /** The same for another release. */
     public GinRequirements withFormat(GinDescriptorFormat other) {
         return new GinRequirements(other, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
                 firstIndex, deadline);
     }
 
-    /** The same with other queues. */
     public GinRequirements withQueues(int size, int first) {
         return new GinRequirements(format, contexts, size, signals, counters, worldBarriers, railBarriers, lsaSize,
                 first, deadline);
@@ -44,7 +42,6 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 firstIndex, deadline);
     }
 
-    /** The same with another patience. */
     public GinRequirements withDeadline(Duration patience) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, lsaSize,
                 firstIndex, patience);

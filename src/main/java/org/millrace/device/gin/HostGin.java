@@ -28,7 +28,6 @@ public final class HostGin {
     private final GinPoster.BlockWait wait;
     private final DescriptorWriter writer;
 
-    /** A hold on a context. */
     public HostGin(GinDeviceCommunicator communicator, int context) {
         this.communicator = communicator;
         this.number = context;
@@ -39,12 +38,10 @@ public final class HostGin {
         this.poster = new GinPoster(this.context, communicator.rank(), context, wait);
     }
 
-    /** Whose context it is. */
     public GinDeviceCommunicator communicator() {
         return communicator;
     }
 
-    /** Which context it is. */
     public int context() {
         return number;
     }

@@ -41,7 +41,7 @@ public final class LsaMemory {
     }
 
     /**
-     * Tells the ranks near this one where its window lies, and hears of theirs. All of them are of this process, and
+     * Tells the ranks near this one where its window lies, and learns of theirs. All of them are of this process, and
      * call it.
      *
      * @param memory of the window, as long on every rank
@@ -78,12 +78,10 @@ public final class LsaMemory {
         return self;
     }
 
-    /** How many ranks are near each other. */
     public int ranks() {
         return peers.length;
     }
 
-    /** A rank's window. */
     public MemorySegment of(int peer) {
         return peers[peer];
     }

@@ -14,15 +14,12 @@ import org.millrace.gin.window.Window;
  */
 public record RemoteAction(int op, int signal, long value, @Nullable Window window, long offset) {
 
-    /** Nothing. */
     public static final RemoteAction NONE = new RemoteAction(0, 0, 0, null, 0);
 
-    /** A signal grows by one. */
     public static RemoteAction increment(int signal) {
         return new RemoteAction(GinOp.SIGNAL_INC, signal, 1, null, 0);
     }
 
-    /** A signal grows. */
     public static RemoteAction add(int signal, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD, signal, value, null, 0);
     }

@@ -50,7 +50,7 @@ interface LineFormat {
     }
 
     /** LL: 8 bytes of data in lines of 16, two flags in each. Nothing but the lines says that they are there. */
-    static final class LLFormat implements LineFormat {
+    final class LLFormat implements LineFormat {
 
         private static final int DATA = (int) LLLine.DATA_BYTES;
 
@@ -75,9 +75,8 @@ interface LineFormat {
             int count = (bytes + DATA - 1) / DATA;
             for (int line = 0; line < count; line++) {
                 long from = at + line * LLLine.BYTES;
-                // Both halves were found complete behind an acquire fence: plain loads are enough, and the segment's
-                // checks
-                // leave the loop.
+                // Both halves were found complete behind an acquire fence: plain loads are enough, and the
+                // segment's checks leave the loop.
                 long first = lines.get(ValueLayout.JAVA_LONG, from);
                 long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
                 words[line] = Integer.toUnsignedLong(LLLine.data(first)) | (long) LLLine.data(second) << Integer.SIZE;
@@ -107,7 +106,7 @@ interface LineFormat {
     /**
      * LL128: 120 bytes of data in lines of 128, a flag at the end of each; 16 lines at a time, as a warp writes them.
      */
-    static final class LL128Format implements LineFormat {
+    final class LL128Format implements LineFormat {
 
         private static final int DATA = (int) LL128Line.DATA_BYTES;
         private static final long UNIT_BYTES = LL128Line.UNIT_LINES * LL128Line.BYTES;

@@ -27,13 +27,7 @@ final class LinePrimitives extends Primitives {
 
     private final LineFormat format;
     private final Protocol protocol;
-    private final int elementBytes;
 
-    private int kind;
-    private int receives;
-    private int sends;
-    private long inputOffset;
-    private long outputOffset;
     private long bytes;
     private boolean complete = true;
 
@@ -41,7 +35,6 @@ final class LinePrimitives extends Primitives {
         super(from, to, memory);
         this.format = format;
         this.protocol = format.protocol();
-        this.elementBytes = memory.elementBytes();
     }
 
     /** Every step is a chunk: nothing is rounded. */
@@ -52,11 +45,7 @@ final class LinePrimitives extends Primitives {
 
     @Override
     public void begin(int primitiveKind, long inputElement, long outputElement, long elementCount) {
-        kind = primitiveKind;
-        receives = (kind & RECEIVE) != 0 ? from.length : 0;
-        sends = (kind & SEND) != 0 ? to.length : 0;
-        inputOffset = inputElement * elementBytes;
-        outputOffset = outputElement * elementBytes;
+        set(primitiveKind, inputElement, outputElement);
         bytes = Math.max(elementCount, 0) * elementBytes;
         complete = false;
     }

@@ -25,11 +25,28 @@ public abstract class Primitives {
     final ReceivePort[] from;
     final SendPort[] to;
     final BlockMemory memory;
+    final int elementBytes;
+
+    /** Of the primitive that is under way, in the implementations that have one at a time. */
+    int kind;
+    int receives;
+    int sends;
+    long inputOffset;
+    long outputOffset;
 
     Primitives(ReceivePort[] from, SendPort[] to, BlockMemory memory) {
         this.from = from;
         this.to = to;
         this.memory = memory;
+        this.elementBytes = memory.elementBytes();
+    }
+
+    final void set(int primitiveKind, long inputElement, long outputElement) {
+        kind = primitiveKind;
+        receives = (kind & RECEIVE) != 0 ? from.length : 0;
+        sends = (kind & SEND) != 0 ? to.length : 0;
+        inputOffset = inputElement * elementBytes;
+        outputOffset = outputElement * elementBytes;
     }
 
     /** Enters the kernel; once more when all is done and drained. */

@@ -24,7 +24,6 @@ final class SimplePrimitives extends Primitives {
 
     private static final boolean[] NOBODY = {};
 
-    private final int elementBytes;
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
@@ -34,11 +33,6 @@ final class SimplePrimitives extends Primitives {
     /** Whether a peer was pointed to memory of this rank. */
     private boolean pointed;
 
-    private int kind;
-    private int receives;
-    private int sends;
-    private long inputOffset;
-    private long outputOffset;
     private long elements;
     private long sliceElements;
     private long elementsDone;
@@ -46,13 +40,12 @@ final class SimplePrimitives extends Primitives {
 
     SimplePrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
         super(from, to, memory);
-        this.elementBytes = memory.elementBytes();
         this.chunkSteps = shape.chunkSteps();
         this.sliceSteps = shape.sliceSteps();
         this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
         this.slice = slices.perChunk();
-        this.inputRead = memory.read().input ? reached(to, memory.input()) : NOBODY;
-        this.outputRead = memory.read().output ? reached(to, memory.output()) : NOBODY;
+        this.inputRead = memory.readInput() ? reached(to, memory.input()) : NOBODY;
+        this.outputRead = memory.readOutput() ? reached(to, memory.output()) : NOBODY;
     }
 
     private static boolean[] reached(SendPort[] to, MemorySegment memory) {
@@ -71,11 +64,7 @@ final class SimplePrimitives extends Primitives {
 
     @Override
     public void begin(int primitiveKind, long inputElement, long outputElement, long elementCount) {
-        kind = primitiveKind;
-        receives = (kind & RECEIVE) != 0 ? from.length : 0;
-        sends = (kind & SEND) != 0 ? to.length : 0;
-        inputOffset = inputElement * elementBytes;
-        outputOffset = outputElement * elementBytes;
+        set(primitiveKind, inputElement, outputElement);
         elements = Math.max(elementCount, 0);
         sliceElements = slices.elements(elements);
         elementsDone = 0;

@@ -48,7 +48,7 @@ final class UserMemoryPrimitives extends Primitives {
         }
         this.chunkSteps = shape.chunkSteps();
         this.sliceSteps = shape.sliceSteps();
-        this.slices = Slices.of(from, to, memory.elementBytes(), chunkSteps, sliceSteps);
+        this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
     }
 
     @Override
@@ -65,9 +65,9 @@ final class UserMemoryPrimitives extends Primitives {
             long first = Math.min(slice * sliceElements, elements);
             int at = ConnectionLayout.slot(begun++);
             kinds[at] = kind;
-            inputsAt[at] = (inputElement + first) * memory.elementBytes();
-            outputsAt[at] = (outputElement + first) * memory.elementBytes();
-            sizes[at] = (Math.min(first + sliceElements, elements) - first) * memory.elementBytes();
+            inputsAt[at] = (inputElement + first) * elementBytes;
+            outputsAt[at] = (outputElement + first) * elementBytes;
+            sizes[at] = (Math.min(first + sliceElements, elements) - first) * elementBytes;
             if (receives) {
                 offer(at);
             }
@@ -130,7 +130,7 @@ final class UserMemoryPrimitives extends Primitives {
         }
         MemorySegment destination = keeps ? memory.output() : to[0].buffer();
         long destinationAt = keeps ? outputsAt[at] : to[0].slotOffset();
-        long count = sizes[at] / memory.elementBytes();
+        long count = sizes[at] / elementBytes;
         if ((kind & RECEIVE) == 0) {
             memory.own().copy(memory.input(), inputsAt[at], destination, destinationAt, count);
         } else {

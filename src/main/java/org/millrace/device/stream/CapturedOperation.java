@@ -14,7 +14,6 @@ public interface CapturedOperation {
         // what is the device's own always can
     }
 
-    /** Enqueues it once. */
     void enqueue(Stream stream);
 
     /** It will not be enqueued any more. */

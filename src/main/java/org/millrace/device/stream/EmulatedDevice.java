@@ -3,6 +3,7 @@ package org.millrace.device.stream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
@@ -20,7 +21,7 @@ import org.millrace.device.stream.StreamTask.Work;
 import org.millrace.net.shm.file.SharedHeap;
 
 /**
- * The emulated device: its memory is the host's, and its streams are run by whoever runs this agent, one thread at a
+ * The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent, one at a
  * time. "The device's thread" is the one that does so just now.
  */
 public final class EmulatedDevice implements Device, Agent {
@@ -33,8 +34,10 @@ public final class EmulatedDevice implements Device, Agent {
     private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
     private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
-    private final OpenStreams streams = new OpenStreams();
-    private final Residents residents;
+    /** Those that are open. Copied when one comes or goes: any thread does that, and the device's thread reads it. */
+    private volatile EmulatedStream[] streams = {};
+    /** The communicators whose kernels it runs; likewise. */
+    private volatile Resident[] residents = {};
     /** The thread that runs streams just now. Others may see an old one, which is none of them. */
     private @Nullable Thread running;
     private volatile long functionSince;
@@ -44,7 +47,6 @@ public final class EmulatedDevice implements Device, Agent {
     /** Where threads that wait run the streams meanwhile; null where they only wait. */
     private volatile @Nullable HelpedAgent helped;
 
-    /** The device of a rank. */
     public EmulatedDevice(int rank) {
         this(rank, Duration.ofSeconds(60), Duration.ofSeconds(60));
     }
@@ -55,7 +57,6 @@ public final class EmulatedDevice implements Device, Agent {
      */
     public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
         this.name = "emulated device " + rank;
-        this.residents = new Residents(name);
         this.rank = rank;
         this.roomDeadline = roomDeadline;
         this.closeDeadline = closeDeadline;
@@ -118,7 +119,9 @@ public final class EmulatedDevice implements Device, Agent {
     @Override
     public EmulatedStream newStream() {
         EmulatedStream stream = new EmulatedStream(this, name + ", stream " + streamCount.getAndIncrement());
-        streams.add(stream);
+        synchronized (this) {
+            streams = with(streams, stream);
+        }
         return stream;
     }
 
@@ -267,9 +270,33 @@ public final class EmulatedDevice implements Device, Agent {
         queue.enqueue(kernel);
     }
 
-    /** The communicators whose kernels it runs. */
-    Residents residents() {
-        return residents;
+    synchronized void add(Resident resident) {
+        residents = with(residents, resident);
+    }
+
+    synchronized void remove(Resident resident) {
+        residents = without(residents, resident);
+    }
+
+    /** The communicator at an address, by which kernels name theirs. */
+    Resident resident(long address) {
+        for (Resident resident : residents) {
+            if (resident.communicator().address() == address) {
+                return resident;
+            }
+        }
+        throw new MillraceException(
+                name + ": a kernel's work is damaged: there is no communicator at 0x" + Long.toHexString(address));
+    }
+
+    private static <T> T[] with(T[] all, T one) {
+        T[] more = Arrays.copyOf(all, all.length + 1);
+        more[all.length] = one;
+        return more;
+    }
+
+    private static <T> T[] without(T[] all, T one) {
+        return Arrays.stream(all).filter(each -> each != one).toArray(count -> Arrays.copyOf(all, count));
     }
 
     private EmulatedStream own(Stream stream) {
@@ -281,17 +308,25 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     boolean isRegistered(EmulatedStream stream) {
-        return streams.contains(stream);
+        for (EmulatedStream each : streams) {
+            if (each == stream) {
+                return true;
+            }
+        }
+        return false;
     }
 
-    void unregister(EmulatedStream stream) {
-        streams.remove(stream);
+    synchronized void unregister(EmulatedStream stream) {
+        streams = without(streams, stream);
     }
 
     @Override
     public int doWork() {
         running = Thread.currentThread();
-        int work = streams.progress();
+        int work = 0;
+        for (EmulatedStream stream : streams) {
+            work += stream.tasks().progress();
+        }
         running = null;
         return work;
     }
@@ -318,10 +353,25 @@ public final class EmulatedDevice implements Device, Agent {
     @Override
     public void onClose() {
         running = Thread.currentThread();
-        streams.finish();
+        finish();
         running = null;
         stopped = true;
-        streams.skipAll();
+        for (EmulatedStream stream : streams) {
+            stream.tasks().skipAll();
+        }
+    }
+
+    /** Runs what the streams hold now, and no more: a function may enqueue itself again and again. */
+    private void finish() {
+        EmulatedStream[] now = streams;
+        long[] targets = Arrays.stream(now).mapToLong(each -> each.tasks().enqueued()).toArray();
+        int work;
+        do {
+            work = 0;
+            for (int i = 0; i < now.length; i++) {
+                work += now[i].tasks().completed() < targets[i] ? now[i].tasks().progress() : 0;
+            }
+        } while (work > 0);
     }
 
     /** Whether no thread runs the streams any more, nor ever will. */
@@ -331,6 +381,8 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public void onFailure(Throwable failure) {
-        streams.fail(failure);
+        for (EmulatedStream stream : streams) {
+            stream.tasks().fail(failure);
+        }
     }
 }

@@ -2,7 +2,6 @@ package org.millrace.device.stream;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.millrace.CommunicatorException;
@@ -37,19 +36,14 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * @param name       says what the operation is; asked for its text when something fails, and kept while the kernel
-     *                   is on the device
-     * @param abort      gives the reason why blocks should leave, or null; read on every pass
-     * @param onFailure  learns why the kernel left before it was complete
-     * @param stallNanos the kernel fails if none of its blocks moves a slice for so long
+     * @param name      says what the operation is; asked for its text when something fails, and kept while the kernel
+     *                  is on the device
+     * @param blocks    not copied
+     * @param abort     gives the reason why blocks should leave, or null; read on every pass
+     * @param onFailure learns why the kernel left before it was complete
+     * @param watch     judges it if none of its blocks moves a slice
      */
-    public EmulatedKernel(Object name, List<? extends Block> blocks, Supplier<? extends Throwable> abort,
-            Consumer<? super Throwable> onFailure, long stallNanos) {
-        this(name, blocks.toArray(Block[]::new), abort, onFailure, KernelWatch.after(stallNanos));
-    }
-
-    /** As above; the blocks are not copied. */
-    EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
+    public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, KernelWatch watch) {
         this.name = name;
         this.blocks = blocks;

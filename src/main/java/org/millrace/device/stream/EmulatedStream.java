@@ -33,7 +33,6 @@ public final class EmulatedStream implements Stream {
         tasks = new TaskQueue(device, name);
     }
 
-    /** What it holds. */
     TaskQueue tasks() {
         return tasks;
     }

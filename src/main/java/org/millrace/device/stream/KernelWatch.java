@@ -26,21 +26,4 @@ public interface KernelWatch {
 
     /** What stood still moves again. */
     default void moved() {}
-
-    /** Gives up what moves nothing for so long. */
-    static KernelWatch after(long stallNanos) {
-        return new KernelWatch() {
-
-            @Override
-            public long patienceNanos() {
-                return stallNanos;
-            }
-
-            @Override
-            public MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor) {
-                return new MillraceException(
-                        kernel + ": nothing moved for " + stallNanos / 1_000_000 + " ms: " + waitingFor.get());
-            }
-        };
-    }
 }

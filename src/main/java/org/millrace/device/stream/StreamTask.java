@@ -11,7 +11,6 @@ interface StreamTask {
     /** The task will not be run, because one before it on its stream failed. */
     void skip(Throwable reason);
 
-    /** Whether there is nothing left to do. */
     boolean done();
 
     /** A task that is done when a function says so, or as soon as it need not be run. */

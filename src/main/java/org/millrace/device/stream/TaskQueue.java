@@ -18,12 +18,12 @@ import org.millrace.MillraceException;
  */
 final class TaskQueue {
 
-    /** So many tasks behind those who enqueue a stream holds enough for whoever runs it. */
+    /** So many tasks behind those who enqueue a stream holds enough for the thread that runs it. */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NOBODY = {};
     /**
-     * So many tasks a stream holds; whoever has more to enqueue waits, as with CUDA: a program that is ahead of its
-     * device for ever would else fill the memory.
+     * So many tasks a stream holds; a thread that has more to enqueue waits, as with CUDA: a program that is ahead of
+     * its device for ever would else fill the memory.
      */
     static final int MAX_TASKS = 16_384;
     /** Half of the bound, so that a thread that waits is not woken for each task. */
@@ -210,7 +210,7 @@ final class TaskQueue {
                 : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 
-    /** Makes the tasks that are enqueued fail, and the threads that wait for them hear why. */
+    /** Makes the tasks that are enqueued fail, and the threads that wait for them are told why. */
     void fail(Throwable thrown) {
         failure = thrown;
     }

@@ -10,7 +10,6 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.Residents.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkReader;
@@ -95,7 +94,7 @@ final class WorkBlock implements Block {
     private void load() {
         collectives.clear();
         transfers.clear();
-        resident = device.residents().at(arguments.communicator());
+        resident = device.resident(arguments.communicator());
         DeviceCommunicator communicator = resident.communicator();
         WorkReader reader = resident.reader();
         reader.begin(arguments, block);
@@ -120,7 +119,6 @@ final class WorkBlock implements Block {
         if (item.profiled) {
             item.number = resident.begin(channel, System.nanoTime());
         }
-        item.block.begin();
     }
 
     @Override

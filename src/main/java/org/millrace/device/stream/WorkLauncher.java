@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +17,6 @@ import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.Residents.Resident;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.device.work.KernelPlan;
 import org.millrace.device.work.WorkFifo;
@@ -50,10 +50,11 @@ public final class WorkLauncher implements AutoCloseable {
     private final Consumer<? super Throwable> onFailure;
     private final KernelWatch watch;
     private final long roomNanos;
-    /** How long whoever runs the device may take to see that a kernel has to leave. */
+    /** How long the thread that runs the device may take to see that a kernel has to leave. */
     private final long graceNanos;
     private final WorkFifo fifo;
-    private final EventCallbacks callbacks = new EventCallbacks();
+    /** What is to be done when something on the device is complete, in that order ({@code eventCallbackQueue}). */
+    private final Queue<Callback> callbacks = new ArrayDeque<>();
     /** Plans that may be run again, and have memory. */
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
@@ -66,6 +67,10 @@ public final class WorkLauncher implements AutoCloseable {
     private boolean waiting;
     /** While a plan waits for room: when some was last given back, or when it began to wait. */
     private long lastMovedNanos;
+
+    /** @param reached does not wait; once true it stays so */
+    private record Callback(BooleanSupplier reached, Runnable action) {
+    }
 
     /**
      * @param failure      why the communicator failed; asked when its abort flag is up
@@ -87,7 +92,7 @@ public final class WorkLauncher implements AutoCloseable {
         this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
         this.fifo = communicator.fifo();
         this.recorded = fifo.produced();
-        device.residents().add(resident);
+        device.add(resident);
     }
 
     /**
@@ -138,7 +143,7 @@ public final class WorkLauncher implements AutoCloseable {
         return kernel;
     }
 
-    /** The flag may be gone by now: who waits for room between two looks hears what the drain found. */
+    /** The flag may be gone by now: a thread that waits for room between two looks is told what the drain found. */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
         waiting = false;
@@ -176,7 +181,7 @@ public final class WorkLauncher implements AutoCloseable {
     private void giveBackAfter(Stream stream, int position) {
         EmulatedEvent event = device.newEvent();
         stream.record(event);
-        callbacks.add(event::isReachedOrFailed, () -> fifo.consume(position));
+        callbacks.add(new Callback(event::isReachedOrFailed, () -> fifo.consume(position)));
     }
 
     /**
@@ -184,7 +189,12 @@ public final class WorkLauncher implements AutoCloseable {
      * else has to call it. Returns whether anything was due.
      */
     public synchronized boolean poll() {
-        return callbacks.poll();
+        boolean any = false;
+        while (!callbacks.isEmpty() && callbacks.peek().reached.getAsBoolean()) {
+            callbacks.remove().action.run();
+            any = true;
+        }
+        return any;
     }
 
     /**
@@ -204,7 +214,7 @@ public final class WorkLauncher implements AutoCloseable {
         plan.close();
         if (persistent.remove(plan)) {
             EmulatedKernel before = last;
-            callbacks.add(() -> before == null || before.done(), plan::free);
+            callbacks.add(new Callback(() -> before == null || before.done(), plan::free));
             poll();
         }
     }
@@ -288,7 +298,9 @@ public final class WorkLauncher implements AutoCloseable {
 
     private void empty() {
         synchronized (this) {
-            callbacks.finish();
+            while (!callbacks.isEmpty()) {
+                callbacks.remove().action.run();
+            }
             persistent.forEach(KernelPlan::free);
             persistent.clear();
             recorded = fifo.produced();
@@ -300,7 +312,8 @@ public final class WorkLauncher implements AutoCloseable {
      * Returns when no kernel that was launched before is on the device. Where none of them moves or leaves for longer
      * than a kernel may, the communicator fails, and so makes them leave.
      *
-     * @return false if one does not leave even so: whoever runs the device is lost, or in a pass that does not end
+     * @return false if one does not leave even so: the thread that runs the device is lost, or in a pass that does not
+     *         end
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
@@ -342,6 +355,6 @@ public final class WorkLauncher implements AutoCloseable {
     /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */
     @Override
     public void close() {
-        device.residents().remove(resident);
+        device.remove(resident);
     }
 }

@@ -36,7 +36,6 @@ final class ChannelBatches {
         return drafts;
     }
 
-    /** Begins the next plan. */
     void clear() {
         drafts.clear();
     }
@@ -76,9 +75,8 @@ final class ChannelBatches {
             return true;
         }
         for (int i = 0; i < transfers; i++) {
-            // Two transfers of one round use the same connection. And all ranks must cut their batches at the same
-            // rounds,
-            // or they wait for each other for ever.
+            // Two transfers of one round use the same connection. And all ranks must cut their batches at the
+            // same rounds, or they wait for each other for ever.
             if (rounds[i] == round
                     || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                 return true;

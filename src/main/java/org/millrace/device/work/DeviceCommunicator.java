@@ -84,7 +84,6 @@ public final class DeviceCommunicator {
         return view.address();
     }
 
-    /** The struct, as kernels read it. */
     public KernelCommunicator view() {
         return view;
     }
@@ -109,7 +108,6 @@ public final class DeviceCommunicator {
         return channels[number];
     }
 
-    /** The host's end of the work FIFO. */
     public WorkFifo fifo() {
         return fifo;
     }
@@ -123,7 +121,6 @@ public final class DeviceCommunicator {
         abortFlag.raise();
     }
 
-    /** What {@link #abort} raises. */
     public AbortFlag abortFlag() {
         return abortFlag;
     }

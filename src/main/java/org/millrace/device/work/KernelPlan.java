@@ -98,7 +98,6 @@ public final class KernelPlan implements AutoCloseable {
         return place(copy, fifo.address(), fifo.bytes() - 1, fifo.put(items));
     }
 
-    /** The memory that its items mean. */
     public KernelMemory memory() {
         return memory;
     }

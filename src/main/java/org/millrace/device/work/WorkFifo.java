@@ -100,7 +100,6 @@ public final class WorkFifo {
         return produced - consumed;
     }
 
-    /** The ring's size, a power of two. */
     public int bytes() {
         return bytes;
     }

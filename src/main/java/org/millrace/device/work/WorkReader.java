@@ -108,17 +108,14 @@ public final class WorkReader {
         return new MillraceException("a kernel's work is damaged: " + what);
     }
 
-    /** What the items of the batch are. */
     public WorkType type() {
         return type;
     }
 
-    /** Number of the device function that runs the batch's items. */
     public int function() {
         return function;
     }
 
-    /** How many items the batch has, 1 or more. */
     public int items() {
         return items;
     }

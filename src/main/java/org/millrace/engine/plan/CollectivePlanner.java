@@ -7,7 +7,7 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.Protocol;
-import org.millrace.device.arithmetic.ElementKernels;
+import org.millrace.device.arithmetic.ElementKernel;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.ChannelTask;
 import org.millrace.device.function.CollectiveFunction;
@@ -61,7 +61,7 @@ public final class CollectivePlanner {
         boolean reduces = operation.reduces();
         long bytes = asked.bytes();
         if (reduces) {
-            ElementKernels.of(type, op, ranks); // refuses what makes no sense, before anything is done
+            ElementKernel.of(type, op, ranks); // refuses what makes no sense, before anything is done
         }
         Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);

@@ -44,7 +44,6 @@ public final class GinAgent implements Agent {
     /** The agent's thread alone writes it. */
     private long passes;
 
-    /** An agent with nothing to serve. */
     public GinAgent(String name) {
         this.name = name;
     }

@@ -48,17 +48,6 @@ public final class GinCommunicator {
     private volatile @Nullable Throwable unclosed;
 
     /**
-     * A communicator over connections that were made.
-     *
-     * @param senders   to each rank; that to itself is not used
-     * @param receivers from each rank; that from itself is not used
-     */
-    public GinCommunicator(int rank, @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers,
-            GinOptions options, FailureListener listener) {
-        this(0, rank, senders, receivers, options, listener);
-    }
-
-    /**
      * A communicator over connections that were made, which is known by a number to those who look from outside.
      *
      * @param number    the same on all ranks; 0 if not known
@@ -80,17 +69,14 @@ public final class GinCommunicator {
         }
     }
 
-    /** This rank's number. */
     public int rank() {
         return rank.rank();
     }
 
-    /** How many ranks there are. */
     public int ranks() {
         return peers.length;
     }
 
-    /** How data moves. */
     public GinOptions options() {
         return rank.options();
     }
@@ -207,7 +193,6 @@ public final class GinCommunicator {
         return failure.flag();
     }
 
-    /** The first failure, if there was one. */
     public @Nullable Throwable failure() {
         return failure.get();
     }
@@ -234,7 +219,6 @@ public final class GinCommunicator {
         failure.failSoon(thrown);
     }
 
-    /** What has been served of all its contexts. */
     public GinServed served() {
         return rank.contexts().served();
     }

@@ -24,9 +24,9 @@ final class GinFailure {
     private final MemorySegment flag = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     /** Set once; the agent's thread judges it. */
-    private volatile @Nullable Hearsay heard;
+    private volatile @Nullable Report reported;
 
-    private record Hearsay(Throwable thrown, long until) {
+    private record Report(Throwable thrown, long until) {
     }
 
     GinFailure(int rank, FailureListener listener) {
@@ -53,8 +53,8 @@ final class GinFailure {
 
     /** A peer failed, as somebody else says. */
     void failSoon(Throwable thrown) {
-        if (heard == null) {
-            heard = new Hearsay(thrown, System.nanoTime() + REASON_NANOS);
+        if (reported == null) {
+            reported = new Report(thrown, System.nanoTime() + REASON_NANOS);
         }
     }
 
@@ -68,10 +68,10 @@ final class GinFailure {
         }
     }
 
-    /** For the agent: the failure as it is, or what was heard and no connection has said more of. */
+    /** For the agent: the failure as it is, or what was reported and no connection has said more of. */
     void throwIfDue() {
         Throwable thrown = first.get();
-        Hearsay told = heard;
+        Report told = reported;
         if (thrown == null && told != null && System.nanoTime() - told.until > 0) {
             thrown = told.thrown;
         }

@@ -30,7 +30,6 @@ final class StallDetector {
         return (++passesWithoutWork & PASSES_BETWEEN_CLOCKS - 1) == 0 && isLong(System.nanoTime());
     }
 
-    /** Something moved. */
     void reset() {
         running = false;
     }

@@ -11,9 +11,6 @@ import org.millrace.gin.window.WindowTransfer;
  */
 public final class CudaHostMemory extends CudaMemory {
 
-    /** In place of a staging buffer's number: nothing is under way. */
-    private static final int DONE = -4;
-
     private final HostWindowMemory host;
 
     /**
@@ -38,21 +35,10 @@ public final class CudaHostMemory extends CudaMemory {
         return transfer.slot() == DONE || isCopiedOut(transfer);
     }
 
-    /** What the network reads itself is free when it is sent. */
-    @Override
-    public boolean isCopied() {
-        return false;
-    }
-
     @Override
     public boolean openWrite(WindowTransfer transfer, long offset, long bytes) {
         transfer.slot(DONE);
         return host.openWrite(transfer, offset, bytes);
-    }
-
-    @Override
-    public void arrived(WindowTransfer transfer) {
-        // it arrived where it belongs
     }
 
     @Override
@@ -85,11 +71,6 @@ public final class CudaHostMemory extends CudaMemory {
     public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
         transfer.slot(DONE);
         return host.beginCopyIn(transfer, offset, ring, ringOffset, bytes);
-    }
-
-    @Override
-    public void release(WindowTransfer transfer) {
-        // nothing was taken
     }
 
     @Override

@@ -10,10 +10,11 @@ import org.millrace.gin.window.WindowTransfer;
  */
 abstract class CudaMemory implements WindowMemory {
 
-    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning. */
+    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning, or nothing is. */
     static final int COPIED_HERE = -1;
     private static final int COPIED_DIRECTLY = -2;
     private static final int COPIED_OUT = -3;
+    static final int DONE = -4;
 
     final CudaMover mover;
     final long address;

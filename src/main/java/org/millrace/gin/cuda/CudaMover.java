@@ -65,7 +65,6 @@ public final class CudaMover implements AutoCloseable {
         direct.submit();
     }
 
-    /** What the copy engines were asked for so far. */
     public CopyCounts counts() {
         return out.counts().plus(in.counts()).plus(direct.counts());
     }
@@ -108,7 +107,6 @@ public final class CudaMover implements AutoCloseable {
             this.buffers = new StagingBuffers(count, copies);
         }
 
-        /** Which of them are free. */
         StagingBuffers buffers() {
             return buffers;
         }
@@ -125,7 +123,6 @@ public final class CudaMover implements AutoCloseable {
             return buffer * bufferBytes;
         }
 
-        /** Where the device sees a buffer. */
         long address(int buffer) {
             return device + buffer * bufferBytes;
         }

@@ -226,7 +226,7 @@ public final class CudaWindowMemory extends CudaMemory {
         if (index >= 0) {
             remove(index);
         }
-        mover.submit(); // what waits is begun now, so that whoever frees memory can wait for it
+        mover.submit(); // what waits is begun now, so that it can be waited for before memory is freed
         if (transfer.slot() >= 0) {
             mover.staging().buffers().abandon(transfer.slot());
         }

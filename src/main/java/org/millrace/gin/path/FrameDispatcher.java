@@ -49,13 +49,12 @@ final class FrameDispatcher {
             work = receiver.progress();
             work += accept();
         } finally {
-            // a goodbye may be thrown in the very pass that accepted the last frames
+            // a shutdown message may be thrown in the very pass that accepted the last frames
             work += frames.arrive(receiver.framesCompleted()) + frames.settle();
         }
         return work;
     }
 
-    /** Goes on with what has arrived. */
     int settle() {
         return frames.settle();
     }

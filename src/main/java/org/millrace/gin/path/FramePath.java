@@ -2,33 +2,50 @@ package org.millrace.gin.path;
 
 import org.millrace.abi.GinOp;
 import org.millrace.gin.queue.GinDescriptor;
+import org.jspecify.annotations.Nullable;
+import org.millrace.gin.window.StagingRing;
 import org.millrace.gin.window.Window;
 
-/** Puts, values and signals in frames: bytes are the payload, a value and a signal are in the header. */
-class FramePath extends Path {
+/**
+ * Puts, values and signals in frames: a value and a signal are in the header, and bytes are the payload, or go through
+ * memory that this rank shares with the peer, and the header says where they lie.
+ */
+final class FramePath extends Path {
 
     private final OutboundFrames frames;
+    /** Null where bytes are the payload. */
+    private final StagingRing.@Nullable Writer ring;
     final long chunkBytes;
 
-    FramePath(LocalRank rank, OutboundFrames frames) {
+    FramePath(LocalRank rank, OutboundFrames frames, StagingRing.@Nullable Writer ring) {
         super(rank);
         this.frames = frames;
+        this.ring = ring;
         this.chunkBytes = rank.options().chunkBytes();
     }
 
     /** The most bytes of a put of some size that one frame brings. */
     long chunk(long size) {
-        return chunkBytes;
+        return ring == null ? chunkBytes : StagingRing.piece(size, chunkBytes);
     }
 
     /** Begins to make bytes readable for the peer; false if there is no room now. */
     boolean begin(OutboundFrame frame, Window source, long offset, long bytes) {
-        frame.header.payloadBytes(bytes);
-        return source.openRead(frame.transfer, offset, bytes);
+        StagingRing.Writer staging = ring;
+        if (staging == null) {
+            frame.header.payloadBytes(bytes);
+            return source.openRead(frame.transfer, offset, bytes);
+        }
+        long at = staging.begin(frame.transfer, source, offset, bytes);
+        if (at < 0) {
+            return false;
+        }
+        frame.staged(at, bytes);
+        return true;
     }
 
     @Override
-    final boolean movePart(QueueDrain drain) {
+    boolean movePart(QueueDrain drain) {
         if (frames.isFull()) {
             return false;
         }

@@ -43,7 +43,6 @@ final class InboundFrames {
         added++;
     }
 
-    /** How many were added. */
     long added() {
         return added;
     }

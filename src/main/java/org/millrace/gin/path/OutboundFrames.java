@@ -89,7 +89,7 @@ final class OutboundFrames {
             }
             work += sender.progress();
         } finally {
-            work += complete(); // a goodbye may be thrown in the very pass that sent the last frames
+            work += complete(); // a shutdown message may be thrown in the very pass that sent the last frames
         }
         return work;
     }

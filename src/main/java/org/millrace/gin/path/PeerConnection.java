@@ -35,7 +35,7 @@ public final class PeerConnection extends GinPeer {
         super(rank, peer);
         this.sender = sender;
         frames = new OutboundFrames(sender, rank.options().depth());
-        framePath = new FramePath(rank, frames);
+        framePath = new FramePath(rank, frames, null);
         directPath = new DirectPath(rank, peer, frames);
         getPath = new GetPath(rank, frames);
         bytesPath = framePath;
@@ -52,7 +52,7 @@ public final class PeerConnection extends GinPeer {
 
     /** What is sent to the peer is staged in a ring from now on: the peer knows it. */
     public void stageOut(StagingRing ring) {
-        bytesPath = new StagedPath(rank, frames, new StagingRing.Writer(ring, peer));
+        bytesPath = new FramePath(rank, frames, new StagingRing.Writer(ring, peer));
     }
 
     @Override
@@ -84,7 +84,7 @@ public final class PeerConnection extends GinPeer {
             int work = answers.send(frames, bytesPath);
             work += watch().pull(quiet);
             return work + frames.progress();
-        } catch (PeerClosedException goodbye) {
+        } catch (PeerClosedException closed) {
             sendingOver = true; // what it sent before is still to be received
             return 1;
         }
@@ -96,7 +96,7 @@ public final class PeerConnection extends GinPeer {
         }
         try {
             return inbound.progress();
-        } catch (PeerClosedException goodbye) {
+        } catch (PeerClosedException closed) {
             receivingOver = true;
             sendingOver = true;
             return 1;

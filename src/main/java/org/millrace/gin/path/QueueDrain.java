@@ -77,7 +77,6 @@ final class QueueDrain {
         return queue.current();
     }
 
-    /** The number of the queue's context. */
     int context() {
         return queue.context().number();
     }

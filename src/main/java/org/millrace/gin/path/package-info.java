@@ -11,10 +11,10 @@
  *      ↓
  *   QueueDrain        it is checked
  *      ↓
- *   GinPeer.choose    its path, once: a PeerConnection has the first three, this rank itself the fourth
+ *   GinPeer.choose    its path, once: a PeerConnection has the first two, this rank itself the third
  *      ↓
- *      ├─ FramePath     bytes are the payload of frames; values and signals are in their headers
- *      ├─ StagedPath    bytes are copied to memory that both ranks map; a frame says where
+ *      ├─ FramePath     bytes are the payload of frames, or are copied to memory that both ranks map, and a frame says
+ *      │                where; values and signals are in the frames' headers
  *      ├─ DirectPath    this rank's device copies to the peer's window; no frame, or one that brings the signal
  *      └─ SelfPath      this rank is the peer: a copy between its windows; goes straight to InboundFrames
  *      ↓

@@ -6,17 +6,7 @@ import org.millrace.trace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
 /** Writes down what is served of a context, which is looked at from another thread now and then. */
-final class ContextTrace implements Runnable {
-
-    private final GinContext context;
-    private final ProcessTrace process;
-    private final GinTrace trace;
-
-    private ContextTrace(GinContext context, ProcessTrace process, GinTrace trace) {
-        this.context = context;
-        this.process = process;
-        this.trace = trace;
-    }
+record ContextTrace(GinContext context, ProcessTrace process, GinTrace trace) implements Runnable {
 
     /** Begins to watch a context of a communicator's rank; null if nothing is written down. */
     static @Nullable ContextTrace begin(long communicator, int rank, GinContext context) {

@@ -43,12 +43,10 @@ public final class GinContext {
         }
     }
 
-    /** The context's number in its communicator. */
     public int number() {
         return number;
     }
 
-    /** What descriptors look like, in all its queues. */
     public GinDescriptorFormat format() {
         return queues[0].format();
     }
@@ -82,7 +80,6 @@ public final class GinContext {
         served.count(descriptor);
     }
 
-    /** How many ranks its queues are for. */
     public int peers() {
         return queues.length;
     }
@@ -96,7 +93,6 @@ public final class GinContext {
         return signals;
     }
 
-    /** Its queue for a peer. */
     public PeerQueue queue(int peer) {
         return queues[peer];
     }

@@ -65,7 +65,6 @@ public final class GinContexts {
         }
     }
 
-    /** Takes a context out, if it is here. */
     public synchronized void remove(GinContext context) {
         ContextTrace trace = traces.remove(context);
         if (trace != null) {
@@ -79,7 +78,6 @@ public final class GinContexts {
         }
     }
 
-    /** What has been served of all of them. */
     public GinServed served() {
         GinServed sum = GinServed.NONE;
         for (GinContext context : all) {

@@ -18,16 +18,13 @@ import org.millrace.abi.GinOp;
  */
 public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {
 
-    /** Nothing. */
     public static final GinServed NONE = new GinServed(0, 0, 0, 0, 0, 0, 0);
 
-    /** The sum of several contexts. */
     public GinServed plus(GinServed other) {
         return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets,
                 flushes + other.flushes, signalled + other.signalled, reached + other.reached);
     }
 
-    /** How many descriptors there were in all. */
     public long descriptors() {
         return puts + values + signals + gets + flushes;
     }

@@ -44,7 +44,6 @@ public final class PeerQueue {
         this.seen = completed;
     }
 
-    /** Whose queue it is. */
     public GinContext context() {
         return context;
     }
@@ -122,7 +121,6 @@ public final class PeerQueue {
         }
     }
 
-    /** How many descriptors it has room for. */
     int size() {
         return mask + 1;
     }

@@ -42,7 +42,6 @@ public final class SignalMemory {
         this.settled = GinCells.of(memory.asSlice(0, ranks * LINES));
     }
 
-    /** How much memory is needed. */
     public static long bytes(int ranks, int contexts, int signals) {
         return ranks * LINES + contexts * stride(signals);
     }
@@ -56,7 +55,6 @@ public final class SignalMemory {
         return ranks * LINES + context * stride(signals);
     }
 
-    /** The signals of a context. */
     public MemorySegment signals(int context) {
         return memory.asSlice(offset(context), (long) signals * Long.BYTES);
     }
@@ -79,28 +77,17 @@ public final class SignalMemory {
      * counts them up by itself, which saves the way through the peer's thread, as long as nothing that it has sent to
      * that peer in frames is still under way there.
      */
-    public static final class PeerSignals {
-
-        private final GinCells signals;
-        private final GinCells settled;
-        private final int cell;
-
-        PeerSignals(GinCells signals, GinCells settled, int cell) {
-            this.signals = signals;
-            this.settled = settled;
-            this.cell = cell;
-        }
+    public record PeerSignals(GinCells signals, GinCells settled, int cell) {
 
         /**
          * Adds to a signal behind everything that was sent; returns false if a frame must bring it.
          *
          * @param frames how many this rank has sent to the peer
-         * @param signal which; one that the peer does not have is for it to refuse
+         * @param signal its index; one that the peer does not have goes in a frame, which the peer refuses
          */
         public boolean add(long frames, int signal, long value) {
-            // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees the
-            // signal
-            // sees that too.
+            // An acquire: pairs with the peer's release behind what the frames brought, so that a kernel that sees
+            // the signal sees that too.
             if (signal >= signals.count() || settled.acquire(cell) != frames) {
                 return false;
             }

@@ -47,19 +47,9 @@ public final class HostWindowMemory implements WindowMemory {
     }
 
     @Override
-    public boolean isCopied() {
-        return false;
-    }
-
-    @Override
     public boolean openWrite(WindowTransfer transfer, long offset, long bytes) {
         transfer.place(region, offset, offset, bytes);
         return true;
-    }
-
-    @Override
-    public void arrived(WindowTransfer transfer) {
-        // it arrived where it belongs
     }
 
     @Override
@@ -92,16 +82,6 @@ public final class HostWindowMemory implements WindowMemory {
     public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
         MemorySegment.copy(ring.memory(), ringOffset, segment, offset, bytes);
         return true;
-    }
-
-    @Override
-    public void release(WindowTransfer transfer) {
-        // nothing was taken
-    }
-
-    @Override
-    public void abandon(WindowTransfer transfer) {
-        // nothing was taken
     }
 
     @Override

@@ -98,7 +98,6 @@ public final class StagingBuffers {
         return buffer;
     }
 
-    /** Frees a buffer. */
     public void give(int buffer) {
         taken[use[buffer]]--;
         free[freeCount++] = buffer;

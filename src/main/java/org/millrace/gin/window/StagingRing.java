@@ -98,7 +98,6 @@ public final class StagingRing {
         return start + (bytes + ALIGNMENT - 1 & -ALIGNMENT);
     }
 
-    /** Offset of a position in the memory. */
     long offset(long position) {
         return HEADER_BYTES + (position & capacity - 1);
     }

@@ -22,12 +22,10 @@ public final class Window {
         return handle;
     }
 
-    /** The window's memory. */
     public WindowMemory memory() {
         return memory;
     }
 
-    /** The window's size. */
     public long bytes() {
         return memory.bytes();
     }
@@ -45,7 +43,6 @@ public final class Window {
         return strict;
     }
 
-    /** Whether a range lies in it. */
     public boolean holds(long offset, long bytes) {
         return offset >= 0 && bytes >= 0 && offset <= memory.bytes() - bytes;
     }

@@ -20,7 +20,7 @@ import org.millrace.gin.GinOptions;
  * What opens or begins a transfer keeps in it what it has to remember, and returns false if there is no room now: the
  * agent asks again. Ranges were checked, and have between 1 byte and the communicator's chunk; those of copies between
  * devices may be longer. If the communicator ends before a transfer does, the transfer is abandoned, at any point,
- * instead of released.
+ * instead of released. What needs no step of these leaves it out.
  *
  * <p>
  * Transfers may become readable and written in another order than they were begun; the agent keeps signals behind the
@@ -29,7 +29,6 @@ import org.millrace.gin.GinOptions;
  */
 public interface WindowMemory extends AutoCloseable {
 
-    /** The window's size. */
     long bytes();
 
     /** Begins to make bytes readable for the network; says where they will be. */
@@ -43,13 +42,15 @@ public interface WindowMemory extends AutoCloseable {
      * network reads the window itself until the frame is sent. A put is complete, for its counter and for a flush, when
      * its source is free. The same for all transfers.
      */
-    boolean isCopied();
+    default boolean isCopied() {
+        return false;
+    }
 
     /** Gives bytes that will arrive a place. */
     boolean openWrite(WindowTransfer transfer, long offset, long bytes);
 
     /** The payload has arrived at the transfer's place: it may be written to the window from now on. */
-    void arrived(WindowTransfer transfer);
+    default void arrived(WindowTransfer transfer) {}
 
     /**
      * Whether all was written, and a kernel that is told so now will see it: of what arrived, of a copy or of an add.
@@ -101,13 +102,13 @@ public interface WindowMemory extends AutoCloseable {
     boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes);
 
     /** The transfer is over: its place may be given to another. */
-    void release(WindowTransfer transfer);
+    default void release(WindowTransfer transfer) {}
 
     /**
      * Instead of {@link #release}, wherever the transfer stands: nobody waits for it any more, and the network lets its
      * place alone. Copies of it may still be under way; only when they are over may its place be given to another.
      */
-    void abandon(WindowTransfer transfer);
+    default void abandon(WindowTransfer transfer) {}
 
     /**
      * Waits for what is under way, and gives back what was taken. Called once, when the window is closed and no

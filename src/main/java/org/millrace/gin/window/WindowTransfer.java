@@ -25,7 +25,6 @@ public final class WindowTransfer {
     private boolean strict;
     private long ticket;
 
-    /** Whether it uses a window's memory. */
     public boolean isOpen() {
         return window != null;
     }
@@ -39,7 +38,6 @@ public final class WindowTransfer {
         return window.memory();
     }
 
-    /** The transfer is over. */
     public void release() {
         Window used = window;
         window = null;
@@ -76,7 +74,6 @@ public final class WindowTransfer {
         return region;
     }
 
-    /** Where in the region the payload begins. */
     public long regionOffset() {
         return regionOffset;
     }
@@ -94,7 +91,6 @@ public final class WindowTransfer {
         return offset;
     }
 
-    /** How many there are. */
     public long bytes() {
         return bytes;
     }
@@ -104,7 +100,6 @@ public final class WindowTransfer {
         return slot;
     }
 
-    /** Sets the memory's own number. */
     public void slot(int number) {
         slot = number;
     }
@@ -135,7 +130,6 @@ public final class WindowTransfer {
         return ticket;
     }
 
-    /** Sets the memory's other number. */
     public void ticket(long number) {
         ticket = number;
     }

@@ -80,7 +80,6 @@ public final class Windows {
         return true;
     }
 
-    /** The window of a handle, if it is here. */
     public @Nullable Window find(long handle) {
         return table.find(handle);
     }

@@ -101,7 +101,7 @@ class ElementKernelTest {
         for (DataType type : DataType.values()) {
             MemorySegment element = Arena.global().allocate(type.bytes());
             Elements.set(type, element, 0, 96);
-            ElementKernels.of(type, ReduceOp.AVG, 1).copy(element, 0, element, 0, 1);
+            ElementKernel.of(type, ReduceOp.AVG, 1).copy(element, 0, element, 0, 1);
             assertEquals(96, Elements.get(type, element, 0), type.label());
         }
     }
@@ -109,9 +109,9 @@ class ElementKernelTest {
     @Test
     void onlyScaledOperationsHaveSomethingToDoBefore() {
         for (DataType type : DataType.values()) {
-            assertEquals(type.isFloating(), ElementKernels.of(type, ReduceOp.AVG, RANKS).hasPreOp(), type.label());
-            assertTrue(ElementKernels.of(type, new ReduceOp.PreMulSum(2), RANKS).hasPreOp(), type.label());
-            assertEquals(false, ElementKernels.of(type, ReduceOp.SUM, RANKS).hasPreOp(), type.label());
+            assertEquals(type.isFloating(), ElementKernel.of(type, ReduceOp.AVG, RANKS).hasPreOp(), type.label());
+            assertTrue(ElementKernel.of(type, new ReduceOp.PreMulSum(2), RANKS).hasPreOp(), type.label());
+            assertEquals(false, ElementKernel.of(type, ReduceOp.SUM, RANKS).hasPreOp(), type.label());
         }
     }
 
@@ -119,7 +119,7 @@ class ElementKernelTest {
     void whatLiesOutsideIsRefusedBeforeAnythingIsWritten() {
         MemorySegment memory = Arena.global().allocate(64);
         MemorySegment small = Arena.global().allocate(32);
-        ElementKernel kernel = ElementKernels.of(DataType.INT32, new ReduceOp.PreMulSum(1), 2);
+        ElementKernel kernel = ElementKernel.of(DataType.INT32, new ReduceOp.PreMulSum(1), 2);
         for (long count : new long[] {9, -1, Long.MAX_VALUE, 1L << 62}) {
             assertThrows(IndexOutOfBoundsException.class,
                     () -> kernel.reduce(memory, 0, memory, 0, small, 0, count, true));
@@ -136,11 +136,11 @@ class ElementKernelTest {
 
     @Test
     void impossibleOperationsSayWhy() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> ElementKernels.of(DataType.INT8, ReduceOp.AVG, 0))
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> ElementKernel.of(DataType.INT8, ReduceOp.AVG, 0))
                 .getMessage()
                 .contains("0 ranks"));
         assertTrue(assertThrows(IllegalArgumentException.class,
-                () -> ElementKernels.of(DataType.UINT8, new ReduceOp.PreMulSum(0.5), 2)).getMessage()
+                () -> ElementKernel.of(DataType.UINT8, new ReduceOp.PreMulSum(0.5), 2)).getMessage()
                 .contains("0.5 is no uint8"));
     }
 
@@ -150,7 +150,7 @@ class ElementKernelTest {
         MemorySegment memory = Arena.global().allocate(1 << 18);
         for (DataType type : DataType.values()) {
             for (ReduceOp op : OPS) {
-                ElementKernel kernel = ElementKernels.of(type, op, RANKS);
+                ElementKernel kernel = ElementKernel.of(type, op, RANKS);
                 run(kernel, memory, 100);
                 long before = threads.getCurrentThreadAllocatedBytes();
                 run(kernel, memory, 100);
@@ -169,7 +169,7 @@ class ElementKernelTest {
 
     /** A reduction over ranks that have one element each. */
     private static MemorySegment reduceAll(DataType type, ReduceOp op, double... elements) {
-        ElementKernel kernel = ElementKernels.of(type, op, elements.length);
+        ElementKernel kernel = ElementKernel.of(type, op, elements.length);
         MemorySegment input = Arena.global().allocate(8);
         MemorySegment result = Arena.global().allocate(8);
         for (int rank = 0; rank < elements.length; rank++) {
@@ -193,7 +193,7 @@ class ElementKernelTest {
         random.nextBytes(bytes);
         MemorySegment expected = MemorySegment.ofArray(bytes);
         MemorySegment.copy(expected, 0, memory, 0, bytes.length);
-        ElementKernel kernel = ElementKernels.of(type, op, RANKS);
+        ElementKernel kernel = ElementKernel.of(type, op, RANKS);
         boolean scaled = op instanceof ReduceOp.PreMulSum || op == ReduceOp.AVG && type.isFloating();
         long scalar = op instanceof ReduceOp.PreMulSum(double factor) ? Elements.bits(type, factor)
                 : Elements.bits(type, type.isFloating() ? 1 / 3f : 0);

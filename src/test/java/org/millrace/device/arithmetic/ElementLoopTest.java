@@ -12,7 +12,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.DataType;
-import org.millrace.device.arithmetic.ElementKernels.BlockwiseKernel;
 import org.millrace.device.arithmetic.Loops.Step;
 import org.millrace.element.Accuracy;
 import org.millrace.element.Elements;
@@ -77,8 +76,7 @@ class ElementLoopTest {
                 Elements.setBits(type, x, (long) i * bytes, xs.applyAsLong(i));
                 Elements.setBits(type, y, (long) i * bytes, ys.applyAsLong(i));
             }
-            new BlockwiseKernel(bytes, null, Loops.of(type, step), null, scalar).reduce(x, 0, y, 0, out, 0, count,
-                    false);
+            new ElementKernel(bytes, null, Loops.of(type, step), null, scalar).reduce(x, 0, y, 0, out, 0, count, false);
             for (int i = 0; i < count; i++) {
                 long a = Elements.getBits(type, x, (long) i * bytes);
                 long b = Elements.getBits(type, y, (long) i * bytes);

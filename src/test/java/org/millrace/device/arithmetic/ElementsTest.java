@@ -92,7 +92,7 @@ class ElementsTest {
     @EnumSource(value = DataType.class, names = {"FLOAT16", "BFLOAT16", "FLOAT32", "FLOAT8_E4M3", "FLOAT8_E5M2"})
     void sumsStayWithinTolerance(DataType type) {
         SplittableRandom random = new SplittableRandom(SEED);
-        ElementKernel kernel = ElementKernels.of(type, ReduceOp.SUM, 8);
+        ElementKernel kernel = ElementKernel.of(type, ReduceOp.SUM, 8);
         MemorySegment element = Arena.global().allocate(8);
         MemorySegment sum = Arena.global().allocate(8);
         double worst = 0;

@@ -45,9 +45,9 @@ class NcclAgreementTest {
             String mulsum) {
         String[] builtIn = {sum, prod, max, min, avg};
         for (ReduceOp.BuiltIn op : ReduceOp.BuiltIn.values()) {
-            assertEquals(builtIn[op.code()], crc(type, ElementKernels.of(type, op, 2)), type + " " + op);
+            assertEquals(builtIn[op.code()], crc(type, ElementKernel.of(type, op, 2)), type + " " + op);
         }
-        assertEquals(mulsum, crc(type, ElementKernels.of(type, preMulSum(type), 2)), type + " PreMulSum");
+        assertEquals(mulsum, crc(type, ElementKernel.of(type, preMulSum(type), 2)), type + " PreMulSum");
     }
 
     private static ReduceOp preMulSum(DataType type) {

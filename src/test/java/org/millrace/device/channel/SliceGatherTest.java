@@ -1,7 +1,7 @@
 package org.millrace.device.channel;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
-import org.millrace.device.channel.SliceGather.PieceCopy;
 
 /** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
 class SliceGatherTest {
@@ -31,9 +31,9 @@ class SliceGatherTest {
     private final MemorySegment slots = arena.allocate(SLOT_AT + SLOT + 64, 4096);
     private final UnpackMeta meta = UnpackMeta.of(metaMemory);
 
-    private SliceGather gather(int warps, long head) {
+    private SliceGather gather(long head) {
         UnpackHandle.of(handleMemory).set(metaMemory.address(), bounce.address(), head);
-        return new SliceGather(metaMemory, handleMemory, bounce, warps);
+        return new SliceGather(new UnpackMemory(metaMemory, handleMemory, bounce, 0));
     }
 
     private void fill(Random random) {
@@ -49,27 +49,25 @@ class SliceGatherTest {
     @ParameterizedTest
     @ValueSource(longs = {-1, (1L << 31) - 9, (1L << 32) - 9, Long.MAX_VALUE - 9, -9})
     void randomListsAreFollowed(long firstHead) {
-        for (int warps : new int[] {1, 3, 16}) {
-            long seed = 31 * firstHead + warps;
-            Random random = new Random(seed);
-            fill(random);
-            SliceGather gather = gather(warps, firstHead);
-            long head = firstHead;
-            for (int slice = 0; slice < 40; slice++) {
-                head++;
-                int bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(SLOT + 1);
-                byte[] expected = new byte[bytes];
-                list((int) head & 15, bytes, expected, random);
-                slots.fill((byte) 0x77);
-                gather.next(slots, SLOT_AT, bytes);
-                String where = "seed " + seed + ", slice " + slice + " of " + bytes + " bytes";
-                assertEquals(-1, MemorySegment.ofArray(expected).mismatch(slots.asSlice(SLOT_AT, bytes)), where);
-                assertEquals(0x77, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT - 1), where);
-                assertEquals(0x77, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT + bytes), where);
-            }
-            gather.leave();
-            assertEquals(head, UnpackHandle.of(handleMemory).head());
+        long seed = 31 * firstHead;
+        Random random = new Random(seed);
+        fill(random);
+        SliceGather gather = gather(firstHead);
+        long head = firstHead;
+        for (int slice = 0; slice < 40; slice++) {
+            head++;
+            int bytes = random.nextInt(4) == 0 ? 0 : random.nextInt(SLOT + 1);
+            byte[] expected = new byte[bytes];
+            list((int) head & 15, bytes, expected, random);
+            slots.fill((byte) 0x77);
+            gather.next(slots, SLOT_AT, bytes);
+            String where = "seed " + seed + ", slice " + slice + " of " + bytes + " bytes";
+            assertEquals(-1, MemorySegment.ofArray(expected).mismatch(slots.asSlice(SLOT_AT, bytes)), where);
+            assertEquals(0x77, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT - 1), where);
+            assertEquals(0x77, slots.get(ValueLayout.JAVA_BYTE, SLOT_AT + bytes), where);
         }
+        gather.leave();
+        assertEquals(head, UnpackHandle.of(handleMemory).head());
     }
 
     private void list(int index, int bytes, byte[] expected, Random random) {
@@ -94,7 +92,7 @@ class SliceGatherTest {
     @Test
     void everyPairOfAlignmentsAndEveryTailIsCopied() {
         fill(new Random(5));
-        SliceGather gather = gather(4, -1);
+        SliceGather gather = gather(-1);
         int index = 0;
         for (int source = 0; source < 16; source++) {
             for (int target = 0; target < 16; target++) {
@@ -113,22 +111,8 @@ class SliceGatherTest {
     }
 
     @Test
-    void loadsAreAsWideAsBothOffsetsAllow() {
-        assertEquals(16, PieceCopy.width(4096, 32));
-        assertEquals(8, PieceCopy.width(4096, 40));
-        assertEquals(4, PieceCopy.width(12, 32));
-        assertEquals(2, PieceCopy.width(2, 4));
-        assertEquals(1, PieceCopy.width(-1, 0));
-    }
-
-    @Test
-    void warpsTakeTurnsThatTheirSharedMemoryHasRoomFor() {
-        assertEquals(1, SliceGather.piecesPerTurn(1, 16));
-        assertEquals(4, SliceGather.piecesPerTurn(16 * 4 * 4096, 16));
-        assertEquals(3, SliceGather.piecesPerTurn(16 * 5 * 4096, 16));
-        for (int bytes = 1; bytes < 4 << 20; bytes += 1237) {
-            int turn = SliceGather.piecesPerTurn(bytes, 7);
-            assertTrue(turn >= 1 && turn <= 4, bytes + " bytes: " + turn);
-        }
+    void slotsMustBeAlignedAsAGpuDemands() {
+        SliceGather gather = gather(-1);
+        assertThrows(IllegalArgumentException.class, () -> gather.next(slots, SLOT_AT + 8, 1));
     }
 }

@@ -14,6 +14,7 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.MemoryFrames;
@@ -64,7 +65,7 @@ class UnpackProxyTest {
                 SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.buffers())), MemoryFrames.staging(arena, LAYOUT),
                 firstStep, frames.receiver(), (proxy, failure) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
-        SliceGather gather = new SliceGather(meta, handle, bounce, 4);
+        SliceGather gather = new SliceGather(new UnpackMemory(meta, handle, bounce, 0));
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {
             sizes[chunk] = random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(SLICE_BYTES);

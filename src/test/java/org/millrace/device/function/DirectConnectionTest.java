@@ -94,7 +94,7 @@ class DirectConnectionTest {
                 slots.fill((byte) 0);
                 BlockMemory sent = BlockMemory.copied(input, input);
                 Block from = new PrimitiveBlock(Chain.spread(share, true, false, true),
-                        reads ? sent.readBy(BlockMemory.Read.INPUT) : sent, shape, List.of(), List.of(sending));
+                        reads ? sent.readByPeers(true, false) : sent, shape, List.of(), List.of(sending));
                 Block to = new PrimitiveBlock(Chain.spread(share, false, true, false),
                         BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
                 for (int turns = 0; !from.done() || !to.done(); turns++) {

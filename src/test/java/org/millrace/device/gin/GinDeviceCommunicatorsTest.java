@@ -5,15 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.example.millrace.experts.ExpertExchange;
+import com.example.millrace.experts.ExpertLayout;
+import com.example.millrace.experts.ExpertPlan;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.device.gin.expert.ExpertExchange;
-import org.millrace.device.gin.expert.ExpertLayout;
-import org.millrace.device.gin.expert.ExpertPlan;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.agent.GinCommunicator;
 import org.millrace.gin.window.Window;

@@ -74,7 +74,7 @@ final class GinRanks implements AutoCloseable {
         run(rank -> {
             FullMesh mesh = FullMesh.connect(networks[rank], listeners[rank], addresses, rank, key,
                     Duration.ofSeconds(20), () -> null);
-            made[rank] = new GinCommunicator(rank, mesh.senders(), mesh.receivers(), options, failure -> {});
+            made[rank] = new GinCommunicator(0, rank, mesh.senders(), mesh.receivers(), options, failure -> {});
             agents[rank % agents.length].add(made[rank]);
         });
         communicators.add(made);

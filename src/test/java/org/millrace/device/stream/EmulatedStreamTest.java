@@ -35,7 +35,7 @@ class EmulatedStreamTest {
     }
 
     private EmulatedKernel kernel(AtomicBoolean gate) {
-        return new EmulatedKernel("gate", List.of(new Block() {
+        return new EmulatedKernel("gate", new Block[] {new Block() {
             @Override
             public void begin() {
                 log.add("begin");
@@ -55,7 +55,7 @@ class EmulatedStreamTest {
             public String waitingFor() {
                 return "its gate";
             }
-        }), () -> null, _ -> {}, Long.MAX_VALUE);
+        }}, () -> null, _ -> {}, new StallLimit(Long.MAX_VALUE));
     }
 
     /** A thread that runs proxies too does not stand still for the length of a copy. */
@@ -226,8 +226,8 @@ class EmulatedStreamTest {
         EmulatedStream second = device.newStream();
         EmulatedEvent event = device.newEvent();
         EmulatedEvent later = device.newEvent();
-        device.launch(new EmulatedKernel("broken", List.of(), () -> new MillraceException("broken on purpose"), _ -> {},
-                Long.MAX_VALUE), first);
+        device.launch(new EmulatedKernel("broken", new Block[0], () -> new MillraceException("broken on purpose"),
+                _ -> {}, new StallLimit(Long.MAX_VALUE)), first);
         first.record(event);
         first.call(() -> log.add("called behind a failure"));
         second.waitFor(event);

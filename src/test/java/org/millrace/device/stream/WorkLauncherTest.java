@@ -75,7 +75,7 @@ class WorkLauncherTest {
         functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
         functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
         return new WorkLauncher(device, communicator, functions, failure::get,
-                thrown -> failure.compareAndSet(null, thrown), KernelWatch.after(Duration.ofSeconds(20).toNanos()),
+                thrown -> failure.compareAndSet(null, thrown), new StallLimit(Duration.ofSeconds(20).toNanos()),
                 Duration.ofSeconds(20));
     }
 
@@ -124,15 +124,15 @@ class WorkLauncherTest {
         long amount = work.reductionArgument();
         MemorySegment word = MemorySegment.ofAddress(work.receiveBuffer()).reinterpret(8);
         return new Block() {
+            private boolean begun;
             private boolean done;
 
             @Override
-            public void begin() {
-                order.incrementAndGet();
-            }
-
-            @Override
             public int progress() {
+                if (!begun) {
+                    begun = true;
+                    order.incrementAndGet();
+                }
                 if (function == HANG && released.get() == 0) {
                     return 0;
                 }
@@ -284,7 +284,7 @@ class WorkLauncherTest {
         DeviceCommunicator communicator = communicator(1024, 0);
         EmulatedDevice still = new EmulatedDevice(1);
         WorkLauncher launcher = new WorkLauncher(still, communicator, new FunctionTable(), failure::get,
-                thrown -> failure.compareAndSet(null, thrown), KernelWatch.after(20_000_000), Duration.ofMillis(20));
+                thrown -> failure.compareAndSet(null, thrown), new StallLimit(20_000_000), Duration.ofMillis(20));
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);
         assertNotNull(launchIfRoom(launcher, plan(builder, communicator, HANG, arena.allocate(8, 8), 0, false),
                 still.newStream(), () -> {}));

@@ -47,9 +47,9 @@ class UnclosableTest {
                     }
                 });
         GinOptions options = new GinOptions(64, 8, Duration.ZERO);
-        unclosable = new GinCommunicator(0, new FrameSender[] {null, broken},
+        unclosable = new GinCommunicator(0, 0, new FrameSender[] {null, broken},
                 new FrameReceiver[] {null, back.receiver()}, options, failure -> {});
-        other = new GinCommunicator(0, new FrameSender[] {null, new MemoryFrames(null).sender()},
+        other = new GinCommunicator(0, 0, new FrameSender[] {null, new MemoryFrames(null).sender()},
                 new FrameReceiver[] {null, new MemoryFrames(null).receiver()}, options, failure -> {});
         agent.add(unclosable);
         agent.add(other);

@@ -107,7 +107,7 @@ class GinFuzzTest {
     private static Throwable failureOf(Arena arena, MemorySegment guarded, byte[] input) {
         MemoryFrames back = new MemoryFrames(null);
         MemoryFrames forth = new MemoryFrames(null);
-        GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+        GinCommunicator communicator = new GinCommunicator(0, 0, new FrameSender[] {null, forth.sender()},
                 new FrameReceiver[] {null, back.receiver()}, new GinOptions(CHUNK, 8, Duration.ZERO), failure -> {});
         MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);
         communicator.stageIn(1, new StagingRing(shared, shared.address()));

@@ -7,11 +7,15 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinOptions;
@@ -42,38 +46,65 @@ class GinOrderTest {
     private final long[] vaSignals = new long[2];
     private int longest;
 
-    @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
-    void signalsStayBehindWhatTheyCover(long seed) {
-        run(seed, 0, false, false);
+    /**
+     * How bytes and signals get to the peer.
+     *
+     * @param ringBytes of the staging rings; 0 for none
+     * @param reached   whether a rank counts up signals at its peer by itself, when nothing is under way there
+     * @param direct    whether bytes of windows go from device to device
+     */
+    private record Ways(long ringBytes, boolean reached, boolean direct) {
     }
 
-    /** Rings of two to sixteen chunks, whose positions wrap soon. */
-    @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
-    void signalsStayBehindWhatIsStagedInSharedMemory(long seed) {
-        run(seed, 2 * CHUNK << seed % 4, false, false);
+    /** Each is run with every seed. */
+    private enum Scenario {
+        /** Everything travels in frames. */
+        FRAMES {
+            @Override
+            Ways ways(long seed) {
+                return new Ways(0, false, false);
+            }
+        },
+        /** Rings of two to sixteen chunks, whose positions wrap soon. */
+        STAGED_IN_SHARED_MEMORY {
+            @Override
+            Ways ways(long seed) {
+                return new Ways(2 * CHUNK << seed % 4, false, false);
+            }
+        },
+        /** A rank counts up signals at its peer by itself; half of the seeds stage bytes, too. */
+        SIGNALS_IN_SHARED_MEMORY {
+            @Override
+            Ways ways(long seed) {
+                return new Ways(seed % 2 == 0 ? 0 : 2 * CHUNK << seed % 4, true, false);
+            }
+        },
+        /** Devices copy to each other, while values and signals in windows travel in frames. */
+        DEVICE_TO_DEVICE {
+            @Override
+            Ways ways(long seed) {
+                return new Ways(0, seed % 2 == 0, true);
+            }
+        };
+
+        abstract Ways ways(long seed);
     }
 
-    /** A rank counts up signals at its peer by itself, when nothing is under way there. */
-    @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
-    void signalsInSharedMemoryStayBehindWhatFramesBring(long seed) {
-        run(seed, seed % 2 == 0 ? 0 : 2 * CHUNK << seed % 4, true, false);
+    private static Stream<Arguments> programs() {
+        return Arrays.stream(Scenario.values())
+                .flatMap(scenario -> LongStream.rangeClosed(1, 12).mapToObj(seed -> Arguments.of(scenario, seed)));
     }
 
-    /** Bytes of windows go from device to device, while values and signals in windows travel in frames. */
     @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
-    void signalsStayBehindWhatDevicesCopyToEachOther(long seed) {
-        run(seed, 0, seed % 2 == 0, true);
-    }
-
-    private void run(long seed, long ringBytes, boolean reached, boolean direct) {
+    @MethodSource("programs")
+    void signalsStayBehindWhatTheyCover(Scenario scenario, long seed) {
+        Ways ways = scenario.ways(seed);
+        boolean reached = ways.reached;
+        boolean direct = ways.direct;
         Random random = new Random(seed);
         GinDescriptorFormat format = GinDescriptorFormat.values()[(int) ((seed - 1) / 3)];
         try (GinPair pair = new GinPair(new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), random)) {
-            StagingRing[] rings = ringBytes == 0 ? null : pair.stage(ringBytes, FIRST);
+            StagingRing[] rings = ways.ringBytes == 0 ? null : pair.stage(ways.ringBytes, FIRST);
             if (reached) {
                 pair.shareSignals(CONTEXTS, 4);
             }
@@ -101,7 +132,7 @@ class GinOrderTest {
                 posted.add(new ArrayList<>());
             }
             longest = direct ? 20 * CHUNK : 4 * CHUNK;
-            String program = "seed " + seed + ", " + format;
+            String program = scenario + ", seed " + seed + ", " + format;
             long place = 64;
             while (place < WINDOW - 2 * longest - 2) {
                 int c = random.nextInt(CONTEXTS);

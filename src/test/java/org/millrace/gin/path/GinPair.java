@@ -89,9 +89,9 @@ final class GinPair implements AutoCloseable {
         };
         forth = new MemoryFrames(random);
         back = new MemoryFrames(random);
-        communicators[0] = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+        communicators[0] = new GinCommunicator(0, 0, new FrameSender[] {null, forth.sender()},
                 new FrameReceiver[] {null, back.receiver()}, options, listener);
-        communicators[1] = new GinCommunicator(1, new FrameSender[] {back.sender(), null},
+        communicators[1] = new GinCommunicator(0, 1, new FrameSender[] {back.sender(), null},
                 new FrameReceiver[] {forth.receiver(), null}, options, listener);
     }
 

@@ -42,7 +42,7 @@ class GoodbyeTest {
     private final GinPair.Context context = new GinPair.Context(arena, 0, FORMAT, 8, 4, 0);
     private final GinAgent agent = new GinAgent("test");
     private final GinCommunicator communicator =
-            new GinCommunicator(0, new FrameSender[] {null, new LeavingSender(forth.sender())},
+            new GinCommunicator(0, 0, new FrameSender[] {null, new LeavingSender(forth.sender())},
                     new FrameReceiver[] {null, new LeavingReceiver(back.receiver())},
                     new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> {});
     private Window window;

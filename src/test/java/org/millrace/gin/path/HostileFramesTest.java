@@ -170,7 +170,7 @@ class HostileFramesTest {
             try (Arena arena = Arena.ofConfined()) {
                 MemoryFrames back = new MemoryFrames(null);
                 MemoryFrames forth = new MemoryFrames(null);
-                GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+                GinCommunicator communicator = new GinCommunicator(0, 0, new FrameSender[] {null, forth.sender()},
                         new FrameReceiver[] {null, back.receiver()}, new GinOptions(CHUNK, 8, Duration.ZERO),
                         failure -> {});
                 MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);
@@ -266,7 +266,7 @@ class HostileFramesTest {
             MemoryFrames back = new MemoryFrames(null);
             MemoryFrames forth = new MemoryFrames(null);
             List<Throwable> heard = new ArrayList<>();
-            GinCommunicator communicator = new GinCommunicator(0, new FrameSender[] {null, forth.sender()},
+            GinCommunicator communicator = new GinCommunicator(0, 0, new FrameSender[] {null, forth.sender()},
                     new FrameReceiver[] {null, back.receiver()}, new GinOptions(CHUNK, 8, Duration.ZERO), heard::add);
             if (ring) {
                 MemorySegment shared = arena.allocate(StagingRing.bytes(RING), 64);

@@ -39,8 +39,8 @@ class StagingRingTest {
         return frame;
     }
 
-    private StagedPath sender() {
-        return new StagedPath(rank, new OutboundFrames(new MemoryFrames(null).sender(), 8),
+    private FramePath sender() {
+        return new FramePath(rank, new OutboundFrames(new MemoryFrames(null).sender(), 8),
                 new StagingRing.Writer(ring, 1));
     }
 
@@ -61,7 +61,7 @@ class StagingRingTest {
         Random random = new Random(7);
         long[] sizes = new long[64];
         long[] starts = new long[64];
-        StagedPath out = sender();
+        FramePath out = sender();
         StagingRing.Reader in = new StagingRing.Reader(ring);
         int sent = 0;
         int read = 0;
@@ -98,7 +98,7 @@ class StagingRingTest {
 
     @Test
     void aPeerThatReadsMoreThanThereIsOrTakesItBackIsFoundOut() {
-        StagedPath out = sender();
+        FramePath out = sender();
         assertTrue(out.begin(frame(), window, 0, CHUNK));
         assertTrue(out.begin(frame(), window, 0, CHUNK));
         assertFalse(out.begin(frame(), window, 0, 1));
@@ -116,7 +116,7 @@ class StagingRingTest {
     /** A communicator ended: the copy out of the ring may still be under way, and the peer must not write there. */
     @Test
     void whatWasAbandonedMakesNoRoom() {
-        StagedPath out = sender();
+        FramePath out = sender();
         StagingRing.Reader in = new StagingRing.Reader(ring);
         OutboundFrame frame = frame();
         assertTrue(out.begin(frame, window, 0, CHUNK));

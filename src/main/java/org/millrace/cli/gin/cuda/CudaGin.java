@@ -74,7 +74,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             CaseResults results = new CaseResults(plan, table);
             List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
                     (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
-                            rank -> ProcessRanks.hostWithGpus(rank / plan.tokens().ranksPerHost()), events, err),
+                            ProcessRanks::hostWithGpus, events, err),
                     RunDeadline.after(plan.deadline()), GinEvent.class, results);
             RankRun.print(failures, err, false);
             return failures.isEmpty() && results.isRight();
@@ -132,15 +132,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             nanos = new double[heard.length];
             wrong = new long[heard.length];
             notes = new String[plan.ranks()];
-            boolean all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
-            if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
-                table.begin(new ResultTable.Column("bytes/token", "bytes", "%12d"),
-                        new ResultTable.Column("batches", "batches", "%12d"),
-                        new ResultTable.Column("us a batch", "us", "%12.2f"),
-                        new ResultTable.Column("tokens/s", "tokens_per_s", "%12.0f"),
-                        new ResultTable.Column("#wrong", "wrong", "%8d"));
-                return;
-            }
+            boolean all = plan.all();
             table.begin(new ResultTable.Column(all ? "bytes/part" : "bytes", "bytes", "%12d"),
                     new ResultTable.Column("iterations", "iterations", "%12d"),
                     new ResultTable.Column(all ? "us" : "us one way", all ? "us" : "us_one_way", "%12.2f"),
@@ -163,12 +155,7 @@ public record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             if (++heard[index] == plan.ranks()) {
                 CudaGinPlan.Case line = plan.cases().get(index);
                 right &= wrong[index] == 0;
-                if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
-                    table.row(line.bytes(), line.iterations(), nanos[index] / 1e3,
-                            (long) plan.tokens().batch() * plan.ranks() / nanos[index] * 1e9, wrong[index]);
-                    return;
-                }
-                long bytes = line.bytes() * (plan.pattern() == CudaGinPlan.Pattern.ALLTOALL ? plan.ranks() : 1);
+                long bytes = line.bytes() * (plan.all() ? plan.ranks() : 1);
                 table.row(line.bytes(), line.iterations(), nanos[index] / 1e3, bytes / nanos[index], wrong[index]);
             }
         }

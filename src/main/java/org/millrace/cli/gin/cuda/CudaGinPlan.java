@@ -6,27 +6,13 @@ import java.util.List;
 /**
  * What the ranks do on GPUs.
  *
- * @param pattern  what is measured
+ * @param all      whether every rank puts a part to each, or ranks 0 and 1 put or signal in turn
  * @param ranks    how many
  * @param contexts GIN contexts to ask for
- * @param cases    the lines of the table, in order; of a dispatch one, whose iterations are its batches
- * @param tokens   what is dispatched
+ * @param cases    the lines of the table, in order
  * @param deadline how long everything together may take
  */
-public record CudaGinPlan(Pattern pattern, int ranks, int contexts, List<Case> cases, Tokens tokens,
-        Duration deadline) {
-
-    /** What there are kernels for. */
-    public enum Pattern {
-        /** Ranks 0 and 1 put with a signal, in turn. */
-        PUT,
-        /** Ranks 0 and 1 signal, in turn. */
-        SIGNAL,
-        /** Every rank puts a part to each. */
-        ALLTOALL,
-        /** Tokens go to the ranks of their experts, and come back. */
-        DISPATCH
-    }
+public record CudaGinPlan(boolean all, int ranks, int contexts, List<Case> cases, Duration deadline) {
 
     /**
      * A line of the table.
@@ -35,19 +21,6 @@ public record CudaGinPlan(Pattern pattern, int ranks, int contexts, List<Case> c
      * @param iterations rounds that are timed
      */
     public record Case(long bytes, int iterations) {
-    }
-
-    /**
-     * What a dispatch is.
-     *
-     * @param batch        tokens of each rank in a batch
-     * @param experts      different ranks that a token goes to
-     * @param words        8-byte words of a token
-     * @param ranksPerHost ranks that load and store each other's windows
-     * @param direct       whether tokens go straight to each rank, and not once to each host
-     * @param seed         what routing and data are made from
-     */
-    public record Tokens(int batch, int experts, int words, int ranksPerHost, boolean direct, long seed) {
     }
 
     /** Most bytes of a put, 1 at least. */

@@ -56,18 +56,14 @@ final class CudaGinRank implements RankWorker {
         this.rendezvous = rendezvous;
         this.settings = settings;
         this.image = image;
-        all = plan.pattern() == CudaGinPlan.Pattern.ALLTOALL;
+        all = plan.all();
     }
 
     @Override
     public void run(Reporter reporter) {
         try (GpuGinRank member = GpuGinRank.join(rendezvous, rank, plan.ranks(), settings)) {
             try (CurrentDevice _ = member.device().makeCurrent()) {
-                if (plan.pattern() == CudaGinPlan.Pattern.DISPATCH) {
-                    dispatch(member, reporter);
-                } else {
-                    measure(member, reporter);
-                }
+                measure(member, reporter);
             } catch (Throwable thrown) {
                 reporter.fail(thrown);
                 member.fail(thrown); // the other ranks are not to wait for this one
@@ -79,20 +75,6 @@ final class CudaGinRank implements RankWorker {
     /** The process ends, and its kernels with it. */
     @Override
     public void abort() {}
-
-    private void dispatch(GpuGinRank member, Reporter reporter) {
-        CudaStream stream = member.device().newStream();
-        GinKernels kernels = new GinKernels(member.cuda(), member.device(), image, stream);
-        NcclDeviceCommunicator device =
-                member.device(new NcclDeviceCommunicator.Requirements(1, CudaDispatch.SIGNALS, 0, plan.contexts()),
-                        kernels.compiledWith());
-        kernels.use(device, PATIENCE);
-        new CudaDispatch(plan, rank, member, kernels, stream, device.contexts()).run(reporter, DEADLINE);
-        reporter.tell(new GinEvent.Noted(rank, note(member.served(), System.getenv("NCCL_SET_THREAD_NAME"),
-                ThreadNames.count(NCCL_THREAD), ThreadNames.count(OUR_THREAD))));
-        kernels.close();
-        stream.close();
-    }
 
     /** Closes nothing if it fails: that would wait for kernels that may never end, and the process ends anyway. */
     private void measure(GpuGinRank member, Reporter reporter) {

@@ -2,9 +2,7 @@ package org.millrace.cli.gin.cuda;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.nio.file.Files;
@@ -34,10 +32,6 @@ final class GinKernels implements AutoCloseable {
     /** What an outcome says of the signal by which all meet. */
     private static final int BARRIER = 2;
     private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
-
-    /** What a dispatch is: {@code struct Exchange}. */
-    static final StructLayout EXCHANGE =
-            MemoryLayout.structLayout(MemoryLayout.sequenceLayout(8, ValueLayout.JAVA_LONG).withName("words"));
 
     private final CudaModule module;
     private final CudaStream stream;
@@ -75,14 +69,12 @@ final class GinKernels implements AutoCloseable {
         return compiledWith;
     }
 
-    /** Sets what launches from now on use. */
     void use(NcclDeviceCommunicator device, Duration patience) {
         device.requireBytes(deviceCommunicatorBytes);
         communicator = device;
         patienceNanos = patience.toNanos();
     }
 
-    /** Enqueues a meeting of all ranks. */
     void barrier(long met) {
         KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), ValueLayout.JAVA_LONG,
                 ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
@@ -112,19 +104,6 @@ final class GinKernels implements AutoCloseable {
                         .set(6, met)
                         .set(7, rounds),
                 8);
-    }
-
-    /** Enqueues a step of a dispatch that waits for nothing but a barrier of NCCL's. */
-    void step(String name, LaunchShape shape, MemorySegment exchange) {
-        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), EXCHANGE);
-        module.kernel(name).launch(shape, arguments.struct(0, communicator.bytes()).struct(1, exchange), stream);
-    }
-
-    /** Enqueues a step of a dispatch that waits for tokens. */
-    void waitingStep(String name, LaunchShape shape, MemorySegment exchange) {
-        KernelParameters arguments = KernelParameters.allocate(arena, communicator.type(), EXCHANGE,
-                ValueLayout.JAVA_LONG, ValueLayout.ADDRESS);
-        launch(name, shape, arguments.struct(1, exchange), 2);
     }
 
     /** The device communicator comes first, the patience and the outcome last. */

@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

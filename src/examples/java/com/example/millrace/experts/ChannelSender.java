@@ -1,7 +1,6 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import java.lang.foreign.MemorySegment;
-import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
@@ -39,15 +38,11 @@ final class ChannelSender implements Block {
         this.memory = memory;
         this.channel = channel;
         this.total = total;
+        unfinished = total.length;
         this.source = source;
         written = new long[total.length];
         sent = new long[total.length];
         unannounced = new long[total.length];
-    }
-
-    @Override
-    public void begin() {
-        unfinished = total.length;
     }
 
     @Override

@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 /**
  * Where things lie in the window of an exchange, on every rank alike, and which signals it uses.

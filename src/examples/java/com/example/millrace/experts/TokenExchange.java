@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 /** Batches of tokens that go to experts and come back. Used by one thread. */
 @FunctionalInterface

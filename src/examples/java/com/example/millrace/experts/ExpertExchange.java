@@ -1,5 +1,7 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
+import com.example.millrace.experts.ChannelReceiver.TokenSink;
+import com.example.millrace.experts.ChannelSender.TokenSource;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -7,15 +9,12 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.function.IntFunction;
 import org.millrace.MillraceException;
-import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinBarrier;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.device.gin.expert.ChannelReceiver.TokenSink;
-import org.millrace.device.gin.expert.ChannelSender.TokenSource;
 import org.millrace.gin.window.Window;
 
 /**
@@ -147,7 +146,7 @@ public final class ExpertExchange implements TokenExchange {
             blocks.add(new ChannelReceiver(gin(channel), team, layout, memory, channel, incoming[channel],
                     sinks.apply(channel)));
         }
-        ExpertKernel.run(communicator, name, blocks);
+        ExpertKernel.run(gins[0], name, blocks);
     }
 
     /** A rank's own tokens of one channel, as they go to each rank. */

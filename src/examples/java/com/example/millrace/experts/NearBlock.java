@@ -1,7 +1,6 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import java.util.Arrays;
-import org.millrace.device.function.Block;
 
 /** A channel's block that moves so many tokens from, or to, each rank near this one. */
 final class NearBlock implements Block {
@@ -45,11 +44,6 @@ final class NearBlock implements Block {
             ring.release(from);
             return true;
         });
-    }
-
-    @Override
-    public void begin() {
-        // nothing is under way
     }
 
     @Override

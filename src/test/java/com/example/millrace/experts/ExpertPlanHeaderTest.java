@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 

@@ -8,10 +8,7 @@
  * channel's context is its number modulo the number of contexts.
  *
  * <p>
- * {@link org.millrace.device.gin.expert.ExpertExchange} is flat, {@link org.millrace.device.gin.expert.HybridExchange}
- * forwards within hosts, {@link org.millrace.device.gin.expert.LowLatencyExchange} has a place for every token.
+ * {@link com.example.millrace.experts.ExpertExchange} is flat, {@link com.example.millrace.experts.HybridExchange}
+ * forwards within hosts, {@link com.example.millrace.experts.LowLatencyExchange} has a place for every token.
  */
-@NullMarked
-package org.millrace.device.gin.expert;
-
-import org.jspecify.annotations.NullMarked;
+package com.example.millrace.experts;

@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 /**
  * What is exchanged: which tokens there are, and where each goes. All of it follows from the seed, so that every rank

@@ -1,8 +1,7 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
-import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
@@ -31,14 +30,10 @@ final class ChannelReceiver implements Block {
         this.memory = memory;
         this.channel = channel;
         this.total = total;
+        unfinished = total.length;
         this.sink = sink;
         taken = new long[total.length];
         released = new long[total.length];
-    }
-
-    @Override
-    public void begin() {
-        unfinished = total.length;
     }
 
     @Override

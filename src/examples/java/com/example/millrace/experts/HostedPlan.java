@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 /**
  * An exchange among ranks of which several are near each other: those of one host, numbered in a row.

@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import org.millrace.device.gin.LsaMemory;
 

@@ -1,4 +1,4 @@
-package org.millrace.device.gin.expert;
+package com.example.millrace.experts;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Queue;
-import org.millrace.device.function.Block;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
@@ -195,7 +194,7 @@ public final class HybridExchange implements TokenExchange {
                 return results.get(from).add(answer);
             }));
         }
-        ExpertKernel.run(communicator, "dispatch of batch " + batch, blocks);
+        ExpertKernel.run(gins[0], "dispatch of batch " + batch, blocks);
         return made;
     }
 
@@ -238,7 +237,7 @@ public final class HybridExchange implements TokenExchange {
                 return true;
             }));
         }
-        ExpertKernel.run(communicator, "combine of batch " + batch, blocks);
+        ExpertKernel.run(gins[0], "combine of batch " + batch, blocks);
     }
 
     private Block railSender(int channel, long[] total, ChannelSender.TokenSource source) {
