@@ -92,7 +92,7 @@ final class CommunicatorParts {
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             CollNetTransport collNetTransport = control.size() > 1
-                    ? CollNet.transport(configuration, network, here, SocketOptions.of(configuration::get))
+                    ? CollNet.transport(configuration, network, here, SocketOptions.of(configuration))
                     : null;
             TransportConnections connections =
                     control.size() > 1 ? resources.add(connections(network, here, collNetTransport, shared)) : null;

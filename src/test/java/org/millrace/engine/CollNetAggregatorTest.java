@@ -58,7 +58,7 @@ class CollNetAggregatorTest {
         services.add(new AggregatorService(
                 SocketOptions.defaults()
                         .withRails(List.of(InetAddress.getLoopbackAddress()))
-                        .withTls(TlsIdentity.of(configuration::get)),
+                        .withTls(TlsIdentity.of(configuration)),
                 new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), secret, Duration.ofSeconds(20),
                 () -> IdleProfile.rank(10, 10, 100_000)));
         return services.getLast();

@@ -14,7 +14,6 @@ import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.collnet.aggregator.AggregatorService;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
@@ -88,18 +87,18 @@ public final class CollNetCommand implements Runnable {
         @Override
         public Integer call() throws InterruptedException {
             Configuration configuration = Configuration.load(command.parent.settings());
-            SocketOptions options = SocketOptions.of(configuration::get);
+            SocketOptions options = SocketOptions.of(configuration);
             InetSocketAddress where = AggregatorConnect.place("--listen", listen, options, NamedHost::listenAt);
-            String secret = configuration.get(SecuritySettings.SECRET);
+            String secret = configuration.get(Settings.SECRET);
             PrintWriter err = spec.commandLine().getErr();
             if (secret.isEmpty() && options.tls() == null) {
-                if (configuration.get(SecuritySettings.REQUIRE_SECRET)) {
-                    throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
-                            + SecuritySettings.SECRET.name() + ", here and on every rank");
+                if (configuration.get(Settings.REQUIRE_SECRET)) {
+                    throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1 wants a secret: set "
+                            + Settings.SECRET.name() + ", here and on every rank");
                 }
                 if (!where.getAddress().isLoopbackAddress()) {
                     err.println("millrace: whoever reaches this port can use the aggregator: set "
-                            + SecuritySettings.SECRET.name() + ", here and on every rank");
+                            + Settings.SECRET.name() + ", here and on every rank");
                 }
             }
             CountDownLatch asked = new CountDownLatch(1);

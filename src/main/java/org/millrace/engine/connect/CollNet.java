@@ -21,7 +21,6 @@ import org.millrace.collnet.CollectiveNetworkProvider;
 import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.work.DeviceCommunicator;
@@ -76,7 +75,7 @@ public final class CollNet {
         if (aggregators.isPresent()) {
             providers.clear(); // whoever names them means them
             providers.add(new AggregatorProvider(AggregatorConnect.parse(aggregators.get(), sockets), sockets,
-                    configuration.get(SecuritySettings.SECRET)));
+                    configuration.get(Settings.SECRET)));
             limits += ';' + Settings.COLLNET_AGGREGATORS.name() + '=' + aggregators.get().replaceAll("\\s", "");
         } else {
             providers.add(new MeshProvider(network, here));

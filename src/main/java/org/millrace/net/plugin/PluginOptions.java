@@ -2,6 +2,8 @@ package org.millrace.net.plugin;
 
 import java.time.Duration;
 import java.util.List;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.net.plugin.table.PluginDevice;
 
 /**
@@ -26,8 +28,10 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));
     }
 
-    public PluginOptions withDevices(List<Integer> chosen) {
-        return new PluginOptions(chosen, inlineBytes, pieceBytes, maxRecvs, callLimit);
+    public static PluginOptions of(Configuration configuration) {
+        PluginOptions usual = defaults();
+        return new PluginOptions(configuration.get(Settings.NET_DEVICES), usual.inlineBytes, usual.pieceBytes,
+                configuration.get(Settings.NET_MAX_RECVS), usual.callLimit);
     }
 
     /** Other lengths: see the record's parameters. */

@@ -15,8 +15,7 @@ import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.aggregator.AggregatorConnect;
 import org.millrace.collnet.aggregator.AggregatorNetwork;
 import org.millrace.collnet.mesh.MeshNetwork;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.SecuritySettings;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FullMesh;
@@ -102,13 +101,14 @@ public final class CollNetPlugin {
         new PeerHandle(PATH, key, here.listener().address()).write(handle);
         String aggregators = aggregators();
         PeerHandle.putNumber(handle,
-                aggregators.isEmpty() ? Math.min(MOST_AGGREGATORS, ProxyThreads.decide(environment).count())
+                aggregators.isEmpty()
+                        ? Math.min(MOST_AGGREGATORS, ProxyThreads.decide(Configuration.ofPlugin(environment)).count())
                         : ELSEWHERE | aggregators.hashCode() & ELSEWHERE - 1);
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
     private String aggregators() {
-        return new EnvironmentSettings(environment).get(Settings.COLLNET_AGGREGATORS).orElse("").replaceAll("\\s", "");
+        return Configuration.ofPlugin(environment).get(Settings.COLLNET_AGGREGATORS).orElse("").replaceAll("\\s", "");
     }
 
     /** Returns when all ranks are connected: NCCL calls it on every rank. */
@@ -140,11 +140,11 @@ public final class CollNetPlugin {
 
     /** Processes that the user names reduce. */
     private Group elsewhere(long key, int ranks, int rank) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        Configuration settings = Configuration.ofPlugin(environment);
         String named = aggregators();
         SocketOptions sockets = NetEndpoint.sockets(settings);
         try (Pending<CollectiveNetwork> pending = new AggregatorConnect(sockets,
-                AggregatorConnect.parse(named, sockets), settings.get(SecuritySettings.SECRET), key, ranks, rank)) {
+                AggregatorConnect.parse(named, sockets), settings.get(Settings.SECRET), key, ranks, rank)) {
             long end = System.nanoTime() + deadline().toNanos();
             CollectiveNetwork made = pending.poll();
             while (made == null) {
@@ -174,7 +174,7 @@ public final class CollNetPlugin {
             meshes.forEach(FullMesh::close);
             throw failure;
         }
-        ProxyThreads threads = ProxyThreads.decide(environment);
+        ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
         NcclLog.info("CollNet: " + addresses.length + " ranks reduce for each other over " + here.network().name()
                 + ", this one " + "with " + aggregators + (aggregators == 1 ? " thread" : " threads"));
         MeshNetwork made = new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy);
@@ -182,9 +182,7 @@ public final class CollNetPlugin {
     }
 
     private Duration deadline() {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
-        return settings.text(Settings.CONNECT_DEADLINE.name()).isEmpty() ? CONNECT_DEADLINE
-                : settings.get(Settings.CONNECT_DEADLINE);
+        return Configuration.ofPlugin(environment).ifSet(Settings.CONNECT_DEADLINE).orElse(CONNECT_DEADLINE);
     }
 
     /** Operators of the program's own, and averages, NCCL makes of these with arithmetic of its kernels. */

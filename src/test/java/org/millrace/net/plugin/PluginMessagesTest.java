@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.Map;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.config.Configuration;
 import org.millrace.net.Connected;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
@@ -72,7 +74,8 @@ class PluginMessagesTest {
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
-        try (Network network = plugin.open(PluginOptions.defaults().withMaxRecvs(maxRecvs));
+        try (Network network =
+                plugin.open(PluginOptions.of(Configuration.load(Map.of("NCCL_NET_MAX_RECVS", "" + maxRecvs))));
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));
                 Connected ends = Connected.make(network, network)) {

@@ -126,7 +126,7 @@ class CollNetHostTest {
         InetAddress here = InetAddress.getLoopbackAddress();
         Configuration configuration = Configuration.load(Map.of("MILLRACE_SECRET", "sesame", "MILLRACE_TLS", tls));
         return new AggregatorService(
-                SocketOptions.defaults().withRails(List.of(here)).withTls(TlsIdentity.of(configuration::get)),
+                SocketOptions.defaults().withRails(List.of(here)).withTls(TlsIdentity.of(configuration)),
                 new InetSocketAddress(here, 0), "sesame", Duration.ofSeconds(60),
                 () -> IdleProfile.rank(10, 10, 100_000));
     }

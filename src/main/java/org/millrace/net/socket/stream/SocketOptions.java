@@ -5,6 +5,7 @@ import java.net.ProtocolFamily;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.tls.TlsIdentity;
 
@@ -71,8 +72,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
                 List.of(), null);
     }
 
-    /** What the settings say, wherever they come from. */
-    public static SocketOptions of(TlsIdentity.Source settings) {
+    /** What the settings say. */
+    public static SocketOptions of(Configuration settings) {
         SocketOptions options = addressesOf(settings);
         return options
                 .withStreams(settings.get(Settings.SOCKET_STREAMS).orElse(options.streams), options.stripeThreshold)
@@ -81,7 +82,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     }
 
     /** The defaults, with what the settings say of addresses. */
-    public static SocketOptions addressesOf(TlsIdentity.Source settings) {
+    public static SocketOptions addressesOf(Configuration settings) {
         return defaults()
                 .withAddresses(settings.get(Settings.SOCKET_INTERFACES).orElse(""),
                         settings.get(Settings.SOCKET_FAMILY).orElse(null), null)
