@@ -5,7 +5,6 @@ import static org.millrace.config.ValueTypes.booleans;
 import static org.millrace.config.ValueTypes.choices;
 import static org.millrace.config.ValueTypes.integers;
 import static org.millrace.config.ValueTypes.lists;
-import static org.millrace.config.ValueTypes.longs;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
@@ -139,9 +138,6 @@ public final class Settings {
             setting(Part.BUFFERS, "NCCL_WORK_ARGS_BYTES", new SizeType(0, 4096, 16), 4096L,
                     "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on"
                             + " all channels takes without its work");
-    public static final Setting<Long> FIRST_WORK =
-            setting(Part.BUFFERS, "MILLRACE_FIRST_WORK", new SizeType(0, (1L << 32) - 16, 16), 0L,
-                    "where the counters of the work FIFO begin, for tests of their wrap");
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
             optional(Part.BUFFERS, "NCCL_NET_SHARED_BUFFERS", booleans(),
                     "1 lets the sends of a channel share slots, and its receives, where they go over a network: less"
@@ -165,8 +161,6 @@ public final class Settings {
     public static final Setting<Boolean> GROUPED_CONNECTIONS = off(Part.BUFFERS, "MILLRACE_GROUPED_CONNECTIONS",
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
                     + " trees then; the same on all ranks");
-    public static final Setting<Long> FIRST_STEP = setting(Part.BUFFERS, "MILLRACE_FIRST_STEP", longs(), 0L,
-            "where the step counters of connections begin, for tests of their wrap");
 
     public static final Setting<Boolean> P2P_DISABLE =
             off(Part.TRANSPORTS, "NCCL_P2P_DISABLE", "1: ranks of one process do not write into each other's memory");

@@ -21,7 +21,7 @@ public final class EngineSettings {
      */
     public static void require(Configuration configuration) {
         AlgorithmChoice.of(configuration);
-        ProtocolChoice.of(configuration, true);
+        ProtocolChoice.of(configuration);
         refuseUnpack(configuration);
         Fault.of(configuration);
     }

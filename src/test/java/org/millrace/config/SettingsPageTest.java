@@ -18,17 +18,18 @@ class SettingsPageTest {
 
     private static final Path PAGE = Path.of("src/site/markdown/settings.md");
 
-    private static final String HEAD = """
-            <!-- Written from the table in Settings.java: SettingsPageTest says how. -->
-            # Settings
+    private static final String HEAD =
+            """
+                    <!-- Written from the table in Settings.java: SettingsPageTest says how. -->
+                    # Settings
 
-            A setting is an environment variable. For programs it is also a Java system property in lower case with dots
-            (`MILLRACE_NET` is `millrace.net`), and an entry of the map that `Millrace.join` and the command line's `-D` take. The map wins over
-            the property, and that over the variable; an empty value counts as none. Names are NCCL's where NCCL has one for the same thing.
-            A value that is not usable is an error that says where it stands and what is allowed; so is an unknown `MILLRACE_*` name.
-            `millrace doctor` prints every value and where it came from. What each setting does on the emulated device, in the takeover and in GIN is in
-            [seeds.md](seeds.md).
-            """;
+                    A setting is an environment variable. For programs it is also a Java system property in lower case with dots
+                    (`MILLRACE_NET` is `millrace.net`), and an entry of the map that `Millrace.join` and the command line's `-D` take. The map wins over
+                    the property, and that over the variable; an empty value counts as none. Names are NCCL's where NCCL has one for the same thing.
+                    A value that is not usable is an error that says where it stands and what is allowed; so is an unknown `MILLRACE_*` name.
+                    `millrace doctor` prints every value and where it came from. What each setting does on the emulated device, in the takeover and in GIN is in
+                    [seeds.md](seeds.md).
+                    """;
 
     private static String page() {
         StringBuilder page = new StringBuilder(HEAD);
