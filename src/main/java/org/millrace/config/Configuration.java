@@ -115,20 +115,40 @@ public final class Configuration {
     }
 
     private void read(Setting<?> setting, Properties properties, Map<String, String> overrides) {
-        Origin origin = new Origin(Source.OVERRIDE, setting.name());
-        String text = strip(overrides.get(setting.name()));
-        if (text.isEmpty()) {
-            origin = new Origin(Source.PROPERTY, setting.property());
-            text = strip(properties.getProperty(setting.property()));
+        Found found = find(setting, environment, properties, overrides);
+        entries.put(setting, Entry.of(setting, found.origin, found.origin, found.text));
+    }
+
+    private static Found find(Setting<?> setting, UnaryOperator<@Nullable String> environment, Properties properties,
+            Map<String, String> overrides) {
+        Found found = new Found(new Origin(Source.OVERRIDE, setting.name()), strip(overrides.get(setting.name())));
+        if (found.text.isEmpty()) {
+            found = new Found(new Origin(Source.PROPERTY, setting.property()),
+                    strip(properties.getProperty(setting.property())));
         }
-        if (text.isEmpty()) {
-            origin = new Origin(Source.ENVIRONMENT, setting.name());
-            text = variable(setting.name());
+        if (found.text.isEmpty()) {
+            found = new Found(new Origin(Source.ENVIRONMENT, setting.name()), strip(environment.apply(setting.name())));
         }
-        if (text.isEmpty()) {
-            origin = new Origin(Source.DEFAULT, setting.name());
-        }
-        entries.put(setting, Entry.of(setting, origin, origin, text));
+        return found.text.isEmpty() ? new Found(new Origin(Source.DEFAULT, setting.name()), "") : found;
+    }
+
+    /**
+     * {@return what one setting is set to, for what is needed before all settings are read and judged}
+     *
+     * @param setting   which one
+     * @param overrides values that win over properties and environment
+     */
+    public static Found find(Setting<?> setting, Map<String, String> overrides) {
+        return find(setting, System.getenv()::get, System.getProperties(), overrides);
+    }
+
+    /**
+     * What a setting is set to.
+     *
+     * @param origin where
+     * @param text   as it was written, without surrounding blanks; empty if it is not set
+     */
+    public record Found(Origin origin, String text) {
     }
 
     private void readEnvironment(Setting<?> setting) {
