@@ -205,8 +205,8 @@ class ArchitectureTest {
                 readers.add(javaClass.getSimpleName());
             }
         }
-        assertEquals(Set.of("CollNet", "Fault", "JoinOptions", "NetworkOptions", "PluginOptions", "SharedMemoryOptions",
-                "ShmOptions", "SocketOptions", "TlsIdentity"), readers);
+        assertEquals(Set.of("CollNet", "Fault", "JoinOptions", "NetworkOptions", "SharedMemoryOptions", "TlsIdentity"),
+                readers);
     }
 
     @Test

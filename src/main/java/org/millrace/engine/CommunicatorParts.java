@@ -23,9 +23,9 @@ import org.millrace.engine.connect.Transports;
 import org.millrace.engine.options.Agreement;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.shm.file.SharedHeap;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.transport.EndSettings;
@@ -90,7 +90,7 @@ final class CommunicatorParts {
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             CollNetTransport collNetTransport = control.size() > 1
-                    ? CollNet.transport(configuration, network, here, SocketOptions.of(configuration))
+                    ? CollNet.transport(configuration, network, here, NetworkOptions.socket(configuration))
                     : null;
             TransportConnections connections = control.size() > 1
                     ? resources.add(connections(agreement.host(), network, here, collNetTransport, shared))

@@ -15,6 +15,7 @@ import org.millrace.collnet.aggregator.AggregatorService;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
 import picocli.CommandLine.Command;
@@ -87,7 +88,7 @@ public final class CollNetCommand implements Runnable {
         @Override
         public Integer call() throws InterruptedException {
             Configuration configuration = Configuration.load(command.parent.settings());
-            SocketOptions options = SocketOptions.of(configuration);
+            SocketOptions options = NetworkOptions.socket(configuration);
             InetSocketAddress where = AggregatorConnect.place("--listen", listen, options, NamedHost::listenAt);
             String secret = configuration.get(Settings.SECRET);
             PrintWriter err = spec.commandLine().getErr();

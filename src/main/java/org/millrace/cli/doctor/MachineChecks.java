@@ -20,12 +20,12 @@ import org.millrace.config.DurationType;
 import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
@@ -265,7 +265,7 @@ final class MachineChecks {
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
-            Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration));
+            Interfaces.Choice choice = Interfaces.choose(NetworkOptions.addresses(configuration));
             String summary = choice.addresses().size() + " over TCP between hosts: " + choice;
             return LocalAddress.isHere(InetAddress.getLoopbackAddress()) ? CheckResult.works(summary)
                     : CheckResult.works(summary,
@@ -281,7 +281,7 @@ final class MachineChecks {
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
-            NamedHost named = NamedHost.of(name, SocketOptions.addressesOf(configuration));
+            NamedHost named = NamedHost.of(name, NetworkOptions.addresses(configuration));
             String summary = named.words().isEmpty() ? name + " is " + named.addresses().getFirst().getHostAddress()
                     : named.words();
             return named.isHere() ? CheckResult.works(summary)

@@ -6,6 +6,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.tls.TlsIdentity;
 
@@ -46,7 +47,7 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), null, secret.isEmpty() ? null : secret,
                 configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration),
-                SocketOptions.addressesOf(configuration));
+                NetworkOptions.addresses(configuration));
     }
 
     /** The same, with an address for rank 0 to listen on; null for the default. */

@@ -1,6 +1,7 @@
 package org.millrace.net.auto;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -8,8 +9,10 @@ import org.millrace.config.Settings;
 import org.millrace.net.Network;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
+import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
 
 /**
  * Which network carries the data, and how it is used.
@@ -22,8 +25,31 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
         PluginOptions plugin) {
 
     public static NetworkOptions of(Configuration configuration) {
-        return new NetworkOptions(configuration.get(Settings.NETWORK), SocketOptions.of(configuration),
-                ShmOptions.of(configuration), configuration.get(Settings.UCX_LIBRARY), PluginOptions.of(configuration));
+        ShmOptions shm = ShmOptions.defaults()
+                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)))
+                .withAccess(configuration.get(Settings.SHM_ACCESS));
+        PluginOptions plugin = PluginOptions.defaults()
+                .withDevices(configuration.get(Settings.NET_DEVICES), configuration.get(Settings.NET_MAX_RECVS));
+        return new NetworkOptions(configuration.get(Settings.NETWORK), socket(configuration), shm,
+                configuration.get(Settings.UCX_LIBRARY), plugin);
+    }
+
+    /** How TCP is used. */
+    public static SocketOptions socket(Configuration configuration) {
+        SocketOptions options = addresses(configuration);
+        return options
+                .withStreams(configuration.get(Settings.SOCKET_STREAMS).orElse(options.streams()),
+                        options.stripeThreshold())
+                .withDeadlines(configuration.get(Settings.CONNECT_DEADLINE), options.handshakeDeadline())
+                .withTls(TlsIdentity.of(configuration));
+    }
+
+    /** The defaults for TCP, with what the settings say of addresses. */
+    public static SocketOptions addresses(Configuration configuration) {
+        return SocketOptions.defaults()
+                .withAddresses(configuration.get(Settings.SOCKET_INTERFACES).orElse(""),
+                        configuration.get(Settings.SOCKET_FAMILY).orElse(null), null)
+                .withRails(configuration.get(Settings.SOCKET_ADDRESSES).orElse(List.of()));
     }
 
     public NetworkOptions withSocket(SocketOptions options) {

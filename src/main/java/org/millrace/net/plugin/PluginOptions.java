@@ -2,8 +2,6 @@ package org.millrace.net.plugin;
 
 import java.time.Duration;
 import java.util.List;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.plugin.table.PluginDevice;
 
 /**
@@ -28,10 +26,9 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));
     }
 
-    public static PluginOptions of(Configuration configuration) {
-        PluginOptions usual = defaults();
-        return new PluginOptions(configuration.get(Settings.NET_DEVICES), usual.inlineBytes, usual.pieceBytes,
-                configuration.get(Settings.NET_MAX_RECVS), usual.callLimit);
+    /** Certain devices, and receives of at most so many buffers. */
+    public PluginOptions withDevices(List<Integer> chosen, int mostBuffers) {
+        return new PluginOptions(chosen, inlineBytes, pieceBytes, mostBuffers, callLimit);
     }
 
     /** Other lengths: see the record's parameters. */

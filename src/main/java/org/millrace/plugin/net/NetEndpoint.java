@@ -42,7 +42,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
 
     /** How TCP is used. */
     public static SocketOptions sockets(Configuration settings) {
-        SocketOptions named = SocketOptions.of(settings);
+        SocketOptions named = NetworkOptions.socket(settings);
         SocketOptions socket = named.withStreams(settings.streamsUnderNccl(), named.stripeThreshold());
         requireTls(settings, socket);
         return socket;
@@ -67,7 +67,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
 
     /** The device that {@link #open} would have. */
     public static NetDevice device(Configuration settings) {
-        return NetDevice.of(Interfaces.choose(SocketOptions.addressesOf(settings)).addresses());
+        return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
     }
 
     @Override

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.Map;
 import java.lang.foreign.Arena;
 import java.net.InetAddress;
 import java.nio.file.Files;
@@ -23,7 +22,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.config.Configuration;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -110,13 +108,13 @@ class PluginFailuresTest {
     void aDeviceThatIsNotThereIsNamedWithThoseThatAre() {
         plugin.with("devices=2");
         assertEquals(List.of(1, 0),
-                plugin.open(PluginOptions.of(Configuration.load(Map.of("MILLRACE_NET_DEVICES", "1,0"))))
+                plugin.open(PluginOptions.defaults().withDevices(List.of(1, 0), 8))
                         .devices()
                         .stream()
                         .map(device -> device.index())
                         .toList());
         ConnectionException refused = assertThrows(ConnectionException.class,
-                () -> plugin.open(PluginOptions.of(Configuration.load(Map.of("MILLRACE_NET_DEVICES", "0,7")))));
+                () -> plugin.open(PluginOptions.defaults().withDevices(List.of(0, 7), 8)));
         assertTrue(refused.getMessage().endsWith("has no device 7 that can be used; it has 0 (test0), 1 (test1)"),
                 refused.getMessage());
         open = plugin.count(Count.OPEN);

@@ -5,10 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.Map;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -16,7 +16,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.config.Configuration;
 import org.millrace.net.Connected;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
@@ -74,8 +73,7 @@ class PluginMessagesTest {
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
-        try (Network network =
-                plugin.open(PluginOptions.of(Configuration.load(Map.of("NCCL_NET_MAX_RECVS", "" + maxRecvs))));
+        try (Network network = plugin.open(PluginOptions.defaults().withDevices(List.of(), maxRecvs));
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));
                 Connected ends = Connected.make(network, network)) {

@@ -5,8 +5,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.config.ShmAccess;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.shm.ShmNetwork;
@@ -72,11 +70,6 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
                 Duration.ofSeconds(10), ShmAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
-    }
-
-    public static ShmOptions of(Configuration configuration) {
-        return defaults().withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)))
-                .withAccess(configuration.get(Settings.SHM_ACCESS));
     }
 
     private static Path defaultDirectory() {
