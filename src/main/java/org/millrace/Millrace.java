@@ -9,6 +9,8 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 
 /**
  * Where a program begins: it joins a group of ranks and gets its end, a {@link Communicator}.
@@ -20,8 +22,6 @@ import java.util.ServiceLoader;
  */
 public final class Millrace {
 
-    private static final String DEVICE_VARIABLE = "MILLRACE_DEVICE";
-    private static final String DEVICE_PROPERTY = "millrace.device";
     private static final String AUTO = "auto";
     /** What {@code auto} tries, best first. */
     private static final List<String> PREFERENCE = List.of("cuda", "host");
@@ -152,7 +152,7 @@ public final class Millrace {
         CommunicatorProvider provider = found.stream()
                 .filter(candidate -> candidate.device().equals(wanted))
                 .findFirst()
-                .orElseThrow(() -> new IllegalArgumentException(DEVICE_VARIABLE + "=" + wanted
+                .orElseThrow(() -> new IllegalArgumentException(Settings.DEVICE.name() + "=" + wanted
                         + ": there is no such device; allowed: auto, or one of those found. "
                         + describe(found, broken, settings)));
         Optional<String> reason = provider.whyUnusable(settings);
@@ -197,17 +197,9 @@ public final class Millrace {
                 : "providers found: " + String.join(", ", lines);
     }
 
-    /**
-     * Read here and not through the configuration, which lives on a higher floor: the provider reads all settings, this
-     * one included, and refuses what is wrong.
-     */
+    /** This one alone: the provider reads all settings, and refuses what is wrong. */
     private static String device(Map<String, String> settings) {
-        for (String text : new String[] {settings.get(DEVICE_VARIABLE), System.getProperty(DEVICE_PROPERTY),
-                System.getenv(DEVICE_VARIABLE)}) {
-            if (text != null && !text.isBlank()) {
-                return text.strip().toLowerCase(Locale.ROOT);
-            }
-        }
-        return AUTO;
+        String wanted = Configuration.find(Settings.DEVICE, settings).text();
+        return wanted.isEmpty() ? AUTO : wanted.toLowerCase(Locale.ROOT);
     }
 }

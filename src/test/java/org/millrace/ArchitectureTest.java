@@ -58,7 +58,6 @@ class ArchitectureTest {
             2 device.arithmetic: .
             1 abi:              .
             1 agent:            .
-            1 config:           .
             1 element:          .
             1 library:          .
             1 trace:            ., reader, why
@@ -66,6 +65,7 @@ class ArchitectureTest {
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
             -1 foreign:         .
+            -1 config:          .
             """;
     // @formatter:on
 
@@ -188,6 +188,25 @@ class ArchitectureTest {
                 .map(Map.Entry::toString)
                 .collect(joining("\n"));
         assertEquals("", twice);
+    }
+
+    /** Where programs and the plugin begin, settings are read; what is below them is given options. */
+    @Test
+    void settingsAreReadWhereAPartsOptionsAreMade() {
+        Set<String> readers = new TreeSet<>();
+        for (JavaClass javaClass : classes) {
+            String name = javaClass.getPackageName();
+            boolean begins = Stream.of("config", "cli", "plugin", "gpu", "library", "engine.options")
+                    .anyMatch(each -> (name + ".").startsWith(ROOT + "." + each + "."))
+                    || Set.of(ROOT, ROOT + ".engine").contains(name);
+            if (!begins && javaClass.getMethodCallsFromSelf()
+                    .stream()
+                    .anyMatch(call -> call.getTargetOwner().getName().equals(ROOT + ".config.Configuration"))) {
+                readers.add(javaClass.getSimpleName());
+            }
+        }
+        assertEquals(Set.of("CollNet", "Fault", "JoinOptions", "NetworkOptions", "SharedMemoryOptions", "TlsIdentity"),
+                readers);
     }
 
     @Test

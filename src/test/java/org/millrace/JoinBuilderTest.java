@@ -17,7 +17,6 @@ import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.config.Configuration;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
 
 /** What is said to a builder arrives as settings, and what is not said is told. */
@@ -45,8 +44,8 @@ class JoinBuilderTest {
         assertEquals("host", read.get(Settings.DEVICE));
         assertEquals("socket", read.get(Settings.NETWORK));
         assertEquals(Optional.of("eth,ib"), read.get(Settings.SOCKET_INTERFACES));
-        assertEquals("word", read.get(SecuritySettings.SECRET));
-        assertEquals(true, read.get(SecuritySettings.TLS));
+        assertEquals("word", read.get(Settings.SECRET));
+        assertEquals(true, read.get(Settings.TLS));
         assertEquals(Optional.of(3), read.get(Settings.THREADS));
         assertEquals(Optional.of(2), read.get(Settings.MIN_CHANNELS));
         assertEquals(Optional.of(4), read.get(Settings.MAX_CHANNELS));

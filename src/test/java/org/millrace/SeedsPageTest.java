@@ -20,7 +20,6 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
-import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 
 /**
@@ -99,7 +98,6 @@ class SeedsPageTest {
     void everySettingThatIsReadHasItsRow() {
         Set<String> missing = new TreeSet<>(OF_THE_SEEDS);
         Settings.all().forEach(setting -> missing.add(setting.name()));
-        PluginSettings.all().forEach(setting -> missing.add(setting.name()));
         missing.addAll(named);
         missing.removeAll(variables.keySet());
         assertEquals(Set.of(), missing);

@@ -1,13 +1,24 @@
 package org.millrace.config;
 
+import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
+import java.util.TreeSet;
+import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration.Origin.Source;
+import org.millrace.config.Settings.Kernels;
 
 /**
- * The value of every setting, and where it came from. Immutable.
+ * The value of every setting, and where it came from: the one reader of settings. Immutable.
  *
  * <p>
  * An override wins over a system property, that over an environment variable, and that over the default. An empty value
@@ -15,39 +26,37 @@ import java.util.Properties;
  */
 public final class Configuration {
 
-    private record Entry<T>(T value, Origin origin) {
+    private static final String UNKNOWN = "unknown setting: ";
+    /** What C's {@code strtoll} with base 0 takes for a number. */
+    private static final Pattern NUMBER =
+            Pattern.compile("\\s*([+-]?(?:0[xX]\\p{XDigit}+|0[0-7]*|[1-9][0-9]*)).*", Pattern.DOTALL);
+    /** More streams than any network card or kernel has use for. */
+    private static final int MOST_STREAMS = 16;
+
+    /**
+     * A value as it was found.
+     *
+     * @param text    without surrounding blanks; empty at the default
+     * @param value   null if the text is not usable
+     * @param refusal why it is not; null if it is
+     */
+    private record Entry(Origin origin, String text, @Nullable Object value, @Nullable ConfigurationException refusal) {
+
+        static <T> Entry of(Setting<T> setting, Origin origin, Object where, String text) {
+            try {
+                return new Entry(origin, text, text.isEmpty() ? setting.defaultValue() : setting.parse(where, text),
+                        null);
+            } catch (ConfigurationException unusable) {
+                return new Entry(origin, text, null, unusable);
+            }
+        }
     }
 
-    private final Map<Setting<?>, Entry<?>> entries;
+    private final UnaryOperator<@Nullable String> environment;
+    private final Map<Setting<?>, Entry> entries = new HashMap<>();
 
-    Configuration(ConfigurationReader reader) {
-        Map<Setting<?>, Entry<?>> read = new HashMap<>();
-        for (Setting<?> setting : Settings.all()) {
-            read.put(setting, entry(setting, reader));
-        }
-        entries = Map.copyOf(read);
-        Optional<Integer> least = get(Settings.MIN_CHANNELS);
-        Optional<Integer> most = get(Settings.MAX_CHANNELS);
-        if (least.isPresent() && most.isPresent() && least.get() > most.get()) {
-            reader.refuse(origin(Settings.MIN_CHANNELS) + "=" + least.get() + " is more than "
-                    + origin(Settings.MAX_CHANNELS) + "=" + most.get() + "; raise the one or lower the other");
-        }
-        try {
-            traceDetail();
-        } catch (ConfigurationException contradiction) {
-            reader.refuse(contradiction.getMessage());
-        }
-    }
-
-    /** {@return what is written down, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}} */
-    public TraceDetail traceDetail() {
-        return TraceDetail.of(get(Settings.TRACE), origin(Settings.TRACE).source() != Origin.Source.DEFAULT,
-                get(Settings.PROXY_TRACE));
-    }
-
-    private static <T> Entry<T> entry(Setting<T> setting, ConfigurationReader reader) {
-        Origin origin = reader.origin(setting);
-        return new Entry<>(reader.value(setting, origin).orElse(setting.defaultValue()), origin);
+    private Configuration(UnaryOperator<@Nullable String> environment) {
+        this.environment = environment;
     }
 
     /**
@@ -74,14 +83,130 @@ public final class Configuration {
      */
     public static Configuration load(Map<String, String> environment, Properties properties,
             Map<String, String> overrides) {
-        ConfigurationReader reader = new ConfigurationReader(environment, properties, overrides);
-        reader.refuseUnknownNames();
-        Configuration configuration = new Configuration(reader);
-        List<String> refusals = reader.refusals();
+        Configuration read = new Configuration(environment::get);
+        List<String> refusals = unknownNames(environment, properties, overrides);
+        for (Setting<?> setting : Settings.all()) {
+            if (setting.part().ofThePlugin()) {
+                read.readEnvironment(setting);
+            } else {
+                read.read(setting, properties, overrides);
+                Optional.ofNullable(read.entries.get(setting).refusal)
+                        .ifPresent(refusal -> refusals.add(refusal.getMessage()));
+            }
+        }
+        read.contradictions(refusals::add);
         if (!refusals.isEmpty()) {
             throw new ConfigurationException(String.join(System.lineSeparator(), refusals));
         }
-        return configuration;
+        return read;
+    }
+
+    /**
+     * {@return the configuration that the plugin for libnccl reads: from the environment alone, where most is for NCCL
+     * and for other programs, so that unknown names are none of its business, and a value that is not usable is refused
+     * when it is {@linkplain #get asked for}}
+     *
+     * @param environment the value of a variable, or null
+     */
+    public static Configuration ofPlugin(UnaryOperator<@Nullable String> environment) {
+        Configuration read = new Configuration(environment);
+        Settings.all().forEach(read::readEnvironment);
+        return read;
+    }
+
+    private void read(Setting<?> setting, Properties properties, Map<String, String> overrides) {
+        Found found = find(setting, environment, properties, overrides);
+        entries.put(setting, Entry.of(setting, found.origin, found.origin, found.text));
+    }
+
+    private static Found find(Setting<?> setting, UnaryOperator<@Nullable String> environment, Properties properties,
+            Map<String, String> overrides) {
+        Found found = new Found(new Origin(Source.OVERRIDE, setting.name()), strip(overrides.get(setting.name())));
+        if (found.text.isEmpty()) {
+            found = new Found(new Origin(Source.PROPERTY, setting.property()),
+                    strip(properties.getProperty(setting.property())));
+        }
+        if (found.text.isEmpty()) {
+            found = new Found(new Origin(Source.ENVIRONMENT, setting.name()), strip(environment.apply(setting.name())));
+        }
+        return found.text.isEmpty() ? new Found(new Origin(Source.DEFAULT, setting.name()), "") : found;
+    }
+
+    /**
+     * {@return what one setting is set to, for what is needed before all settings are read and judged}
+     *
+     * @param setting   which one
+     * @param overrides values that win over properties and environment
+     */
+    public static Found find(Setting<?> setting, Map<String, String> overrides) {
+        return find(setting, System.getenv()::get, System.getProperties(), overrides);
+    }
+
+    /**
+     * What a setting is set to.
+     *
+     * @param origin where
+     * @param text   as it was written, without surrounding blanks; empty if it is not set
+     */
+    public record Found(Origin origin, String text) {
+    }
+
+    private void readEnvironment(Setting<?> setting) {
+        String text = variable(setting.name());
+        Origin origin = new Origin(text.isEmpty() ? Source.DEFAULT : Source.ENVIRONMENT, setting.name());
+        entries.put(setting, Entry.of(setting, origin, setting.name(), text));
+    }
+
+    private static String strip(@Nullable String text) {
+        return text == null ? "" : text.strip();
+    }
+
+    /**
+     * NCCL has many settings that are none of ours, so its names are only checked where they were given to us and to
+     * nobody else: in the overrides.
+     */
+    private static List<String> unknownNames(Map<String, String> environment, Properties properties,
+            Map<String, String> overrides) {
+        List<Setting<?>> ours = Settings.ofPrograms();
+        List<String> names = ours.stream().map(Setting::name).toList();
+        List<String> refusals = new ArrayList<>();
+        unknown(overrides.keySet(), "", names, Source.OVERRIDE, refusals);
+        unknown(properties.stringPropertyNames(), "millrace.", ours.stream().map(Setting::property).toList(),
+                Source.PROPERTY, refusals);
+        unknown(environment.keySet(), "MILLRACE_", Settings.all().stream().map(Setting::name).toList(),
+                Source.ENVIRONMENT, refusals);
+        if (refusals.stream().anyMatch(refusal -> !refusal.endsWith("?"))) {
+            refusals.add("the settings there are: " + String.join(", ", names));
+        }
+        return refusals;
+    }
+
+    private static void unknown(Collection<String> given, String prefix, List<String> known, Source source,
+            List<String> refusals) {
+        for (String name : new TreeSet<>(given)) {
+            if (name.startsWith(prefix) && !known.contains(name)) {
+                String meant = NearestName.of(name, known).map(near -> "; did you mean " + near + "?").orElse("");
+                refusals.add(UNKNOWN + new Origin(source, name) + meant);
+            }
+        }
+    }
+
+    /** Values that are usable, and not together. */
+    private void contradictions(Consumer<String> refuse) {
+        Entry least = entries.get(Settings.MIN_CHANNELS);
+        Entry most = entries.get(Settings.MAX_CHANNELS);
+        if (least.refusal == null && most.refusal == null
+                && get(Settings.MIN_CHANNELS).orElse(0) > get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE)) {
+            refuse.accept(least.origin + "=" + get(Settings.MIN_CHANNELS).get() + " is more than " + most.origin + "="
+                    + get(Settings.MAX_CHANNELS).get() + "; raise the one or lower the other");
+        }
+        if (entries.get(Settings.TRACE).refusal == null && entries.get(Settings.PROXY_TRACE).refusal == null) {
+            try {
+                traceDetail();
+            } catch (ConfigurationException contradiction) {
+                refuse.accept(contradiction.getMessage());
+            }
+        }
     }
 
     /**
@@ -89,10 +214,52 @@ public final class Configuration {
      *
      * @param setting one of {@link Settings}
      * @param <T>     what its values are
+     * @throws ConfigurationException if what it is set to is not usable: only where {@link #load} did not say so
      */
-    @SuppressWarnings("unchecked") // entry() pairs a setting with a value of its own type
+    @SuppressWarnings("unchecked") // Entry.of() pairs a setting with a value of its own type
     public <T> T get(Setting<T> setting) {
-        return (T) entries.get(setting).value();
+        Entry entry = entries.get(setting);
+        if (entry.refusal != null) {
+            throw new ConfigurationException(entry.refusal.getMessage());
+        }
+        return (T) entry.value;
+    }
+
+    /**
+     * {@return the value of a setting, with another in the place of one that is not usable}
+     *
+     * @param setting  which one
+     * @param instead  the other value
+     * @param words    what it means, in words that complete "Here "
+     * @param complain takes the sentence that says so
+     * @param <T>      what its values are
+     */
+    public <T> T get(Setting<T> setting, T instead, String words, Consumer<String> complain) {
+        try {
+            return get(setting);
+        } catch (ConfigurationException unusable) {
+            complain.accept(unusable.getMessage() + ". Here " + words);
+            return instead;
+        }
+    }
+
+    /**
+     * {@return the value of a setting if it is set, for those whose default depends on who reads it}
+     *
+     * @param setting one of {@link Settings}
+     * @param <T>     what its values are
+     */
+    public <T> Optional<T> ifSet(Setting<T> setting) {
+        return isSet(setting) ? Optional.of(get(setting)) : Optional.empty();
+    }
+
+    /**
+     * {@return whether a setting has another value than its default has by nature: somebody set it}
+     *
+     * @param setting one of {@link Settings}
+     */
+    public boolean isSet(Setting<?> setting) {
+        return origin(setting).source() != Source.DEFAULT;
     }
 
     /**
@@ -105,6 +272,15 @@ public final class Configuration {
     }
 
     /**
+     * {@return what a setting is set to, as it was written; empty if it is not set}
+     *
+     * @param setting one of {@link Settings}
+     */
+    public String text(Setting<?> setting) {
+        return entries.get(setting).text();
+    }
+
+    /**
      * {@return the value of a setting as it may be shown to people: not a secret's}
      *
      * @param setting one of {@link Settings}
@@ -112,6 +288,93 @@ public final class Configuration {
      */
     public <T> String show(Setting<T> setting) {
         return setting.show(get(setting));
+    }
+
+    /**
+     * {@return a variable of NCCL's own, without surrounding blanks; empty if it is not set}
+     *
+     * @param name the variable
+     */
+    public String variable(String name) {
+        return strip(environment.apply(name));
+    }
+
+    /**
+     * {@return a number in one of NCCL's own variables, read as NCCL reads it: what is no number is 0}
+     *
+     * @param name   the variable
+     * @param absent what stands for one that is not set, or for a number of more than 64 bits
+     */
+    public long ncclNumber(String name, long absent) {
+        String text = environment.apply(name);
+        if (text == null || text.isEmpty()) {
+            return absent;
+        }
+        Matcher matcher = NUMBER.matcher(text);
+        try {
+            return matcher.matches() ? Long.decode(matcher.group(1)) : 0;
+        } catch (NumberFormatException tooLarge) {
+            return absent;
+        }
+    }
+
+    // Aliases
+
+    /**
+     * {@return how much is traced, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}}
+     *
+     * @throws ConfigurationException if the two contradict each other
+     */
+    public TraceDetail traceDetail() {
+        TraceDetail detail = get(Settings.TRACE);
+        boolean isSet = isSet(Settings.TRACE);
+        Optional<Boolean> proxyTrace = get(Settings.PROXY_TRACE);
+        if (proxyTrace.isEmpty()) {
+            return detail;
+        }
+        boolean steps = proxyTrace.get();
+        if (isSet && steps != (detail == TraceDetail.STEPS)) {
+            throw new ConfigurationException(Settings.PROXY_TRACE.name() + "=" + (steps ? 1 : 0)
+                    + " says that steps are " + (steps ? "" : "not ") + "written down, and " + Settings.TRACE.name()
+                    + "=" + detail.toString().toLowerCase(Locale.ROOT) + " says otherwise; unset one of the two");
+        }
+        return steps ? TraceDetail.STEPS : isSet ? detail : TraceDetail.COUNTERS;
+    }
+
+    /**
+     * {@return which kernels unpack under libnccl, by {@link Settings#UNPACK} and {@link Settings#NET_DEVICE_UNPACK},
+     * the name in the documents about NCCL's device}
+     *
+     * @throws ConfigurationException if the two contradict each other
+     */
+    public Kernels unpackingKernels() {
+        Kernels ours = get(Settings.UNPACK);
+        Optional<Boolean> theirs = get(Settings.NET_DEVICE_UNPACK);
+        boolean oursIsSet = isSet(Settings.UNPACK);
+        if (theirs.isEmpty() || oursIsSet && theirs.get() == (ours != Kernels.NONE)) {
+            return ours;
+        }
+        if (oursIsSet) {
+            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK.name() + "=" + text(Settings.NET_DEVICE_UNPACK)
+                    + " and " + Settings.UNPACK.name() + "=" + text(Settings.UNPACK)
+                    + " contradict each other; unset one of the two");
+        }
+        return theirs.get() ? Kernels.GPU : Kernels.NONE;
+    }
+
+    /** {@return by which of its names kernels were told to unpack, and its value} */
+    public String unpackingText() {
+        Setting<?> said = isSet(Settings.UNPACK) ? Settings.UNPACK : Settings.NET_DEVICE_UNPACK;
+        return said.name() + "=" + text(said);
+    }
+
+    /**
+     * {@return TCP streams of a connection under libnccl: {@link Settings#SOCKET_STREAMS}, or else the product of
+     * NCCL's two variables}
+     */
+    public int streamsUnderNccl() {
+        return get(Settings.SOCKET_STREAMS).orElseGet(() -> Math.clamp(
+                ncclNumber("NCCL_SOCKET_NTHREADS", 1) * ncclNumber("NCCL_NSOCKS_PERTHREAD", 1), 1, MOST_STREAMS));
     }
 
     /**

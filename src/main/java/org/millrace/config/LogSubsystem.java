@@ -11,42 +11,25 @@ import java.util.stream.Collectors;
  * What messages are about: NCCL's words, of {@code NCCL_DEBUG_SUBSYS}. The command line has messages of some of them
  * alone.
  */
+@SuppressWarnings("doclint:missing") // NCCL documents them
 public enum LogSubsystem {
-    /** Communicators and libraries. */
     INIT,
-    /** Collectives. */
     COLL,
-    /** Memory of one process. */
     P2P,
-    /** Memory that processes share. */
     SHM,
-    /** Networks. */
     NET,
-    /** NCCL's topology: nothing of it here. */
     GRAPH,
-    /** NCCL's tuning: nothing of it here. */
     TUNING,
-    /** Settings. */
     ENV,
-    /** NCCL's allocations on GPUs: nothing of it here. */
     ALLOC,
-    /** NCCL's allocations on the host: nothing of it here. */
     ALLOC_HOST,
-    /** NCCL's calls: nothing of it here. */
     CALL,
-    /** Proxies and their threads. */
     PROXY,
-    /** NVLink SHARP: nothing of it here. */
     NVLS,
-    /** How ranks find each other. */
     BOOTSTRAP,
-    /** Registered memory. */
     REG,
-    /** What is written down. */
     PROFILE,
-    /** NCCL's watching of ranks: nothing of it here. */
     RAS,
-    /** Ends of communicators. */
     DESTROY;
 
     private static final String ALL = "ALL";

@@ -1,22 +1,22 @@
 package org.millrace.config;
 
+import java.util.List;
 import java.util.Locale;
 
 /**
- * Something that can be set.
+ * Something that can be set: a row of the table of {@link Settings}.
  *
+ * @param part         what it belongs to
  * @param name         the environment variable
- * @param type         how values are written
+ * @param type         how values are written, and which are allowed
  * @param defaultValue the value if nobody sets it
  * @param description  one line for people
+ * @param aliases      other variables that say the same, by rules of {@link Configuration}
  * @param secret       whether the value must never be shown
  * @param <T>          what a value is in the program
  */
-public record Setting<T>(String name, ValueType<T> type, T defaultValue, String description, boolean secret) {
-
-    Setting(String name, ValueType<T> type, T defaultValue, String description) {
-        this(name, type, defaultValue, description, false);
-    }
+public record Setting<T>(Settings.Part part, String name, ValueType<T> type, T defaultValue, String description,
+        List<String> aliases, boolean secret) {
 
     /**
      * {@return the Java system property of the same meaning, for instance {@code "millrace.nccl.library"} for {@code
@@ -35,9 +35,9 @@ public record Setting<T>(String name, ValueType<T> type, T defaultValue, String 
      */
     T parse(Object where, String text) {
         try {
-            return type.parse(text.strip());
+            return type.parse(text);
         } catch (IllegalArgumentException unusable) {
-            String shown = secret ? "(not shown)" : text.strip();
+            String shown = secret ? "(not shown)" : text;
             throw new ConfigurationException(
                     where + "=" + shown + " is not usable; allowed: " + type.allowed() + ". It is: " + description);
         }

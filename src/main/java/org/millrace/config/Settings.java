@@ -1,11 +1,10 @@
 package org.millrace.config;
 
 import static org.millrace.config.ValueTypes.addresses;
+import static org.millrace.config.ValueTypes.booleans;
 import static org.millrace.config.ValueTypes.choices;
 import static org.millrace.config.ValueTypes.integers;
 import static org.millrace.config.ValueTypes.lists;
-import static org.millrace.config.ValueTypes.longs;
-import static org.millrace.config.ValueTypes.optional;
 import static org.millrace.config.ValueTypes.paths;
 import static org.millrace.config.ValueTypes.powersOfTwo;
 import static org.millrace.config.ValueTypes.text;
@@ -17,332 +16,405 @@ import java.net.ProtocolFamily;
 import java.net.StandardProtocolFamily;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 
-/** Everything that can be set, by topic; who believes whom is in {@link SecuritySettings}. */
+/**
+ * The table of settings: everything that can be set, part by part. The page settings.md and {@code millrace doctor} are
+ * made from it. Names are NCCL's where NCCL has one for the same thing.
+ */
+@SuppressWarnings("doclint:missing") // a setting's description is its documentation
 public final class Settings {
+
+    /** The parts that settings belong to. */
+    public enum Part {
+        DEVICE("Devices and native libraries", false),
+        BUFFERS("Channels, buffers and work", false),
+        TRANSPORTS("Transports of one host", false),
+        COLLNET("Collective network", false),
+        ALGORITHMS("Algorithms and protocols", false),
+        NETWORK("Network", false),
+        SHM("Frames over shared memory", false),
+        SOCKET("Frames over TCP", false),
+        SECURITY("Secret and TLS", false),
+        TAKEOVER("Takeover", false),
+        THREADS("Threads", false),
+        FAILURES("Deadlines and faults", false),
+        TRACE("Trace", false),
+        LOG("Messages", false),
+        PLUGIN("Plugin for libnccl", true),
+        LOSS("Lost peers under libnccl", true),
+        GIN("GIN under libnccl", true),
+        UNPACK("UNPACK under libnccl", true);
+
+        private final String title;
+        private final boolean ofThePlugin;
+
+        Part(String title, boolean ofThePlugin) {
+            this.title = title;
+            this.ofThePlugin = ofThePlugin;
+        }
+
+        public String title() {
+            return title;
+        }
+
+        /**
+         * {@return whether only the plugin for libnccl reads it, from the environment alone: the process is another
+         * program's, and there is no Java yet when the plugin reads which one to start}
+         */
+        public boolean ofThePlugin() {
+            return ofThePlugin;
+        }
+    }
+
+    /** Where the kernels run that the plugin serves. */
+    public enum Kernels {
+        NONE,
+        GPU,
+        /** On the CPU, as in tests. */
+        HOST
+    }
+
+    /** What is kept of NCCL's profiler events. */
+    public enum Events {
+        OFF,
+        /** Operations that are enqueued. */
+        OPERATIONS,
+        /** Those, and when their kernels run. */
+        KERNELS
+    }
 
     /** With what {@link #NETWORK} names a network plugin. */
     public static final String PLUGIN_PREFIX = "plugin:";
+    /** The longest that GIN's copy kernel stays, in microseconds. */
+    public static final int LONGEST_COPY_KERNEL = 1_000_000;
 
     private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
     /** NCCL_STEPS slots of at least a page each: a slot's address is then aligned for every copy and network. */
     private static final long BUFFER_UNIT = 8 * 4096;
     /** Twice the largest item of work, rounded up: a kernel takes half of the FIFO at most. */
     private static final long LEAST_WORK_FIFO = 256;
+    /** Offsets in the bounce buffer have 32 bits. */
+    private static final int MOST_UNPACK_MIB = 4096;
+    private static final int USUAL_UNPACK_MIB = 256;
+    private static final Map<String, Kernels> KERNELS =
+            Map.of("0", Kernels.NONE, "1", Kernels.GPU, "host", Kernels.HOST);
+    private static final Map<String, Boolean> SWITCH = Map.of("0", false, "1", true);
+    private static final String ON_BY_DEFAULT = "0 (off), 1 or not set (on)";
 
-    // What runs the operations
+    private static final List<Setting<?>> ALL = new ArrayList<>();
 
-    /** Which provider's communicators are used: {@code org.millrace.Millrace} knows which there are. */
-    public static final Setting<String> DEVICE = new Setting<>("MILLRACE_DEVICE",
+    public static final Setting<String> DEVICE = setting(Part.DEVICE, "MILLRACE_DEVICE",
             text("host, cuda, auto, or the name of another provider that is on the class path"), "auto",
-            "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is usable,"
-                    + " else host)");
-    /** Path of libnccl. */
-    public static final Setting<Optional<Path>> NCCL_LIBRARY =
-            new Setting<>("MILLRACE_NCCL_LIBRARY", optional(paths()), Optional.empty(),
-                    "libnccl.so.2, or the directory it is in; unset: looked for under its usual names and places");
-    /** Path of libcudart. */
-    public static final Setting<Optional<Path>> CUDART_LIBRARY =
-            new Setting<>("MILLRACE_CUDART_LIBRARY", optional(paths()), Optional.empty(),
-                    "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
+            "where operations run: host (CPU threads), cuda (GPUs through libnccl), or auto (cuda if it is"
+                    + " usable, else host)");
+    public static final Setting<Optional<Path>> NCCL_LIBRARY = optional(Part.DEVICE, "MILLRACE_NCCL_LIBRARY", paths(),
+            "libnccl.so.2, or the directory it is in; unset: looked for under its usual names and places");
+    public static final Setting<Optional<Path>> CUDART_LIBRARY = optional(Part.DEVICE, "MILLRACE_CUDART_LIBRARY",
+            paths(), "libcudart.so, or the directory it is in; unset: looked for under its usual names and places");
+    public static final Setting<Optional<Path>> UCX_LIBRARY = optional(Part.DEVICE, "MILLRACE_UCX_LIBRARY", paths(),
+            "libucp.so.0, UCX's library, for MILLRACE_NET=ucx; unset: as the dynamic loader finds it"
+                    + " (LD_LIBRARY_PATH)");
 
-    /** Path of libucp. */
-    public static final Setting<Optional<Path>> UCX_LIBRARY = new Setting<>("MILLRACE_UCX_LIBRARY", optional(paths()),
-            Optional.empty(),
-            "libucp.so.0, UCX's library, for MILLRACE_NET=ucx; unset: as the dynamic loader finds it (LD_LIBRARY_PATH)");
-
-    // Channels and buffers
-
-    /** Lower bound of the number of channels; NCCL's limit is 64 (MAXCHANNELS). */
-    public static final Setting<Optional<Integer>> MIN_CHANNELS =
-            new Setting<>("NCCL_MIN_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
-                    "smallest number of channels of a communicator; unset: chosen for the machine");
-    /** Upper bound of the number of channels. */
-    public static final Setting<Optional<Integer>> MAX_CHANNELS =
-            new Setting<>("NCCL_MAX_NCHANNELS", optional(integers(1, 64)), Optional.empty(),
-                    "largest number of channels of a communicator; unset: chosen for the machine");
-    /** Bytes of the Simple protocol's buffer of one connection: 8 slots. */
-    public static final Setting<Long> BUFFER_SIZE = new Setting<>("NCCL_BUFFSIZE",
+    // NCCL's limit is 64 (MAXCHANNELS)
+    public static final Setting<Optional<Integer>> MIN_CHANNELS = optional(Part.BUFFERS, "NCCL_MIN_NCHANNELS",
+            integers(1, 64), "smallest number of channels of a communicator; unset: chosen for the machine");
+    public static final Setting<Optional<Integer>> MAX_CHANNELS = optional(Part.BUFFERS, "NCCL_MAX_NCHANNELS",
+            integers(1, 64), "largest number of channels of a communicator; unset: chosen for the machine");
+    public static final Setting<Long> BUFFER_SIZE = setting(Part.BUFFERS, "NCCL_BUFFSIZE",
             new SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
             "bytes of the Simple protocol's buffer of each connection of the emulated device, which is 8 slots");
-
-    // Work for kernels
-
-    /** Bytes of the FIFO in which work travels to kernels. */
     public static final Setting<Long> WORK_FIFO_BYTES =
-            new Setting<>("NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
+            setting(Part.BUFFERS, "NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
                     "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
                             + " their arguments have no room for it");
-    /** Bytes of a kernel's arguments. */
-    public static final Setting<Long> WORK_ARGUMENT_BYTES = new Setting<>("NCCL_WORK_ARGS_BYTES",
-            new SizeType(0, 4096, 16), 4096L,
-            "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on all"
-                    + " channels takes without its work");
-    /** Where the work FIFO's counters begin. */
-    public static final Setting<Long> FIRST_WORK =
-            new Setting<>("MILLRACE_FIRST_WORK", new SizeType(0, (1L << 32) - 16, 16), 0L,
-                    "where the counters of the work FIFO begin, for tests of their wrap");
-
-    // Transports
-
-    /** Whether ranks of one process do without each other's memory. */
-    public static final Setting<Boolean> P2P_DISABLE = new Setting<>("NCCL_P2P_DISABLE", ValueTypes.booleans(), false,
-            "1: ranks of one process do not write into each other's memory");
-    /** Whether a proxy copies between ranks of one process. */
-    public static final Setting<Boolean> P2P_MEMCPY = new Setting<>("NCCL_P2P_USE_CUDA_MEMCPY", ValueTypes.booleans(),
-            false, "1: between ranks of one process the sender's proxy copies, instead of its device");
-    /** Whether processes of one host do without shared memory for connections. */
-    public static final Setting<Boolean> SHM_DISABLE = new Setting<>("NCCL_SHM_DISABLE", ValueTypes.booleans(), false,
-            "1: devices of one host's processes do not share memory");
-    /** Whether proxies copy to or from shared memory. */
-    public static final Setting<Boolean> SHM_MEMCPY = new Setting<>("NCCL_SHM_USE_CUDA_MEMCPY", ValueTypes.booleans(),
-            false,
-            "1: proxies copy between shared memory and the devices' own, on the sides that NCCL_SHM_MEMCPY_MODE says");
-    /** Which proxies copy. */
-    public static final Setting<Integer> SHM_MEMCPY_MODE = new Setting<>("NCCL_SHM_MEMCPY_MODE", integers(1, 3), 1,
-            "with NCCL_SHM_USE_CUDA_MEMCPY: 1 the sender's proxy copies, 2 the receiver's, 3 both");
-    /** Which side makes shared memory. */
-    public static final Setting<Integer> SHM_LOCALITY = new Setting<>("NCCL_SHM_LOCALITY", integers(1, 2), 2,
-            "whose memory node shared memory lies on: 1 the sender's, 2 the receiver's; the same on all ranks");
-
-    /** What tells hosts apart. */
-    public static final Setting<Optional<String>> HOST_ID = new Setting<>("NCCL_HOSTID", optional(text("any text")),
-            Optional.empty(),
-            "ranks with the same text are on one host, all others are not: P2P and SHM connect ranks of one host; unset:"
-                    + " hosts are told apart by their names");
-
-    /** Whether a network that reduces is used. */
-    public static final Setting<Boolean> COLLNET_ENABLE = new Setting<>("NCCL_COLLNET_ENABLE", ValueTypes.booleans(),
-            false,
-            "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to MILLRACE_COLLNET_MAX_BYTES go"
-                    + " through a collective network: one of another jar that all ranks have, or else the ranks reduce"
-                    + " for each other");
-    /** The largest operation that goes that way: so far it takes no longer than the ring ({@code collnet.md}). */
-    public static final Setting<Long> COLLNET_MAX_BYTES = new Setting<>("MILLRACE_COLLNET_MAX_BYTES",
-            new SizeType(1, 1L << 40, 1), 8L << 10,
-            "largest collective that goes through the collective network, all ranks' parts together: larger ones"
-                    + " go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
-
-    /** Whether connections of sends and receives share their slots, as is the default in NCCL. */
+    public static final Setting<Long> WORK_ARGUMENT_BYTES =
+            setting(Part.BUFFERS, "NCCL_WORK_ARGS_BYTES", new SizeType(0, 4096, 16), 4096L,
+                    "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on"
+                            + " all channels takes without its work");
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
-            new Setting<>("NCCL_NET_SHARED_BUFFERS", optional(ValueTypes.booleans()), Optional.empty(),
+            optional(Part.BUFFERS, "NCCL_NET_SHARED_BUFFERS", booleans(),
                     "1 lets the sends of a channel share slots, and its receives, where they go over a network: less"
                             + " memory with many peers; the same on all ranks; unset: with 16 peers or more");
-    /** Bytes of a chunk of sends and receives; NCCL takes 128 KiB. */
-    public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE = new Setting<>("NCCL_P2P_NET_CHUNKSIZE",
-            optional(new SizeType(1 << 10, 1L << 27, 1 << 10)), Optional.empty(),
-            "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or 128K"
-                    + " where slots are shared");
+    // NCCL takes 128 KiB
+    public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE =
+            optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new SizeType(1 << 10, 1L << 27, 1 << 10),
+                    "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or"
+                            + " 128K where slots are shared");
+    // All-reduce of 1 MiB between two processes over TCP took 330 us so, and 430 through slots; up to 256 KiB
+    // there was no difference that a noisy machine would show.
+    public static final Setting<Long> PTR_THRESHOLD =
+            setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new SizeType(0, 1L << 40, 1), 256L << 10,
+                    "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and"
+                            + " receive into memory that was not registered, over networks that can: fewer copies;"
+                            + " 1024G for never");
+    public static final Setting<Optional<Long>> REGISTERED_THRESHOLD =
+            optional(Part.BUFFERS, "MILLRACE_REGISTERED_THRESHOLD", new SizeType(0, 1L << 40, 1),
+                    "smallest hop of an operation whose registered operands peers read where they lie, over P2P and"
+                            + " SHM: less goes through slots; unset: 64K where elements are combined, 256K elsewhere");
+    public static final Setting<Boolean> GROUPED_CONNECTIONS = off(Part.BUFFERS, "MILLRACE_GROUPED_CONNECTIONS",
+            "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
+                    + " trees then; the same on all ranks");
 
-    /**
-     * From which size on collectives over networks leave data where the user has it. All-reduce of 1 MiB between two
-     * processes over TCP took 330 us so, and 430 through slots; up to 256 KiB there was no difference that a noisy
-     * machine would show.
-     */
-    public static final Setting<Long> PTR_THRESHOLD = new Setting<>("MILLRACE_PTR_THRESHOLD",
-            new SizeType(0, 1L << 40, 1), 256L << 10,
-            "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and receive"
-                    + " into memory"
-                    + " that was not registered, over networks that can: fewer copies; 1024G for never");
+    public static final Setting<Boolean> P2P_DISABLE =
+            off(Part.TRANSPORTS, "NCCL_P2P_DISABLE", "1: ranks of one process do not write into each other's memory");
+    public static final Setting<Boolean> P2P_MEMCPY = off(Part.TRANSPORTS, "NCCL_P2P_USE_CUDA_MEMCPY",
+            "1: between ranks of one process the sender's proxy copies, instead of its device");
+    public static final Setting<Boolean> SHM_DISABLE =
+            off(Part.TRANSPORTS, "NCCL_SHM_DISABLE", "1: devices of one host's processes do not share memory");
+    public static final Setting<Boolean> SHM_MEMCPY = off(Part.TRANSPORTS, "NCCL_SHM_USE_CUDA_MEMCPY",
+            "1: proxies copy between shared memory and the devices' own, on the sides that NCCL_SHM_MEMCPY_MODE"
+                    + " says");
+    public static final Setting<Integer> SHM_MEMCPY_MODE =
+            setting(Part.TRANSPORTS, "NCCL_SHM_MEMCPY_MODE", integers(1, 3), 1,
+                    "with NCCL_SHM_USE_CUDA_MEMCPY: 1 the sender's proxy copies, 2 the receiver's, 3" + " both");
+    public static final Setting<Integer> SHM_LOCALITY = setting(Part.TRANSPORTS, "NCCL_SHM_LOCALITY", integers(1, 2), 2,
+            "whose memory node shared memory lies on: 1 the sender's, 2 the receiver's; the same on all ranks");
+    public static final Setting<Optional<String>> HOST_ID = optional(Part.TRANSPORTS, "NCCL_HOSTID", text("any text"),
+            "ranks with the same text are on one host, all others are not: P2P and SHM connect ranks of one"
+                    + " host; unset: hosts are told apart by their names");
 
-    /** From which size on peers read registered operands where they lie. */
-    public static final Setting<Optional<Long>> REGISTERED_THRESHOLD = new Setting<>("MILLRACE_REGISTERED_THRESHOLD",
-            optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
-            "smallest hop of an operation whose registered operands peers read where they lie, over P2P and SHM: less"
-                    + " goes through slots; unset: 64K where elements are combined, 256K elsewhere");
+    public static final Setting<Boolean> COLLNET_ENABLE = off(Part.COLLNET, "NCCL_COLLNET_ENABLE",
+            "1 on all ranks: all-reduces, all-gathers and reduce-scatters of up to MILLRACE_COLLNET_MAX_BYTES"
+                    + " go through a collective network: one of another jar that all ranks have, or else the"
+                    + " ranks reduce for each other");
+    // So far it takes no longer than the ring (collnet.md).
+    public static final Setting<Long> COLLNET_MAX_BYTES =
+            setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new SizeType(1, 1L << 40, 1), 8L << 10,
+                    "largest collective that goes through the collective network, all ranks' parts together: larger"
+                            + " ones go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 
-    /** Whether the channels of a ring share connections of the network. */
-    public static final Setting<Boolean> GROUPED_CONNECTIONS =
-            new Setting<>("MILLRACE_GROUPED_CONNECTIONS", ValueTypes.booleans(), false,
-                    "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
-                            + " trees then; the same on all ranks");
-
-    // Algorithms
-
-    /** Which algorithms collectives may run. */
-    public static final Setting<Optional<String>> ALGORITHMS = new Setting<>("NCCL_ALGO",
-            optional(text("algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in"
-                    + " ring;allreduce:tree")),
-            Optional.empty(),
+    public static final Setting<Optional<String>> ALGORITHMS = optional(Part.ALGORITHMS, "NCCL_ALGO",
+            text("algorithms with commas between, as in ring,tree or ^tree; perhaps by function, as in"
+                    + " ring;allreduce:tree"),
             "algorithms that collectives may run; the emulated device has ring, and tree for all-reduce; unset:"
                     + " chosen by size");
+    public static final Setting<Optional<String>> PROTOCOLS =
+            optional(Part.ALGORITHMS, "NCCL_PROTO",
+                    text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
+                            + " Simple;allreduce:LL"),
+                    "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
+    // NCCL takes 16 KiB
+    public static final Setting<Optional<Long>> P2P_LL_THRESHOLD =
+            optional(Part.ALGORITHMS, "NCCL_P2P_LL_THRESHOLD", new SizeType(0, 1L << 40, 1),
+                    "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as"
+                            + " Simple is faster on CPU threads at every size");
 
-    /** Which protocols their data may travel in. */
-    public static final Setting<Optional<String>> PROTOCOLS = new Setting<>("NCCL_PROTO",
-            optional(text("protocols with commas between, as in LL,Simple or ^LL128; perhaps by function, as in"
-                    + " Simple;allreduce:LL")),
-            Optional.empty(), "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
-    /** Largest send or receive that travels in LL; NCCL takes 16 KiB. */
-    public static final Setting<Optional<Long>> P2P_LL_THRESHOLD = new Setting<>("NCCL_P2P_LL_THRESHOLD",
-            optional(new SizeType(0, 1L << 40, 1)), Optional.empty(),
-            "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as Simple"
-                    + " is faster on CPU threads at every size");
-
-    // The network
-
-    /** What carries frames. */
-    public static final Setting<String> NETWORK = new Setting<>("MILLRACE_NET",
+    public static final Setting<String> NETWORK = setting(Part.NETWORK, "MILLRACE_NET",
             wordsOr(PLUGIN_PREFIX, "PATH, where PATH is that of a network plugin for NCCL", "auto", "shm", "socket",
                     "ucx"),
             "auto",
-            "what carries the data: frames over shared memory (shm), TCP (socket), what UCX finds, as cards with "
-                    + "RDMA (ucx), or a network plugin for NCCL (plugin:PATH), between any two ranks; auto: memory "
-                    + "that two ranks share, frames where there is none");
-    /** Which devices of a network plugin. */
-    public static final Setting<List<Integer>> NET_DEVICES = new Setting<>("MILLRACE_NET_DEVICES",
-            lists(integers(0, 1023)), List.of(),
-            "with MILLRACE_NET=plugin:PATH: numbers of the plugin's devices that connections go over, in turns, as"
-                    + " millrace doctor lists them; unset: all");
-    /** How many buffers a network plugin beneath is asked to receive at once. */
-    public static final Setting<Integer> NET_MAX_RECVS = new Setting<>("NCCL_NET_MAX_RECVS", integers(1, 8), 8,
-            "with MILLRACE_NET=plugin:PATH: the most buffers that one receive of the plugin has, of those that it"
-                    + " allows; with MILLRACE_TAKEOVER=0 also the most that one of NCCL's has, 1 unless set");
-    /** Whether kernels gather what they receive; MILLRACE_UNPACK by another name. */
-    public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK = new Setting<>("NCCL_NET_DEVICE_UNPACK_ENABLED",
-            optional(ValueTypes.booleans()), Optional.empty(),
-            "1: kernels gather what they receive over networks from pages; under libnccl 1 is MILLRACE_UNPACK=1, and 0"
-                    + " is MILLRACE_UNPACK=0");
-    /** From which size on they do; under libnccl always. */
+            "what carries the data: frames over shared memory (shm), TCP (socket), what UCX finds, as cards"
+                    + " with RDMA (ucx), or a network plugin for NCCL (plugin:PATH), between any two ranks;"
+                    + " auto: memory that two ranks share, frames where there is none");
+    public static final Setting<List<Integer>> NET_DEVICES =
+            setting(Part.NETWORK, "MILLRACE_NET_DEVICES", lists(integers(0, 1023)), List.of(),
+                    "with MILLRACE_NET=plugin:PATH: numbers of the plugin's devices that connections go over, in turns,"
+                            + " as millrace doctor lists them; unset: all");
+    public static final Setting<Integer> NET_MAX_RECVS = setting(Part.NETWORK, "NCCL_NET_MAX_RECVS", integers(1, 8), 8,
+            "with MILLRACE_NET=plugin:PATH: the most buffers that one receive of the plugin has, of those that"
+                    + " it allows; with MILLRACE_TAKEOVER=0 also the most that one of NCCL's has, 1 unless set");
+    public static final Setting<Optional<Boolean>> NET_DEVICE_UNPACK =
+            optional(Part.NETWORK, "NCCL_NET_DEVICE_UNPACK_ENABLED", booleans(),
+                    "1: kernels gather what they receive over networks from pages; under libnccl 1 is"
+                            + " MILLRACE_UNPACK=1, and 0 is MILLRACE_UNPACK=0");
     public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD =
-            new Setting<>("NCCL_NET_DEVICE_UNPACK_THRESHOLD", new SizeType(0, 4L << 20, 1), 0L,
+            setting(Part.NETWORK, "NCCL_NET_DEVICE_UNPACK_THRESHOLD", new SizeType(0, 4L << 20, 1), 0L,
                     "bytes of a slice from which on kernels that unpack gather it; 0 under libnccl");
-    /** Whether frames over shared memory are copied once. */
+
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
-            new Setting<>("MILLRACE_SHM_SINGLE_COPY", optional(ValueTypes.booleans()), Optional.empty(),
+            optional(Part.SHM, "MILLRACE_SHM_SINGLE_COPY", booleans(),
                     "1: large payloads of frames over shared memory are read where they lie in the sending process's"
                             + " memory, or it is an error; 0: they are copied into a ring and out of it; unset: read"
                             + " where the kernel allows it and that takes less of a core's time");
-    /** With what rings in shared memory are read and written. */
     public static final Setting<ShmAccess> SHM_ACCESS =
-            new Setting<>("MILLRACE_SHM_ACCESS", choices(ShmAccess.class), ShmAccess.SEGMENT,
+            setting(Part.SHM, "MILLRACE_SHM_ACCESS", choices(ShmAccess.class), ShmAccess.SEGMENT,
                     "with what frames are copied into and out of shared memory: segment, the JDK's memory segments; or"
                             + " chronicle, Chronicle Bytes, which a program that uses the library adds itself"
                             + " (net.openhft:chronicle-bytes)");
-    /** Which interfaces are used. */
-    public static final Setting<Optional<String>> SOCKET_INTERFACES = new Setting<>("NCCL_SOCKET_IFNAME", optional(
-            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants exact"
-                    + " names")),
-            Optional.empty(),
-            "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one, loopback"
-                    + " and docker only if there is no other");
-    /** Which kind of addresses. */
-    public static final Setting<Optional<ProtocolFamily>> SOCKET_FAMILY = new Setting<>("NCCL_SOCKET_FAMILY",
-            optional(values(Map.of("AF_INET", StandardProtocolFamily.INET, "AF_INET6", StandardProtocolFamily.INET6),
-                    "AF_INET, AF_INET6")),
-            Optional.empty(),
-            "AF_INET or AF_INET6: only addresses of interfaces that are of IPv4, or of IPv6; unset: IPv4 where there is"
-                    + " one");
-    /** Which addresses are used, whatever the interfaces. */
+
+    public static final Setting<Optional<String>> SOCKET_INTERFACES = optional(Part.SOCKET, "NCCL_SOCKET_IFNAME",
+            text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants"
+                    + " exact names"),
+            "network interfaces to use, as in eth,ib or ^docker or =eth0; several are rails; unset: one,"
+                    + " loopback and docker only if there is no other");
+    public static final Setting<Optional<ProtocolFamily>> SOCKET_FAMILY = optional(Part.SOCKET, "NCCL_SOCKET_FAMILY",
+            values(Map.of("AF_INET", StandardProtocolFamily.INET, "AF_INET6", StandardProtocolFamily.INET6),
+                    "AF_INET, AF_INET6"),
+            "AF_INET or AF_INET6: only addresses of interfaces that are of IPv4, or of IPv6; unset: IPv4 where"
+                    + " there is one");
     public static final Setting<Optional<List<InetAddress>>> SOCKET_ADDRESSES =
-            new Setting<>("MILLRACE_SOCKET_ADDRESSES", optional(lists(addresses())), Optional.empty(),
+            optional(Part.SOCKET, "MILLRACE_SOCKET_ADDRESSES", lists(addresses()),
                     "addresses of this host to use in place of those of interfaces, one rail each; unset: as interfaces"
                             + " have them");
-    /** TCP connections per connection. */
-    public static final Setting<Optional<Integer>> SOCKET_STREAMS = new Setting<>("MILLRACE_SOCKET_STREAMS",
-            optional(integers(1, 16)), Optional.empty(),
-            "TCP streams over which a connection spreads large payloads, on each rail; unset: chosen for the machine");
+    public static final Setting<Optional<Integer>> SOCKET_STREAMS = optional(Part.SOCKET, "MILLRACE_SOCKET_STREAMS",
+            integers(1, 16),
+            "TCP streams over which a connection spreads large payloads, on each rail; unset: chosen for the machine",
+            "NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD");
 
-    /** Whether the plugin takes connections over from libnccl's proxy. */
-    public static final Setting<Optional<Boolean>> TAKEOVER =
-            new Setting<>("MILLRACE_TAKEOVER", optional(ValueTypes.booleans()), Optional.empty(),
-                    "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java"
-                            + " where it is possible");
+    public static final Setting<String> SECRET = add(new Setting<>(Part.SECURITY, "MILLRACE_SECRET",
+            text("any text, the same for every rank"), "",
+            "what ranks that meet at an address prove that they belong together with; never shown", List.of(), true));
+    public static final Setting<Boolean> REQUIRE_SECRET = off(Part.SECURITY, "MILLRACE_REQUIRE_SECRET",
+            "1: ranks that meet at an address, loopback too, refuse to do so without MILLRACE_SECRET, in place"
+                    + " of a warning; the plugin then needs MILLRACE_TLS=1");
+    public static final Setting<Boolean> TLS = off(Part.SECURITY, "MILLRACE_TLS",
+            "1: what ranks say and send each other over TCP is under TLS 1.3, both ends of every stream"
+                    + " authenticated by MILLRACE_SECRET or by certificates; the same on all ranks");
+    public static final Setting<Optional<Path>> TLS_CERTIFICATE = optional(Part.SECURITY, "MILLRACE_TLS_CERTIFICATE",
+            paths(), "with MILLRACE_TLS=1: a PEM file with this process's certificate, and those that lead to the"
+                    + " authority; unset: by the secret");
+    public static final Setting<Optional<Path>> TLS_KEY = optional(Part.SECURITY, "MILLRACE_TLS_KEY", paths(),
+            "with MILLRACE_TLS=1: a PEM file with its private key, PKCS#8 and not encrypted");
+    public static final Setting<Optional<Path>> TLS_CA = optional(Part.SECURITY, "MILLRACE_TLS_CA", paths(),
+            "with MILLRACE_TLS=1: a PEM file with the authority whose certificates are ranks'; one that signs"
+                    + " for others too lets them in");
 
-    // Threads
+    public static final Setting<Optional<Boolean>> TAKEOVER = optional(Part.TAKEOVER, "MILLRACE_TAKEOVER", booleans(),
+            "1: Java serves libnccl's connections, or it is an error; 0: libnccl's own proxy does; unset: Java"
+                    + " where it is possible");
 
-    /** Upper bound of polling threads. */
-    public static final Setting<Optional<Integer>> THREADS =
-            new Setting<>("MILLRACE_THREADS", optional(integers(1, 256)), Optional.empty(),
-                    "how many polling threads a rank may use; unset: what its cores can spare");
-    /** Passes without work before a polling thread sleeps: some milliseconds, as a sleep takes 60 µs at least. */
-    public static final Setting<Integer> IDLE_THRESHOLD = new Setting<>("NCCL_PROXY_IDLE_THRESHOLD",
-            integers(0, Integer.MAX_VALUE), 20_000,
-            "passes without work after which a polling thread begins to sleep between passes; 0: it never sleeps;"
-                    + " unset: in a takeover after 4 ms");
-    /** How long an idle polling thread sleeps. */
-    public static final Setting<Integer> IDLE_SLEEP_MICROS = new Setting<>("NCCL_PROXY_IDLE_SLEEP_US",
-            integers(1, 1_000_000), 100,
-            "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover a"
-                    + " twentieth of the time that it was idle, 5000 at most");
+    public static final Setting<Optional<Integer>> THREADS = optional(Part.THREADS, "MILLRACE_THREADS",
+            integers(1, 256), "how many polling threads a rank may use; unset: what its cores can spare");
+    // Some milliseconds, as a sleep takes 60 us at least
+    public static final Setting<Integer> IDLE_THRESHOLD =
+            setting(Part.THREADS, "NCCL_PROXY_IDLE_THRESHOLD", integers(0, Integer.MAX_VALUE), 20_000,
+                    "passes without work after which a polling thread begins to sleep between passes; 0: it never"
+                            + " sleeps; unset: in a takeover after 4 ms");
+    public static final Setting<Integer> IDLE_SLEEP_MICROS =
+            setting(Part.THREADS, "NCCL_PROXY_IDLE_SLEEP_US", integers(1, 1_000_000), 100,
+                    "longest sleep of an idle polling thread between two passes, in microseconds; unset: in a takeover"
+                            + " a twentieth of the time that it was idle, 5000 at most");
 
-    // Failures
-
-    /** How long ranks wait for each other at the start. */
-    public static final Setting<Duration> CONNECT_DEADLINE = new Setting<>("MILLRACE_CONNECT_DEADLINE", DEADLINES,
-            Duration.ofSeconds(30), "how long a rank waits for the others to come and for connections to be made");
-    /** How long an operation may stand still. */
-    public static final Setting<Duration> STALL_DEADLINE = new Setting<>("MILLRACE_STALL_DEADLINE", DEADLINES,
-            Duration.ofSeconds(60), "an operation fails that all ranks have come to and that stands still for so long");
-    /** How long a rank that lives may be late. */
-    public static final Setting<Duration> LATE_DEADLINE = new Setting<>("MILLRACE_LATE_DEADLINE", DEADLINES,
+    public static final Setting<Duration> CONNECT_DEADLINE =
+            setting(Part.FAILURES, "MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),
+                    "how long a rank waits for the others to come and for connections to be made");
+    public static final Setting<Duration> STALL_DEADLINE =
+            setting(Part.FAILURES, "MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
+                    "an operation fails that all ranks have come to and that stands still for" + " so long");
+    public static final Setting<Duration> LATE_DEADLINE = setting(Part.FAILURES, "MILLRACE_LATE_DEADLINE", DEADLINES,
             Duration.ofMinutes(30), "how long a rank that lives may come to an operation behind others");
-    /** How long a rank may take to leave. */
-    public static final Setting<Duration> CLOSE_DEADLINE = new Setting<>("MILLRACE_CLOSE_DEADLINE", DEADLINES,
+    public static final Setting<Duration> CLOSE_DEADLINE = setting(Part.FAILURES, "MILLRACE_CLOSE_DEADLINE", DEADLINES,
             Duration.ofSeconds(60), "how long close() waits; then it gives up what is left, and says what");
-    /** The fault that is planted. */
-    public static final Setting<Optional<String>> FAULT = new Setting<>("MILLRACE_FAULT",
-            optional(text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N")),
-            Optional.empty(), "a fault to plant, for tests; unset: none");
+    public static final Setting<Optional<String>> FAULT = optional(Part.FAILURES, "MILLRACE_FAULT",
+            text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N"),
+            "a fault to plant, for tests; unset: none");
 
-    /** Where step counters begin. */
-    public static final Setting<Long> FIRST_STEP = new Setting<>("MILLRACE_FIRST_STEP", longs(), 0L,
-            "where the step counters of connections begin, for tests of their wrap");
-
-    // Messages
-
-    /** How much is logged. */
-    public static final Setting<LogLevel> LOG_LEVEL = new Setting<>("NCCL_DEBUG", choices(LogLevel.class),
-            LogLevel.WARN, "how much the command line logs, and NCCL with it");
-    /** Of what. */
-    public static final Setting<Set<LogSubsystem>> LOG_SUBSYSTEMS = new Setting<>("NCCL_DEBUG_SUBSYS",
-            LogSubsystem.SETS, Set.copyOf(EnumSet.allOf(LogSubsystem.class)),
-            "what the command line logs besides warnings and errors; NCCL filters its own lines, and those of the"
-                    + " plugin, which are of INIT and NET");
-
-    // What is written down
-
-    /** How much a process writes down of what its connections do, for {@code millrace top} and its like. */
-    public static final Setting<TraceDetail> TRACE = new Setting<>("MILLRACE_TRACE", choices(TraceDetail.class),
-            TraceDetail.STEPS,
-            "what a process writes down of its connections, for millrace ps, top, why, dump and metrics: nothing (off),"
-                    + " counters, or the last steps of each as well (steps)");
-    /** Where. */
-    public static final Setting<Optional<Path>> TRACE_DIRECTORY =
-            new Setting<>("MILLRACE_TRACE_DIRECTORY", optional(paths()), Optional.empty(),
-                    "directory for what is written down; it should be memory; unset: where rings in shared memory are");
-
-    /** Whether the steps of proxies are. */
-    public static final Setting<Optional<Boolean>> PROXY_TRACE =
-            new Setting<>("NCCL_PROXY_TRACE", optional(ValueTypes.booleans()), Optional.empty(),
-                    "1: the last steps of each connection's proxy are written down, and it is said where; 0: they are"
-                            + " not; unset: as MILLRACE_TRACE says");
-    /** After what time a stall is told. */
-    public static final Setting<Duration> STALL_REPORT = new Setting<>("MILLRACE_STALL_REPORT",
+    public static final Setting<TraceDetail> TRACE =
+            setting(Part.TRACE, "MILLRACE_TRACE", choices(TraceDetail.class), TraceDetail.STEPS,
+                    "what a process writes down of its connections, for millrace ps, top, why, dump and metrics:"
+                            + " nothing (off), counters, or the last steps of each as well (steps)",
+                    "NCCL_PROXY_TRACE");
+    public static final Setting<Optional<Path>> TRACE_DIRECTORY = optional(Part.TRACE, "MILLRACE_TRACE_DIRECTORY",
+            paths(), "directory of the trace; it should be memory; unset: where rings in shared memory are");
+    public static final Setting<Optional<Boolean>> PROXY_TRACE = optional(Part.TRACE, "NCCL_PROXY_TRACE", booleans(),
+            "1: the last steps of each connection's proxy are recorded, and a message says where; 0: they are"
+                    + " not; unset: as MILLRACE_TRACE says");
+    public static final Setting<Duration> STALL_REPORT = setting(Part.TRACE, "MILLRACE_STALL_REPORT",
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
-            "a connection that stands still for so long with something posted is told on standard error, with the rank"
-                    + " and the cause, as millrace why says; 0s: never");
+            "a connection that stands still for so long with something posted is told on standard error, with"
+                    + " the rank and the cause, as millrace why says; 0s: never");
 
-    private static final List<Setting<?>> ALL = List.of(DEVICE, NCCL_LIBRARY, CUDART_LIBRARY, UCX_LIBRARY, MIN_CHANNELS,
-            MAX_CHANNELS, BUFFER_SIZE, NET_SHARED_BUFFERS, P2P_NET_CHUNK_SIZE, PTR_THRESHOLD, REGISTERED_THRESHOLD,
-            GROUPED_CONNECTIONS, P2P_LL_THRESHOLD, WORK_FIFO_BYTES, WORK_ARGUMENT_BYTES, FIRST_WORK, P2P_DISABLE,
-            P2P_MEMCPY, SHM_DISABLE, SHM_MEMCPY, SHM_MEMCPY_MODE, SHM_LOCALITY, HOST_ID, COLLNET_ENABLE,
-            COLLNET_MAX_BYTES, ALGORITHMS, PROTOCOLS, NETWORK, NET_DEVICES, NET_MAX_RECVS, NET_DEVICE_UNPACK,
-            NET_DEVICE_UNPACK_THRESHOLD, SHM_SINGLE_COPY, SHM_ACCESS, SOCKET_INTERFACES, SOCKET_FAMILY,
-            SOCKET_ADDRESSES, SOCKET_STREAMS, SecuritySettings.SECRET, SecuritySettings.REQUIRE_SECRET,
-            SecuritySettings.TLS, SecuritySettings.TLS_CERTIFICATE, SecuritySettings.TLS_KEY, SecuritySettings.TLS_CA,
-            TAKEOVER, THREADS, IDLE_THRESHOLD, IDLE_SLEEP_MICROS, CONNECT_DEADLINE, STALL_DEADLINE, LATE_DEADLINE,
-            CLOSE_DEADLINE, FAULT, FIRST_STEP, TRACE, TRACE_DIRECTORY, PROXY_TRACE, STALL_REPORT, LOG_LEVEL,
-            LOG_SUBSYSTEMS);
+    public static final Setting<LogLevel> LOG_LEVEL = setting(Part.LOG, "NCCL_DEBUG", choices(LogLevel.class),
+            LogLevel.WARN, "how much the command line logs, and NCCL with it");
+    public static final Setting<Set<LogSubsystem>> LOG_SUBSYSTEMS =
+            setting(Part.LOG, "NCCL_DEBUG_SUBSYS", LogSubsystem.SETS, Set.copyOf(EnumSet.allOf(LogSubsystem.class)),
+                    "what the command line logs besides warnings and errors; NCCL filters its own lines, and those of"
+                            + " the plugin, which are of INIT and NET");
+
+    public static final Setting<Optional<Path>> JAVA_HOME = optional(Part.PLUGIN, "MILLRACE_JAVA_HOME", paths(),
+            "home of the Java that the plugin starts; unset: what was installed with it");
+    public static final Setting<Optional<Path>> JAR = optional(Part.PLUGIN, "MILLRACE_JAR", paths(),
+            "the millrace.jar that it runs; unset: the one beside the plugin");
+    public static final Setting<Optional<String>> JAVA_OPTIONS = optional(Part.PLUGIN, "MILLRACE_JAVA_OPTS",
+            text("options of Java, with blanks between"), "more options of that Java, with blanks between");
+    public static final Setting<Optional<Boolean>> DEVICE_SLOTS =
+            optional(Part.PLUGIN, "MILLRACE_DEVICE_SLOTS", booleans(),
+                    "0: what kernels send and receive in protocol Simple waits in the host's memory; 1: in the GPU's,"
+                            + " which is an error where it cannot; unset: in the GPU's if the launcher says that all"
+                            + " ranks are on this host");
+    public static final Setting<Events> PROFILER = setting(Part.PLUGIN, "MILLRACE_PROFILER",
+            values(Map.of("0", Events.OFF, "1", Events.OPERATIONS, "kernels", Events.KERNELS),
+                    "0 (off), 1 or not set (operations that are enqueued), or kernels (when their kernels run, too:"
+                            + " NCCL's proxy thread then polls)"),
+            Events.OPERATIONS,
+            "0: operations that NCCL enqueues are not written down; kernels: when their kernels run is written"
+                    + " down, too, for which NCCL's proxy thread polls; unset: that they are enqueued");
+
+    public static final Setting<Boolean> ON_LOSS = setting(Part.LOSS, "MILLRACE_ON_LOSS",
+            values(Map.of("report", false, "exit", true),
+                    "report (it is said, on standard error and to the next enqueue), exit or not set (the process then"
+                            + " ends)"),
+            true, "report: a lost peer is only told of; unset: the process ends if nobody aborts the communicator");
+    public static final Setting<Duration> LOSS_GRACE = setting(Part.LOSS, "MILLRACE_LOSS_GRACE",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
+            "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
+    public static final Setting<Boolean> ASYNC_ERROR = setting(Part.LOSS, "MILLRACE_ASYNC_ERROR",
+            values(SWITCH, ON_BY_DEFAULT), true,
+            "0: ncclCommGetAsyncError does not tell of a lost peer; unset: it does where it is called by its name");
+
+    public static final Setting<Kernels> GIN = setting(Part.GIN, "MILLRACE_GIN",
+            values(KERNELS, "0 (no GIN), 1 or not set (for GPUs), host (for emulated kernels)"), Kernels.GPU,
+            "0: no GIN; host: for emulated kernels; unset: for GPUs");
+    public static final Setting<Boolean> GIN_DIRECT = setting(Part.GIN, "MILLRACE_GIN_DIRECT",
+            values(SWITCH, ON_BY_DEFAULT), true,
+            "0: GIN maps no memory of peers, all bytes are staged; unset: from GPU to GPU where that is possible");
+    public static final Setting<Boolean> GIN_SHARED =
+            setting(Part.GIN, "MILLRACE_GIN_SHARED", values(SWITCH, ON_BY_DEFAULT), true,
+                    "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they"
+                            + " share");
+    public static final Setting<Integer> GIN_COPY_KERNEL = setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
+            integers(0, LONGEST_COPY_KERNEL,
+                    "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 or not set for no such kernel"),
+            0, "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset:"
+                    + " none is there");
+
+    public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
+            values(KERNELS,
+                    "1 (the GPU's kernels unpack), 0 or not set (they do not), or host (for emulated" + " kernels)"),
+            Kernels.NONE,
+            "1: kernels gather what arrives from a bounce buffer; host: emulated kernels; unset: they do not",
+            "NCCL_NET_DEVICE_UNPACK_ENABLED");
+    public static final Setting<Integer> UNPACK_MIB = setting(Part.UNPACK, "MILLRACE_UNPACK_MIB",
+            integers(1, MOST_UNPACK_MIB,
+                    "1 to " + MOST_UNPACK_MIB + " MiB of bounce buffer, or not set (here: " + USUAL_UNPACK_MIB + ")"),
+            USUAL_UNPACK_MIB, "length of that bounce buffer, 1 to 4096 MiB; unset: 256");
 
     private Settings() {}
 
-    /** {@return every setting, in the order of the topics} */
+    private static <T> Setting<T> setting(Part part, String name, ValueType<T> type, T otherwise, String description,
+            String... aliases) {
+        return add(new Setting<>(part, name, type, otherwise, description, List.of(aliases), false));
+    }
+
+    /** One without a default: the code that needs it decides. */
+    private static <T> Setting<Optional<T>> optional(Part part, String name, ValueType<T> type, String description,
+            String... aliases) {
+        return setting(part, name, ValueTypes.optional(type), Optional.empty(), description, aliases);
+    }
+
+    private static Setting<Boolean> off(Part part, String name, String description) {
+        return setting(part, name, booleans(), false, description);
+    }
+
+    private static <T> Setting<T> add(Setting<T> setting) {
+        ALL.add(setting);
+        return setting;
+    }
+
+    /** {@return every setting, in the order of the parts} */
     public static List<Setting<?>> all() {
-        return ALL;
+        return Collections.unmodifiableList(ALL);
+    }
+
+    /** {@return those that a program is configured by, which are all but those of the plugin alone} */
+    public static List<Setting<?>> ofPrograms() {
+        return ALL.stream().filter(setting -> !setting.part().ofThePlugin()).toList();
     }
 }

@@ -1,11 +1,9 @@
 /**
- * The settings: what can be set, to what, and where a value came from.
+ * The settings: the table of what can be set, to what, and the reader that says what it is set to, and where.
  *
  * <p>
- * A {@link org.millrace.config.Configuration} is read once, is immutable, and refuses what it does not understand.
- * Names are NCCL's where NCCL has one for the same thing, and begin with {@code MILLRACE_} otherwise. What only the
- * plugin for libnccl reads is in {@link org.millrace.config.PluginSettings}; it reads the environment alone, by
- * {@link org.millrace.config.EnvironmentSettings}. This room uses no other.
+ * A {@link org.millrace.config.Configuration} is read once, where a program or the plugin begins, is immutable, and
+ * refuses what it does not understand. Each part makes its options of it and hands them down. Uses no other package.
  */
 @NullMarked
 package org.millrace.config;

@@ -10,6 +10,7 @@ import java.util.stream.IntStream;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Settings;
 import org.millrace.MillraceException;
 import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
@@ -48,8 +49,8 @@ public final class CudaRuntime {
      * @throws MillraceException if there is no usable libcudart
      */
     public static CudaRuntime load(@Nullable String path) {
-        NativeLibrary.Search search = new NativeLibrary.Search("CUDA runtime", "MILLRACE_CUDART_LIBRARY",
-                "millrace.cudart.library", List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
+        NativeLibrary.Search search = new NativeLibrary.Search("CUDA runtime", Settings.CUDART_LIBRARY,
+                List.of("libcudart.so.13", "libcudart.so.12", "libcudart.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv,
                         List.of("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")),
                 CudaFunction.ALL, "Install it (pip install nvidia-cuda-runtime, or the CUDA toolkit)");

@@ -9,10 +9,8 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.bootstrap.Machine;
 import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.CollNet;
 import org.millrace.engine.connect.CommunicatorFailure;
@@ -25,6 +23,7 @@ import org.millrace.engine.connect.Transports;
 import org.millrace.engine.options.Agreement;
 import org.millrace.engine.options.EngineOptions;
 import org.millrace.engine.options.TransferOptions;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.file.SharedHeap;
@@ -94,10 +93,11 @@ final class CommunicatorParts {
             Listener here = control.size() > 1 ? resources.add(network.listen()) : null;
             CollNetTransport collNetTransport =
                     control.size() > 1 ? CollNet.transport(configuration, network, here) : null;
-            TransportConnections connections =
-                    control.size() > 1 ? resources.add(connections(network, here, collNetTransport, shared)) : null;
-            registrations = resources.add(new Registrations(control.rank(), connections,
-                    configuration.get(Settings.PTR_THRESHOLD), configuration.get(Settings.REGISTERED_THRESHOLD)));
+            TransportConnections connections = control.size() > 1
+                    ? resources.add(connections(agreement.host(), network, here, collNetTransport, shared))
+                    : null;
+            registrations = resources.add(new Registrations(control.rank(), connections, options.ptrThreshold(),
+                    options.registeredThreshold()));
             collNet = control.size() > 1 ? CollNet.of(configuration, options.algorithms(), agreement.nodes(), device,
                     connections, collNetTransport) : null;
             threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
@@ -115,13 +115,13 @@ final class CommunicatorParts {
         }
     }
 
-    private TransportConnections connections(Network network, Listener here, CollNetTransport collNetTransport,
-            @Nullable EngineThreads shared) {
-        List<Transport> transports = Transports.of(configuration, ShmOptions.defaults().directory(), network, here);
+    private TransportConnections connections(String host, Network network, Listener here,
+            CollNetTransport collNetTransport, @Nullable EngineThreads shared) {
+        List<Transport> transports = Transports.of(options.sharedMemory(), options.unpacking(),
+                ShmOptions.defaults().directory(), network, here);
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
-        List<PeerInfo> peers =
-                PeerInfo.exchange(control.rank(), Machine.host(configuration), offered, control::allGather);
+        List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
         heap = shared == null ? Transports.heap(control.rank(), peers)
                 : shared.device.heap() == null ? null : shared.device.heap().share();
         if (heap != null) {

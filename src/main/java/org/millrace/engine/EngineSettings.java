@@ -1,7 +1,5 @@
 package org.millrace.engine;
 
-import java.util.List;
-import java.util.Optional;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -23,9 +21,9 @@ public final class EngineSettings {
      */
     public static void require(Configuration configuration) {
         AlgorithmChoice.of(configuration);
-        ProtocolChoice.of(configuration, true);
+        ProtocolChoice.of(configuration);
         refuseUnpack(configuration);
-        faults(configuration);
+        Fault.of(configuration);
     }
 
     /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */
@@ -36,19 +34,6 @@ public final class EngineSettings {
             throw new ConfigurationException(Settings.BUFFER_SIZE.name() + " of more than " + (most >> 20)
                     + " MiB has slices that kernels cannot gather (" + Settings.NET_DEVICE_UNPACK.name()
                     + "=1): set one of them to less");
-        }
-    }
-
-    /**
-     * The faults to plant; empty if none were asked for.
-     *
-     * @throws ConfigurationException if the text cannot be read; the message says what is allowed
-     */
-    public static Optional<List<Fault>> faults(Configuration configuration) {
-        try {
-            return configuration.get(Settings.FAULT).map(Fault::parse);
-        } catch (IllegalArgumentException refused) {
-            throw new ConfigurationException(Settings.FAULT.name() + ": " + refused.getMessage());
         }
     }
 }

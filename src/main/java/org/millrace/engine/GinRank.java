@@ -2,11 +2,11 @@ package org.millrace.engine;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.bootstrap.ControlPlane;
@@ -34,16 +34,16 @@ public final class GinRank implements AutoCloseable {
     private static final long KEY = 0x47494EL;
 
     private final ControlPlane control;
-    private final Configuration configuration;
+    private final Duration stallDeadline;
     private final EngineResources resources;
     private final Network network;
     private final GinAgent agent;
     private final GinCommunicator communicator;
 
-    private GinRank(ControlPlane control, Configuration configuration, EngineResources resources, Network network,
+    private GinRank(ControlPlane control, Duration stallDeadline, EngineResources resources, Network network,
             GinAgent agent, GinCommunicator communicator) {
         this.control = control;
-        this.configuration = configuration;
+        this.stallDeadline = stallDeadline;
         this.resources = resources;
         this.network = network;
         this.agent = agent;
@@ -84,7 +84,7 @@ public final class GinRank implements AutoCloseable {
             resources.add(AgentRunner.start(agent,
                     IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
             control.onEvent(() -> hear(joined, communicator));
-            return new GinRank(control, configuration, resources, network, agent, communicator);
+            return new GinRank(control, options.stallDeadline(), resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
             if (control != null) {
                 control.fail(thrown);
@@ -150,7 +150,7 @@ public final class GinRank implements AutoCloseable {
     /** Leaves the group, after what is under way is through. Ranks that leave together call {@link #barrier} before. */
     @Override
     public void close() {
-        agent.remove(communicator, configuration.get(Settings.STALL_DEADLINE));
+        agent.remove(communicator, stallDeadline);
         resources.close();
     }
 }

@@ -62,8 +62,8 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
      */
     static Map<String, String> variables(Configuration configuration) {
         Map<String, String> variables = new LinkedHashMap<>();
-        for (Setting<?> setting : Settings.all()) {
-            if (configuration.origin(setting).source() != Configuration.Origin.Source.DEFAULT && !setting.secret()) {
+        for (Setting<?> setting : Settings.ofPrograms()) {
+            if (configuration.isSet(setting) && !setting.secret()) {
                 variables.put(setting.name(), text(setting, configuration));
             }
         }

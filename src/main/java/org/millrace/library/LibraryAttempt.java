@@ -100,8 +100,8 @@ final class LibraryAttempt {
                 if (bound != null) {
                     DynamicLoader.close(opened.handle());
                     throw new MillraceException(search.title() + " is already loaded from " + bound.path() + "; " + file
-                            + " cannot be loaded beside it in one program. Choose one, in " + search.setting()
-                            + " or -D" + search.property());
+                            + " cannot be loaded beside it in one program. Choose one, in " + search.setting().name()
+                            + " or -D" + search.setting().property());
                 }
                 bind(file);
                 return new NativeLibrary(search, file, opened.handle(), broken);

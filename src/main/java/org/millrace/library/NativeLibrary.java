@@ -8,6 +8,8 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Setting;
 
 /**
  * A native library, loaded once for good and bound to the generated classes.
@@ -69,18 +71,17 @@ public final class NativeLibrary {
         synchronized (LOADED) {
             NativeLibrary bound = LOADED.get(search.title());
             if (isSet(explicit)) {
-                return bind(search, search.setting(), explicit, bound);
+                return bind(search, search.setting().name(), explicit, bound);
             }
             if (bound != null) {
                 return bound;
             }
-            String property = System.getProperty(search.property());
-            if (isSet(property)) {
-                return bind(search, "-D" + search.property(), property, null);
-            }
-            String variable = System.getenv(search.setting());
-            return isSet(variable) ? bind(search, search.setting(), variable, null)
-                    : keep(new LibraryAttempt(search).usual());
+            Configuration.Found found = Configuration.find(search.setting(), Map.of());
+            return switch (found.origin().source()) {
+                case DEFAULT -> keep(new LibraryAttempt(search).usual());
+                case PROPERTY -> bind(search, "-D" + found.origin().name(), found.text(), null);
+                default -> bind(search, found.origin().name(), found.text(), null);
+            };
         }
     }
 
@@ -147,13 +148,12 @@ public final class NativeLibrary {
      * How a native library is found.
      *
      * @param title       what people call it: {@code "NCCL"}
-     * @param setting     the environment variable that names the file, or a folder that holds it
-     * @param property    the system property of the same meaning; it wins over the variable
+     * @param setting     names the file, or a folder that holds it
      * @param directories where to look for them after the dynamic loader has
      * @param functions   what the binding calls
      * @param remedy      how to get the library: a sentence
      */
-    public record Search(String title, String setting, String property, List<String> names, List<Path> directories,
+    public record Search(String title, Setting<?> setting, List<String> names, List<Path> directories,
             List<? extends NativeFunction> functions, String remedy) {
 
         /** Copies the lists. */
@@ -165,7 +165,7 @@ public final class NativeLibrary {
 
         /** How to point at the library. */
         String pointer() {
-            return "set " + setting + "=/path/to/" + names.getFirst() + " (or -D" + property + "=...)";
+            return "set " + setting.name() + "=/path/to/" + names.getFirst() + " (or -D" + setting.property() + "=...)";
         }
     }
 

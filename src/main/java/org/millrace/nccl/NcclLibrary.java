@@ -17,6 +17,7 @@ import org.millrace.foreign.CFunction;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.nccl_h;
+import org.millrace.config.Settings;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
 
@@ -55,7 +56,7 @@ public final class NcclLibrary {
      *                           point at it
      */
     public static NcclLibrary load(@Nullable String path) {
-        NativeLibrary.Search search = new NativeLibrary.Search("NCCL", "MILLRACE_NCCL_LIBRARY", "millrace.nccl.library",
+        NativeLibrary.Search search = new NativeLibrary.Search("NCCL", Settings.NCCL_LIBRARY,
                 List.of("libnccl.so.2", "libnccl.so", "librccl.so.1", "librccl.so"),
                 LibraryDirectories.list(Path.of("/"), System::getenv, List.of("nvidia/nccl/lib")), NcclFunction.ALL,
                 "Install it (pip install nvidia-nccl-cu13, or libnccl2 from NVIDIA's package repository)");

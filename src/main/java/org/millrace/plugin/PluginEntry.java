@@ -2,7 +2,8 @@ package org.millrace.plugin;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.fallback.FallbackPath;
@@ -50,7 +51,8 @@ public final class PluginEntry {
                 : new UnpackDevice(settings.unpack() == Kernels.HOST, settings.bounceBytes());
         return settings.takeover()
                 ? new TakeoverPath(settings.nccl(), settings.threads(),
-                        processes -> ProxyThreads.decide(NativeEnvironment::get, settings.deviceSlots(), processes),
+                        processes -> ProxyThreads.decide(Configuration.ofPlugin(NativeEnvironment::get),
+                                settings.deviceSlots(), processes),
                         unpack, settings.deviceSlots() ? new DeviceSlots(CudaDriver.load()) : null)
                 : new FallbackPath(unpack, settings.maxRecvs());
     }

@@ -11,7 +11,6 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
-import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
@@ -67,7 +66,7 @@ public final class TrainingRun {
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());
         NativeEnvironment.set("NCCL_SOCKET_IFNAME", "lo");
         NativeEnvironment.set(Settings.THREADS.name(), "1"); // more would only take each other's cores
-        NativeEnvironment.set(PluginSettings.DEVICE_SLOTS.name(), "0"); // there is no kernel, and perhaps no GPU
+        NativeEnvironment.set(Settings.DEVICE_SLOTS.name(), "0"); // there is no kernel, and perhaps no GPU
         for (String network : List.of("auto", "socket")) {
             NativeEnvironment.set(Settings.NETWORK.name(), network);
             NativeEnvironment.set(Settings.TAKEOVER.name(), "1");
@@ -75,9 +74,9 @@ public final class TrainingRun {
         }
         NativeEnvironment.set(Settings.TAKEOVER.name(), "0");
         new Session().run(this::exchangeMessages);
-        NativeEnvironment.set(PluginSettings.GIN.name(), "host");
+        NativeEnvironment.set(Settings.GIN.name(), "host");
         for (String shared : List.of("1", "0")) {
-            NativeEnvironment.set(PluginSettings.GIN_SHARED.name(), shared);
+            NativeEnvironment.set(Settings.GIN_SHARED.name(), shared);
             new GinTraining(PluginEntry.tables()).run();
         }
     }

@@ -30,16 +30,6 @@ import org.millrace.file.ProcessIdentity;
  */
 public final class ProcessTrace {
 
-    /** How much is written down. */
-    public enum Detail {
-        /** Nothing: there is no file. */
-        OFF,
-        /** Counters. */
-        COUNTERS,
-        /** Counters, and the last frames of each connection. */
-        STEPS
-    }
-
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
     /** What has none: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
@@ -56,10 +46,10 @@ public final class ProcessTrace {
     private long messages;
     private volatile int silences;
 
-    ProcessTrace(TraceFile file, Detail detail) {
+    ProcessTrace(TraceFile file, boolean steps) {
         this.file = file;
         this.blocks = new TraceBlocks(file);
-        this.steps = detail == Detail.STEPS;
+        this.steps = steps;
         this.heartbeat = new TraceHeartbeat(this);
         long header = file.header();
         ProcessIdentity self = ProcessIdentity.CURRENT;
@@ -83,15 +73,16 @@ public final class ProcessTrace {
      * Opens this process's trace, unless it was opened before.
      *
      * @param directory where traces are, as are the rings of shared memory
+     * @param steps     whether the last frames of each connection are recorded, besides counters
      */
-    public static synchronized void open(Path directory, Detail detail) {
-        if (opened || detail == Detail.OFF) {
+    public static synchronized void open(Path directory, boolean steps) {
+        if (opened) {
             return;
         }
         opened = true;
         TraceSweep.sweep(directory);
         try {
-            ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), detail);
+            ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), steps);
             TraceSweep.atExit(trace);
             current = trace;
         } catch (IOException e) {

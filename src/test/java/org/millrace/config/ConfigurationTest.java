@@ -182,11 +182,11 @@ class ConfigurationTest {
 
     @Test
     void secretsAreReadAndNotShown() {
-        assertEquals("", load().show(SecuritySettings.SECRET));
+        assertEquals("", load().show(Settings.SECRET));
         environment.put("MILLRACE_SECRET", "swordfish");
-        assertEquals("swordfish", load().get(SecuritySettings.SECRET));
-        assertFalse(load().show(SecuritySettings.SECRET).contains("swordfish"));
-        assertTrue(load().show(SecuritySettings.SECRET).contains("hidden"));
+        assertEquals("swordfish", load().get(Settings.SECRET));
+        assertFalse(load().show(Settings.SECRET).contains("swordfish"));
+        assertTrue(load().show(Settings.SECRET).contains("hidden"));
     }
 
     @Test

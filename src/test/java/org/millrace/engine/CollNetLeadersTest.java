@@ -53,7 +53,7 @@ class CollNetLeadersTest {
         int ranks = hosts.length();
         int[] counts = {8193, 20_001};
         List<Throwable> thrown = onHosts(hosts, CollNetTest.settings("MILLRACE_NET", network, "NCCL_ALGO", algorithm,
-                "NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "4294967290"), communicator -> {
+                "NCCL_MIN_NCHANNELS", "" + channels, "org.millrace.engine.firstStep", "4294967290"), communicator -> {
                     boolean leader = hosts.indexOf(hosts.charAt(communicator.rank())) == communicator.rank();
                     try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                         for (int count : counts) {

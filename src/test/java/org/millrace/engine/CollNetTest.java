@@ -60,7 +60,7 @@ class CollNetTest {
         Ucx.assumeUsable(network);
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000",
-                "MILLRACE_NET", network, "MILLRACE_FIRST_STEP", "" + firstStep), communicator -> {
+                "MILLRACE_NET", network, "org.millrace.engine.firstStep", "" + firstStep), communicator -> {
                     try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                         MemorySegment[] data = new MemorySegment[counts.length];
                         for (int i = 0; i < counts.length; i++) {

@@ -35,8 +35,8 @@ class EngineAllReduceTest {
             "4, 50001, 1, 0", "8, 10007, 1, 0", "5, 3, 2, 0", "2, 300007, 1, 2147483644", "3, 300007, 2, 4294967292",
             "2, 300007, 2, 9223372036854775804"})
     void everyRankGetsTheSum(int ranks, int count, int channels, long firstStep) throws Exception {
-        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP",
-                "" + firstStep, "NCCL_BUFFSIZE", "256K");
+        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels,
+                "org.millrace.engine.firstStep", "" + firstStep, "NCCL_BUFFSIZE", "256K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (boolean inPlace : new boolean[] {false, true}) {

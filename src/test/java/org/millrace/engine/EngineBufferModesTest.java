@@ -59,7 +59,7 @@ class EngineBufferModesTest {
 
     private static Map<String, String> settings(int channels, boolean shares) {
         return EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "" + channels,
-                "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "MILLRACE_FIRST_STEP", "4294967290");
+                "NCCL_NET_SHARED_BUFFERS", shares ? "1" : "0", "org.millrace.engine.firstStep", "4294967290");
     }
 
     /** Runs all operations that do not combine elements on every rank, at once, and compares. */
@@ -198,8 +198,8 @@ class EngineBufferModesTest {
     void channelsOfARingShareConnections(int ranks, long firstStep, long seed) throws Exception {
         WatchedTransport.on(directory, false);
         Map<String, String> settings = settings(6, false);
-        settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_BUFFSIZE", "32K", "MILLRACE_FIRST_STEP",
-                "" + firstStep));
+        settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_BUFFSIZE", "32K",
+                "org.millrace.engine.firstStep", "" + firstStep));
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
                     Stream stream = communicator.device().newStream();

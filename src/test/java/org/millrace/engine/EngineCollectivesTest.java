@@ -55,8 +55,9 @@ class EngineCollectivesTest {
     void everyRankGetsWhatTheReferenceSays(int ranks, int channels, long firstStep, String network, String algorithm)
             throws Exception {
         Ucx.assumeUsable(network);
-        Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP",
-                "" + firstStep, "NCCL_BUFFSIZE", "64K", "MILLRACE_NET", network, "NCCL_ALGO", algorithm);
+        Map<String, String> settings =
+                EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "org.millrace.engine.firstStep",
+                        "" + firstStep, "NCCL_BUFFSIZE", "64K", "MILLRACE_NET", network, "NCCL_ALGO", algorithm);
         runAll(directory, ranks, settings).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
     }
 

@@ -47,8 +47,18 @@ final class EngineGroup {
         });
     }
 
+    /** Where counters begin is no setting: system properties say it, alike to all ranks of a test. */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
-        return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, settings);
+        Map<String, String> ours = new HashMap<>(settings);
+        for (String property : List.of("org.millrace.engine.firstStep", "org.millrace.engine.firstWork")) {
+            String value = ours.remove(property);
+            if (value == null) {
+                System.clearProperty(property);
+            } else {
+                System.setProperty(property, value);
+            }
+        }
+        return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, ours);
     }
 
     /** Runs one callable per rank, each on a thread of its own. */

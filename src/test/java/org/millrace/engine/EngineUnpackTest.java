@@ -41,7 +41,7 @@ class EngineUnpackTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
                 "NCCL_ALGO", algorithm, "MILLRACE_NET", network, "NCCL_NET_DEVICE_UNPACK_ENABLED", "1",
                 "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "" + threshold, "NCCL_NET_SHARED_BUFFERS", shares,
-                "NCCL_P2P_LL_THRESHOLD", "500", "MILLRACE_FIRST_STEP", "4294967290");
+                "NCCL_P2P_LL_THRESHOLD", "500", "org.millrace.engine.firstStep", "4294967290");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
                 for (int count : new int[] {1, 1023, 30_001}) {

@@ -54,7 +54,7 @@ class EngineWorkTest {
     /** No item fits into a kernel's arguments. */
     private static Map<String, String> through(int fifoBytes, long first) {
         return EngineGroup.settings("NCCL_WORK_FIFO_BYTES", "" + fifoBytes, "NCCL_WORK_ARGS_BYTES", "0",
-                "MILLRACE_FIRST_WORK", "" + first, "NCCL_BUFFSIZE", "32K");
+                "org.millrace.engine.firstWork", "" + first, "NCCL_BUFFSIZE", "32K");
     }
 
     private static DeviceCommunicator device(Communicator communicator) {

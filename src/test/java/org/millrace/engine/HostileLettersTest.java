@@ -69,31 +69,28 @@ class HostileLettersTest {
 
     private ByteBuffer settingsLetter(int bytes) {
         Configuration configuration = Configuration.load(settings);
-        return ByteBuffer.allocate(bytes)
-                .putInt(2)
-                .putLong(configuration.get(Settings.BUFFER_SIZE))
-                .putLong(configuration.get(Settings.FIRST_STEP));
+        return ByteBuffer.allocate(bytes).putInt(2).putLong(configuration.get(Settings.BUFFER_SIZE));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {Integer.MAX_VALUE, -1, Integer.MIN_VALUE, 5})
     void aLengthThatIsNotThereIsNeverAllocated(int length) throws Exception {
-        String message = failureAfter(control -> control.allGather(settingsLetter(24 + 4).putInt(length).array()));
+        String message = failureAfter(control -> control.allGather(settingsLetter(16 + 4).putInt(length).array()));
         assertTrue(message.contains("what rank 1 says of its settings cannot be read: the name of a host of " + length
-                + " bytes where 4 of 28 are left"), message);
+                + " bytes where 4 of 20 are left"), message);
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 3, 11, 21})
+    @ValueSource(ints = {0, 3, 11, 13})
     void aLetterThatEndsEarlyNamesItsRank(int bytes) throws Exception {
-        byte[] whole = settingsLetter(24).array();
+        byte[] whole = settingsLetter(16).array();
         String message = failureAfter(control -> control.allGather(Arrays.copyOf(whole, bytes)));
         assertTrue(message.contains("what rank 1 says of its settings cannot be read: a number of "), message);
     }
 
     @Test
     void aGroupHasNoNegativeNumberOfChannels() throws Exception {
-        String message = failureAfter(control -> control.allGather(settingsLetter(24).putInt(0, -7).array()));
+        String message = failureAfter(control -> control.allGather(settingsLetter(16).putInt(0, -7).array()));
         assertTrue(message.contains("its number of channels is -7, where 1 to "), message);
     }
 

@@ -110,20 +110,21 @@ class RandomProgramTest {
     void everyResultIsRight(int ranks, int communicators, int channels, long seed, long firstStep, String algorithms)
             throws Exception {
         run(ranks, communicators, seed, false,
-                EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "MILLRACE_FIRST_STEP", "" + firstStep,
-                        "NCCL_BUFFSIZE", "32K", "NCCL_ALGO", algorithms, "MILLRACE_REGISTERED_THRESHOLD", "0"));
+                EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels, "org.millrace.engine.firstStep",
+                        "" + firstStep, "NCCL_BUFFSIZE", "32K", "NCCL_ALGO", algorithms,
+                        "MILLRACE_REGISTERED_THRESHOLD", "0"));
     }
 
     @ParameterizedTest
     @CsvSource({
-            "2, 21, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=2K NCCL_P2P_LL_THRESHOLD=500 MILLRACE_FIRST_STEP=4294967290'",
-            "3, 22, 'MILLRACE_NET=socket NCCL_NET_SHARED_BUFFERS=1 NCCL_MIN_NCHANNELS=2 MILLRACE_FIRST_STEP=-20'",
+            "2, 21, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=2K NCCL_P2P_LL_THRESHOLD=500 org.millrace.engine.firstStep=4294967290'",
+            "3, 22, 'MILLRACE_NET=socket NCCL_NET_SHARED_BUFFERS=1 NCCL_MIN_NCHANNELS=2 org.millrace.engine.firstStep=-20'",
             "5, 23, 'MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=1K NCCL_MIN_NCHANNELS=3'",
-            "2, 25, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=0 MILLRACE_FIRST_STEP=2147483640'",
+            "2, 25, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=0 org.millrace.engine.firstStep=2147483640'",
             "5, 26, 'MILLRACE_NET=shm MILLRACE_PTR_THRESHOLD=0 NCCL_ALGO=ring NCCL_MIN_NCHANNELS=2 NCCL_P2P_NET_CHUNKSIZE=1K'",
-            "3, 27, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=1024G MILLRACE_GROUPED_CONNECTIONS=1 NCCL_MIN_NCHANNELS=5 MILLRACE_FIRST_STEP=4294967290'",
+            "3, 27, 'MILLRACE_NET=socket MILLRACE_PTR_THRESHOLD=1024G MILLRACE_GROUPED_CONNECTIONS=1 NCCL_MIN_NCHANNELS=5 org.millrace.engine.firstStep=4294967290'",
             "3, 28, 'MILLRACE_NET=ucx NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_NET_CHUNKSIZE=2K NCCL_MIN_NCHANNELS=2'",
-            "2, 29, 'MILLRACE_NET=ucx MILLRACE_PTR_THRESHOLD=0 NCCL_P2P_LL_THRESHOLD=500 MILLRACE_FIRST_STEP=4294967290'",
+            "2, 29, 'MILLRACE_NET=ucx MILLRACE_PTR_THRESHOLD=0 NCCL_P2P_LL_THRESHOLD=500 org.millrace.engine.firstStep=4294967290'",
             "3, 24, 'NCCL_NET_SHARED_BUFFERS=1 NCCL_P2P_LL_THRESHOLD=1K'"})
     void everyResultIsRightInEveryMode(int ranks, long seed, String modes) throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");

@@ -47,9 +47,9 @@ class ReadInPlaceTest {
     void everyOperationGivesItsResult(int ranks, String transport, String algorithm, int registered) throws Exception {
         assumeTrue(transport.equals("P2P") || SharedMemory.sealedDomain() != 0, "this machine has no sealed memory");
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K", "NCCL_MIN_NCHANNELS", "2",
-                "NCCL_ALGO", algorithm, "NCCL_PROTO", "Simple", "NCCL_P2P_LL_THRESHOLD", "0", "MILLRACE_FIRST_STEP",
-                "4294967290", "NCCL_P2P_DISABLE", transport.equals("P2P") ? "0" : "1", "NCCL_SHM_USE_CUDA_MEMCPY",
-                transport.equals("copy") ? "1" : "0", "MILLRACE_REGISTERED_THRESHOLD", "0");
+                "NCCL_ALGO", algorithm, "NCCL_PROTO", "Simple", "NCCL_P2P_LL_THRESHOLD", "0",
+                "org.millrace.engine.firstStep", "4294967290", "NCCL_P2P_DISABLE", transport.equals("P2P") ? "0" : "1",
+                "NCCL_SHM_USE_CUDA_MEMCPY", transport.equals("copy") ? "1" : "0", "MILLRACE_REGISTERED_THRESHOLD", "0");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             boolean registers = (registered >> communicator.rank() & 1) == 1;
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {

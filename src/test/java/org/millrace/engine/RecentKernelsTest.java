@@ -52,7 +52,7 @@ class RecentKernelsTest {
     @ParameterizedTest
     @CsvSource({"2, ring, Simple", "3, tree, Simple", "3, ring, LL", "2, ring, LL128"})
     void collectivesTakeTurns(int ranks, String algorithm, String protocol) throws Exception {
-        run(ranks, EngineGroup.settings("NCCL_ALGO", algorithm, "NCCL_PROTO", protocol, "MILLRACE_FIRST_STEP",
+        run(ranks, EngineGroup.settings("NCCL_ALGO", algorithm, "NCCL_PROTO", protocol, "org.millrace.engine.firstStep",
                 "4294967290"), (communicator, stream, arena) -> {
                     int size = communicator.size();
                     MemorySegment[] data = new MemorySegment[7];

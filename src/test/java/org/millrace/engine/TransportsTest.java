@@ -67,8 +67,8 @@ class TransportsTest {
     }
 
     private void run(int ranks, String settings, String chosen) throws Exception {
-        List<String> pairs = new ArrayList<>(
-                List.of("NCCL_BUFFSIZE", "64K", "MILLRACE_FIRST_STEP", "4294967292", "NCCL_MIN_NCHANNELS", "2"));
+        List<String> pairs = new ArrayList<>(List.of("NCCL_BUFFSIZE", "64K", "org.millrace.engine.firstStep",
+                "4294967292", "NCCL_MIN_NCHANNELS", "2"));
         if (settings != null) {
             Arrays.stream(settings.split(" ")).forEach(setting -> pairs.addAll(List.of(setting.split("=", 2))));
         }

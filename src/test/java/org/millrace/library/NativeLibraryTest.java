@@ -14,6 +14,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.MillraceException;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+import org.millrace.config.ValueTypes;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 
@@ -60,8 +63,10 @@ class NativeLibraryTest {
     }
 
     private NativeLibrary.Search search(Path... directories) {
-        return new NativeLibrary.Search(title, "MILLRACE_PROBE_LIBRARY", "millrace.probe.library", List.of(NAME),
-                List.of(directories), List.of(Function.values()), "Install it (pip install probe)");
+        return new NativeLibrary.Search(title,
+                new Setting<>(Settings.Part.DEVICE, "MILLRACE_PROBE_LIBRARY", ValueTypes.paths(), directory,
+                        "a library", List.of(), false),
+                List.of(NAME), List.of(directories), List.of(Function.values()), "Install it (pip install probe)");
     }
 
     private String refusal(String explicit, Path... directories) {

@@ -8,6 +8,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.millrace.config.Configuration;
 import org.millrace.MillraceException;
 import org.millrace.plugin.net.NetEndpoint;
 
@@ -143,14 +144,14 @@ class AddressesTest {
         private Announce() {}
 
         public static void main(String[] settings) {
-            try (NetEndpoint endpoint = NetEndpoint.open(name -> {
+            try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(name -> {
                 for (String each : settings) {
                     if (each.startsWith(name + "=")) {
                         return each.substring(name.length() + 1);
                     }
                 }
                 return name.equals("MILLRACE_NET") ? "socket" : null;
-            })) {
+            }))) {
                 System.out.println(endpoint);
             } catch (MillraceException e) {
                 System.out.println("refused: " + e.getMessage());

@@ -84,7 +84,7 @@ public final class JavaCommand {
     }
 
     private static @Nullable Setting<?> secret(String assignment) {
-        return Settings.all()
+        return Settings.ofPrograms()
                 .stream()
                 .filter(Setting::secret)
                 .filter(setting -> assignment.startsWith(setting.name() + '=')

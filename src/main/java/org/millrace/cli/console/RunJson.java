@@ -36,7 +36,7 @@ public final class RunJson {
     /** All settings by name, each with its value, the text that says the same to Millrace, and where it came from. */
     public static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();
-        for (Setting<?> setting : Settings.all()) {
+        for (Setting<?> setting : Settings.ofPrograms()) {
             Map<String, Object> entry = new LinkedHashMap<>();
             entry.put("value", setting.secret() ? null : value(configuration.get(setting)));
             entry.put("text", configuration.show(setting));

@@ -17,9 +17,8 @@ import org.millrace.cli.console.RunJson;
 import org.millrace.cli.console.Version;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.PluginSettings;
-import org.millrace.config.Setting;
 import org.millrace.config.Settings;
+import org.millrace.config.Setting;
 import picocli.CommandLine.Help.Ansi;
 
 /** What doctor found: a verdict a line, for people, as it is found; or all of it as JSON at the end. */
@@ -120,7 +119,10 @@ final class DoctorReport {
         document.put("checks", checks);
         document.put("settings", configuration == null ? null : RunJson.settings(configuration));
         Map<String, Object> plugin = new LinkedHashMap<>();
-        PluginSettings.all().forEach(setting -> plugin.put(setting.name(), System.getenv(setting.name())));
+        Settings.all()
+                .stream()
+                .filter(setting -> setting.part().ofThePlugin())
+                .forEach(setting -> plugin.put(setting.name(), System.getenv(setting.name())));
         document.put("plugin_settings", plugin);
         return document;
     }
@@ -129,23 +131,19 @@ final class DoctorReport {
         out.println(Paragraph.wrap("",
                 "settings, and where they come from (also Java system properties: NCCL_BUFFSIZE is nccl.buffsize)",
                 width));
-        for (Setting<?> setting : Settings.all()) {
-            String value = configuration.show(setting);
-            setting(setting, value.isEmpty() ? UNSET : value, configuration.origin(setting));
-        }
+        settings(configuration, false);
         out.println("of the plugin for libnccl alone, and of the environment alone");
-        for (Setting<?> setting : PluginSettings.all()) {
-            String value = System.getenv(setting.name());
-            boolean isSet = value != null && !value.isEmpty();
-            setting(setting, isSet ? value : UNSET,
-                    new Configuration.Origin(
-                            isSet ? Configuration.Origin.Source.ENVIRONMENT : Configuration.Origin.Source.DEFAULT,
-                            setting.name()));
-        }
+        settings(configuration, true);
     }
 
-    private void setting(Setting<?> setting, String value, Configuration.Origin origin) {
-        out.printf("  %-32s %-10s %s%n", setting.name(), value, origin);
-        out.println(Paragraph.wrap("      ", setting.description(), width));
+    private void settings(Configuration configuration, boolean ofThePlugin) {
+        for (Setting<?> setting : Settings.all()) {
+            if (setting.part().ofThePlugin() == ofThePlugin) {
+                String value = ofThePlugin ? configuration.text(setting) : configuration.show(setting);
+                out.printf("  %-32s %-10s %s%n", setting.name(), value.isEmpty() ? UNSET : value,
+                        configuration.origin(setting));
+                out.println(Paragraph.wrap("      ", setting.description(), width));
+            }
+        }
     }
 }

@@ -17,17 +17,15 @@ import org.millrace.cli.console.Host;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.DurationType;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
 import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.peer.SingleCopy;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.handshake.LocalAddress;
 import org.millrace.net.socket.handshake.NamedHost;
-import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.RuntimeModules;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.PluginConfiguration;
@@ -57,7 +55,7 @@ final class MachineChecks {
                 new Check("temporary files", () -> temporaryFiles(Path.of(System.getProperty("java.io.tmpdir")))),
                 new Check("processes", () -> processes(Path.of("/proc"), ProcessIdentity.CURRENT)),
                 new Check("single copies", () -> singleCopies(settings)),
-                new Check("lost peers", () -> lostPeers(new EnvironmentSettings(System.getenv()::get))),
+                new Check("lost peers", () -> lostPeers(Configuration.ofPlugin(System.getenv()::get))),
                 new Check("limits", MachineChecks::limits), new Check("rails", () -> rails(settings)),
                 new Check("host name", () -> hostName(Host.name(), settings)));
     }
@@ -123,7 +121,8 @@ final class MachineChecks {
     /** How many threads the plugin would run in this process's place, and where slots would be. */
     static CheckResult proxyThreads() {
         try {
-            PluginConfiguration plugin = PluginConfiguration.read(CallingNccl.UNTOLD, System.getenv()::get);
+            PluginConfiguration plugin =
+                    PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(System.getenv()::get));
             return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
                     + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory")
                     + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
@@ -204,15 +203,13 @@ final class MachineChecks {
     }
 
     /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
-    static CheckResult lostPeers(EnvironmentSettings settings) {
-        String untold =
-                settings.get(PluginSettings.ON_LOSS)
-                        ? "is told by its next enqueue, and ends after "
-                                + DurationType.text(settings.get(PluginSettings.LOSS_GRACE))
-                        : "is told by its next enqueue";
-        if (!settings.get(PluginSettings.ASYNC_ERROR)) {
-            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as "
-                    + PluginSettings.ASYNC_ERROR.name() + "=0 has it: a program under the plugin " + untold);
+    static CheckResult lostPeers(Configuration settings) {
+        String untold = settings.get(Settings.ON_LOSS)
+                ? "is told by its next enqueue, and ends after " + DurationType.text(settings.get(Settings.LOSS_GRACE))
+                : "is told by its next enqueue";
+        if (!settings.get(Settings.ASYNC_ERROR)) {
+            return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as " + Settings.ASYNC_ERROR.name()
+                    + "=0 has it: a program under the plugin " + untold);
         }
         try (Arena arena = Arena.ofConfined()) {
             if (!SingleCopy.isReadable(arena.allocate(Long.BYTES).address(), Long.BYTES)) {
@@ -268,7 +265,7 @@ final class MachineChecks {
     static CheckResult rails(Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
-            Interfaces.Choice choice = Interfaces.choose(SocketOptions.addressesOf(configuration::get));
+            Interfaces.Choice choice = Interfaces.choose(NetworkOptions.addresses(configuration));
             String summary = choice.addresses().size() + " over TCP between hosts: " + choice;
             return LocalAddress.isHere(InetAddress.getLoopbackAddress()) ? CheckResult.works(summary)
                     : CheckResult.works(summary,
@@ -284,7 +281,7 @@ final class MachineChecks {
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
-            NamedHost named = NamedHost.of(name, SocketOptions.addressesOf(configuration::get));
+            NamedHost named = NamedHost.of(name, NetworkOptions.addresses(configuration));
             String summary = named.words().isEmpty() ? name + " is " + named.addresses().getFirst().getHostAddress()
                     : named.words();
             return named.isHere() ? CheckResult.works(summary)

@@ -158,7 +158,7 @@ public final class MatrixCommand implements Callable<Integer> {
         Map<String, String> settings = parent.settings();
         Configuration configuration = Configuration.load(settings);
         EngineSettings.require(configuration); // what is wrong with them is said once, and not by every rank
-        if (configuration.origin(Settings.CONNECT_DEADLINE).source() == Configuration.Origin.Source.DEFAULT) {
+        if (!configuration.isSet(Settings.CONNECT_DEADLINE)) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }
         return settings;

@@ -22,6 +22,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
+import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.PlantedFaults;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -113,8 +114,7 @@ public final class PerfCommand implements Callable<Integer> {
         if (!device.equals(EMULATED) && !device.equals(GPU)) {
             return List.of();
         }
-        return EngineSettings.faults(configuration)
-                .orElse(List.of())
+        return Fault.of(configuration)
                 .stream()
                 .filter(fault -> !results.happened(fault))
                 .map(fault -> new RankRun.Failure(PlantedFaults.missed(fault)

@@ -5,8 +5,8 @@ import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
-import org.millrace.config.SecuritySettings;
 import org.millrace.config.Settings;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.tls.TlsIdentity;
 
@@ -44,10 +44,10 @@ public record JoinOptions(Duration deadline, @Nullable InetAddress address, @Nul
 
     /** What the settings of deadline, secret and TLS say. */
     public static JoinOptions of(Configuration configuration) {
-        String secret = configuration.get(SecuritySettings.SECRET);
+        String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), null, secret.isEmpty() ? null : secret,
-                configuration.get(SecuritySettings.REQUIRE_SECRET), TlsIdentity.of(configuration::get),
-                SocketOptions.addressesOf(configuration::get));
+                configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration),
+                NetworkOptions.addresses(configuration));
     }
 
     /** The same, with an address for rank 0 to listen on; null for the default. */

@@ -3,8 +3,6 @@ package org.millrace.engine.bootstrap;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 
 /** What this machine is called where ranks compare. */
 public final class Machine {
@@ -27,9 +25,9 @@ public final class Machine {
 
     /**
      * The same for all processes that reach each other over loopback: two containers of one machine share the kernel,
-     * but may have loopbacks and names of their own. The user may say it, and so make several hosts of one.
+     * but may have loopbacks and names of their own.
      */
-    public static String host(Configuration configuration) {
-        return configuration.get(Settings.HOST_ID).orElseGet(() -> kernel() + "/" + RankIdentity.hostName());
+    public static String host() {
+        return kernel() + "/" + RankIdentity.hostName();
     }
 }

@@ -8,7 +8,7 @@ import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
-import org.millrace.config.SecuritySettings;
+import org.millrace.config.Settings;
 import org.millrace.config.UserNotice;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
@@ -91,8 +91,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (options.secretRequired() && letsAnybodyIn()) {
             throw new MillraceException("the group at " + this
                     + " can be joined by whoever reaches the port, other users" + " of the host among them, and "
-                    + SecuritySettings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set "
-                    + SecuritySettings.SECRET.name() + " to the same text on every rank");
+                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + Settings.SECRET.name()
+                    + " to the same text on every rank");
         }
     }
 
@@ -100,8 +100,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (!address.getAddress().isLoopbackAddress() && letsAnybodyIn()) {
             UserNotice.say(
                     "the group at " + this + " has no secret: whoever reaches the port can join it in a rank's place."
-                            + " Set " + SecuritySettings.SECRET.name() + " to the same text on every rank ("
-                            + SecuritySettings.REQUIRE_SECRET.name() + "=1 makes this an error)");
+                            + " Set " + Settings.SECRET.name() + " to the same text on every rank ("
+                            + Settings.REQUIRE_SECRET.name() + "=1 makes this an error)");
         }
     }
 

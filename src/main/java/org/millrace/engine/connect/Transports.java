@@ -8,8 +8,6 @@ import java.util.ServiceLoader;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.shm.file.SharedHeap;
@@ -20,6 +18,7 @@ import org.millrace.transport.Transport;
 import org.millrace.transport.net.NetTransport;
 import org.millrace.transport.net.NetTransport.Unpacking;
 import org.millrace.transport.shared.P2pTransport;
+import org.millrace.transport.shared.SharedMemoryOptions;
 import org.millrace.transport.shared.ShmTransport;
 
 /**
@@ -35,16 +34,15 @@ public final class Transports {
     /**
      * All transports of a rank.
      *
-     * @param here where the others reach this rank over the network
+     * @param unpacking null if kernels do not gather what they receive
+     * @param here      where the others reach this rank over the network
      */
-    public static List<Transport> of(Configuration configuration, Path sharedDirectory, Network network,
-            Listener here) {
+    public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking, Path sharedDirectory,
+            Network network, Listener here) {
         List<Transport> all = new ArrayList<>(found());
-        all.add(new P2pTransport(configuration));
-        all.add(new ShmTransport(configuration, sharedDirectory));
-        boolean unpacks = configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false);
-        all.add(new NetTransport(network, here,
-                unpacks ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD)) : null));
+        all.add(new P2pTransport(shared));
+        all.add(new ShmTransport(shared, sharedDirectory));
+        all.add(new NetTransport(network, here, unpacking));
         return all;
     }
 

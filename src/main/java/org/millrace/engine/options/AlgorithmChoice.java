@@ -1,11 +1,9 @@
 package org.millrace.engine.options;
 
 import java.util.EnumSet;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeMap;
 import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -15,8 +13,6 @@ import org.millrace.device.function.Algorithm;
 /**
  * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and
  * reduce-scatter have ring and collnetdirect, the others ring alone; collnet stands for both of these.
- * {@code NCCL_ALGO} is read as NCCL reads it: names with commas between, after {@code ^} those that are not wanted;
- * sections with semicolons between, each for the function that it begins with, or for all.
  */
 public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
@@ -34,14 +30,16 @@ public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
     private static final long LARGEST_TREE_BYTES_PER_HOP = 2 * 1024;
 
     private static final String FUNCTION = "allreduce";
-    private static final List<String> FUNCTIONS =
-            List.of("broadcast", "reduce", "allgather", "reducescatter", FUNCTION);
-    private static final Set<String> OTHERS = Set.of("nvls", "nvlstree", "pat");
+    /** With names of NCCL's that the emulated device has not. */
+    private static final Map<String, Set<Algorithm>> NAMES = Map.of("ring", Set.of(Algorithm.RING), "tree",
+            Set.of(Algorithm.TREE), "collnet", Set.of(Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN),
+            "collnetdirect", Set.of(Algorithm.COLLNET_DIRECT), "collnetchain", Set.of(Algorithm.COLLNET_CHAIN), "nvls",
+            Set.of(), "nvlstree", Set.of(), "pat", Set.of());
 
     public static AlgorithmChoice of(Configuration configuration) {
         AlgorithmChoice choice = configuration.get(Settings.ALGORITHMS)
                 .map(AlgorithmChoice::parse)
-                .orElse(new AlgorithmChoice(all(ALL)));
+                .orElse(new AlgorithmChoice(FunctionSections.all(ALL)));
         if (choice.needsCollNet(Operation.ALL_REDUCE) && !configuration.get(Settings.COLLNET_ENABLE)) {
             throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for " + FUNCTION
                     + ": set " + Settings.COLLNET_ENABLE.name() + "=1 on every rank, or allow ring, too");
@@ -55,59 +53,17 @@ public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
             throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and "
                     + Settings.ALGORITHMS.name() + " does not allow them for " + FUNCTION);
         }
-        return new AlgorithmChoice(all(EnumSet.of(Algorithm.RING)));
-    }
-
-    private static Map<String, Set<Algorithm>> all(Set<Algorithm> each) {
-        Map<String, Set<Algorithm>> functions = new TreeMap<>();
-        FUNCTIONS.forEach(function -> functions.put(function, each));
-        return functions;
+        return new AlgorithmChoice(FunctionSections.all(EnumSet.of(Algorithm.RING)));
     }
 
     /** @throws ConfigurationException if the text is not understood, or leaves none of what the emulated device has */
     static AlgorithmChoice parse(String text) {
-        Map<String, Set<Algorithm>> allowed = all(ALL);
-        for (String section : text.toLowerCase(Locale.ROOT).split(";")) {
-            int colon = section.indexOf(':');
-            String function = colon < 0 ? FUNCTION : section.substring(0, colon).strip();
-            if (!FUNCTIONS.contains(function)) {
-                throw refused(text, "there is no function " + function);
-            }
-            Set<Algorithm> named = named(text, section.substring(colon + 1).strip());
-            if (colon < 0) {
-                allowed.replaceAll((_, _) -> named);
-            } else {
-                allowed.put(function, named);
-            }
-        }
+        Map<String, Set<Algorithm>> allowed =
+                FunctionSections.parse(text, ALL, NAMES::get, "algorithm", why -> refused(text, why));
         if (allowed.get(FUNCTION).isEmpty()) {
             throw refused(text, "nothing is left for " + FUNCTION);
         }
         return new AlgorithmChoice(allowed);
-    }
-
-    private static Set<Algorithm> named(String text, String names) {
-        boolean excluded = names.startsWith("^");
-        EnumSet<Algorithm> named = EnumSet.noneOf(Algorithm.class);
-        for (String name : List.of((excluded ? names.substring(1) : names).split(","))) {
-            String stripped = name.strip();
-            if (!OTHERS.contains(stripped)) {
-                named.addAll(switch (stripped) {
-                    case "ring" -> EnumSet.of(Algorithm.RING);
-                    case "tree" -> EnumSet.of(Algorithm.TREE);
-                    case "collnet" -> EnumSet.of(Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN);
-                    case "collnetdirect" -> EnumSet.of(Algorithm.COLLNET_DIRECT);
-                    case "collnetchain" -> EnumSet.of(Algorithm.COLLNET_CHAIN);
-                    default -> throw refused(text, "there is no algorithm " + stripped);
-                });
-            }
-        }
-        if (!excluded) {
-            return named;
-        }
-        EnumSet<Algorithm> left = EnumSet.copyOf(ALL);
-        left.removeAll(named);
-        return left;
     }
 
     private static ConfigurationException refused(String text, String why) {

@@ -1,10 +1,14 @@
 package org.millrace.engine.options;
 
 import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.transport.net.NetTransport.Unpacking;
+import org.millrace.transport.shared.SharedMemoryOptions;
 
 /**
  * What the engine needs to know about how to run, all in one place and all decided.
@@ -23,11 +27,18 @@ import org.millrace.config.Settings;
  * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
  * @param workArgumentBytes the most bytes of a kernel's arguments
  * @param firstWork         where the FIFO's counters begin
+ * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
+ * @param unpacking         null if kernels do not gather what they receive
  */
 public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
         long maxParkNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
         Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
-        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork) {
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
+        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+
+    /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
+    private static final String FIRST_STEP = "org.millrace.engine.firstStep";
+    private static final String FIRST_WORK = "org.millrace.engine.firstWork";
 
     /** One channel saturates a machine's loopback; more only add steps. */
     private static final int DEFAULT_CHANNELS = 1;
@@ -53,12 +64,15 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
                 threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
                 configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
-                configuration.get(Settings.FIRST_STEP), AlgorithmChoice.of(configuration),
-                ProtocolChoice.of(configuration, agreement.onOneHost()),
+                Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
                 TransferOptions.of(configuration, agreement.ranks()),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
                 configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
-                (int) (long) configuration.get(Settings.FIRST_WORK));
+                (int) Long.getLong(FIRST_WORK, 0).longValue(), configuration.get(Settings.PTR_THRESHOLD),
+                configuration.get(Settings.REGISTERED_THRESHOLD), SharedMemoryOptions.of(configuration),
+                configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)
+                        ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD))
+                        : null);
     }
 
     /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */

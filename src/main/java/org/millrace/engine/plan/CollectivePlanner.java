@@ -67,7 +67,7 @@ public final class CollectivePlanner {
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
         DataType moved = reduces ? type : DataType.UINT8;
         int parts = function.parts(ranks);
-        Protocol protocol = algorithm.isCollNet() ? Protocol.SIMPLE : options.protocols().of(operation, bytes / parts);
+        Protocol protocol = algorithm.isCollNet() ? Protocol.SIMPLE : options.protocols().of(operation);
         int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
         CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
         ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));

@@ -5,12 +5,7 @@ import java.util.Arrays;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.stream.Collectors;
-import org.millrace.config.ConfigurationException;
-import org.millrace.config.SecuritySettings;
-import org.millrace.config.Settings;
 import org.millrace.net.Network;
-import org.millrace.net.plugin.PluginNetwork;
-import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
@@ -48,30 +43,6 @@ public enum NetworkChoice {
                 + Arrays.stream(values()).map(NetworkChoice::setting).collect(Collectors.joining(", ")));
     }
 
-    /**
-     * Opens the network that a setting names: a choice, or {@code plugin:} with the path of a network plugin for NCCL.
-     *
-     * @param socket how TCP is used, also to find the peers of another network
-     * @param ucx    libucp; empty to have it looked for
-     * @throws IllegalArgumentException             if there is none of that name
-     * @throws org.millrace.net.ConnectionException if the plugin cannot be used
-     */
-    public static Network open(String setting, SocketOptions socket, ShmOptions shm, Optional<Path> ucx,
-            PluginOptions plugin) {
-        if (socket.tls() != null && setting.startsWith(Settings.PLUGIN_PREFIX)) {
-            throw inClear(setting);
-        }
-        return setting.startsWith(Settings.PLUGIN_PREFIX)
-                ? PluginNetwork.open(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())), socket, plugin)
-                : parse(setting).open(socket, shm, ucx);
-    }
-
-    private static ConfigurationException inClear(String setting) {
-        return new ConfigurationException(
-                SecuritySettings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name() + "=" + setting
-                        + ": its data would travel in clear; auto and socket encrypt it");
-    }
-
     private String setting() {
         return name().toLowerCase(Locale.ROOT);
     }
@@ -98,7 +69,7 @@ public enum NetworkChoice {
             case SOCKET -> new SocketNetwork(socket);
             case UCX -> {
                 if (socket.tls() != null) {
-                    throw inClear(setting());
+                    throw NetworkOptions.inClear(setting());
                 }
                 yield new UcxNetwork(ucx, new SocketNetwork(socket));
             }

@@ -7,6 +7,9 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
 
 /**
  * One thing that goes wrong once, at a frame of a connection. As text:
@@ -71,6 +74,19 @@ public record Fault(Kind kind, long frame, long bit, long polls, long rail, long
 
         private Set<String> required() {
             return parameter == null ? Set.of("frame") : Set.of("frame", parameter);
+        }
+    }
+
+    /**
+     * The faults to plant; empty if none were asked for.
+     *
+     * @throws ConfigurationException if the text cannot be read; the message says what is allowed
+     */
+    public static List<Fault> of(Configuration configuration) {
+        try {
+            return configuration.get(Settings.FAULT).map(Fault::parse).orElse(List.of());
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigurationException(Settings.FAULT.name() + ": " + refused.getMessage());
         }
     }
 

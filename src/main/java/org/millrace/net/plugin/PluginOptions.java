@@ -26,8 +26,9 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
         return new PluginOptions(List.of(), 16 << 10, 1 << 20, PluginDevice.MAX_RECVS, Duration.ofSeconds(10));
     }
 
-    public PluginOptions withDevices(List<Integer> chosen) {
-        return new PluginOptions(chosen, inlineBytes, pieceBytes, maxRecvs, callLimit);
+    /** Certain devices, and receives of at most so many buffers. */
+    public PluginOptions withDevices(List<Integer> chosen, int mostBuffers) {
+        return new PluginOptions(chosen, inlineBytes, pieceBytes, mostBuffers, callLimit);
     }
 
     /** Other lengths: see the record's parameters. */

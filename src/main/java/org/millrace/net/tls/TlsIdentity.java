@@ -26,8 +26,9 @@ import javax.net.ssl.SSLParameters;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.SecuritySettings;
+import org.millrace.config.Settings;
 
 /**
  * Who this process is under TLS, and whom it believes: both ends of every stream show a certificate. From a secret,
@@ -55,42 +56,35 @@ public final class TlsIdentity {
         challengeSecret = (CHALLENGE_PURPOSE + secret).getBytes(StandardCharsets.UTF_8);
     }
 
-    /** What the settings say, wherever they come from. */
-    public interface Source {
-
-        /** The value of one. */
-        <T> T get(org.millrace.config.Setting<T> setting);
-    }
-
     /**
      * Who this process is as the settings say; null if data travels in clear.
      *
      * @throws ConfigurationException if they contradict each other, or a file cannot be used
      */
-    public static @Nullable TlsIdentity of(Source settings) {
-        Optional<Path> certificate = settings.get(SecuritySettings.TLS_CERTIFICATE);
-        Optional<Path> key = settings.get(SecuritySettings.TLS_KEY);
-        Optional<Path> authority = settings.get(SecuritySettings.TLS_CA);
+    public static @Nullable TlsIdentity of(Configuration settings) {
+        Optional<Path> certificate = settings.get(Settings.TLS_CERTIFICATE);
+        Optional<Path> key = settings.get(Settings.TLS_KEY);
+        Optional<Path> authority = settings.get(Settings.TLS_CA);
         boolean files = certificate.isPresent() && key.isPresent() && authority.isPresent();
         boolean any = certificate.isPresent() || key.isPresent() || authority.isPresent();
-        String names = SecuritySettings.TLS_CERTIFICATE.name() + ", " + SecuritySettings.TLS_KEY.name() + " and "
-                + SecuritySettings.TLS_CA.name();
-        if (any && !(files && settings.get(SecuritySettings.TLS))) {
-            throw new ConfigurationException(names + " go together, and with " + SecuritySettings.TLS.name() + "=1");
+        String names =
+                Settings.TLS_CERTIFICATE.name() + ", " + Settings.TLS_KEY.name() + " and " + Settings.TLS_CA.name();
+        if (any && !(files && settings.get(Settings.TLS))) {
+            throw new ConfigurationException(names + " go together, and with " + Settings.TLS.name() + "=1");
         }
-        if (!settings.get(SecuritySettings.TLS)) {
+        if (!settings.get(Settings.TLS)) {
             return null;
         }
-        String secret = settings.get(SecuritySettings.SECRET);
+        String secret = settings.get(Settings.SECRET);
         if (!files && secret.isEmpty()) {
-            throw new ConfigurationException(SecuritySettings.TLS.name() + "=1 needs " + SecuritySettings.SECRET.name()
+            throw new ConfigurationException(Settings.TLS.name() + "=1 needs " + Settings.SECRET.name()
                     + ", the same on all ranks, or " + names + ": without, no rank can tell another from a stranger");
         }
         try {
             return files ? ofFiles(certificate.get(), key.get(), authority.get(), secret) : ofSecret(secret);
         } catch (GeneralSecurityException | IOException e) {
             throw new ConfigurationException(
-                    SecuritySettings.TLS.name() + "=1: " + (files ? names + " cannot be used: " : "") + e.getMessage());
+                    Settings.TLS.name() + "=1: " + (files ? names + " cannot be used: " : "") + e.getMessage());
         }
     }
 

@@ -11,7 +11,7 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.mesh.MeshNetwork;
-import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FullMesh;
@@ -89,7 +89,7 @@ public final class CollNetPlugin {
         ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
         NetEndpoint here = endpoints.apply(library);
         new PeerHandle(PATH, key, here.listener().address()).write(handle);
-        PeerHandle.putNumber(handle, Math.min(MOST_THREADS, ProxyThreads.decide(environment).count()));
+        PeerHandle.putNumber(handle, Math.min(MOST_THREADS, ProxyThreads.decide(Configuration.ofPlugin(environment)).count()));
         NativeMemory.putLong(listener, handles.add(new Listening(here)));
     }
 
@@ -126,16 +126,14 @@ public final class CollNetPlugin {
             meshes.forEach(FullMesh::close);
             throw failure;
         }
-        ProxyThreads threads = ProxyThreads.decide(environment);
+        ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
         NcclLog.info("CollNet: " + addresses.length + " ranks reduce for each other over " + here.network().name()
                 + ", this one with " + count + (count == 1 ? " thread" : " threads"));
         return new MeshNetwork(rank, here.network(), meshes, threads::newIdleStrategy);
     }
 
     private Duration deadline() {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
-        return settings.text(Settings.CONNECT_DEADLINE.name()).isEmpty() ? CONNECT_DEADLINE
-                : settings.get(Settings.CONNECT_DEADLINE);
+        return Configuration.ofPlugin(environment).ifSet(Settings.CONNECT_DEADLINE).orElse(CONNECT_DEADLINE);
     }
 
     /** Operators of the program's own, and averages, NCCL makes of these with arithmetic of its kernels. */

@@ -3,7 +3,7 @@ package org.millrace.plugin.fallback;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.net.FrameReceiver;
 import org.millrace.plugin.unpack.UnpackDevice;
 import org.millrace.proxy.unpack.UnpackReceiveSource;
@@ -46,7 +46,7 @@ final class UnpackRequests {
         if (offset % slotBytes != 0 || bytes > memory.pages().room(slot, ConnectionLayout.SLOTS)) {
             throw new IllegalArgumentException("a slice of " + bytes + " bytes at byte " + offset + " of its buffer"
                     + " does not begin with one of its slots of " + slotBytes + " bytes;"
-                    + " set NCCL_NET_SHARED_BUFFERS=0, or unset " + PluginSettings.UNPACK.name());
+                    + " set NCCL_NET_SHARED_BUFFERS=0, or unset " + Settings.UNPACK.name());
         }
         firstPages[index] = memory.pages().first(slot);
     }

@@ -10,7 +10,7 @@ import java.util.function.UnaryOperator;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
@@ -118,7 +118,7 @@ public final class GinPlugin {
      */
     public void ginGetProperties(int version, int device, long properties) {
         tableVersion = version;
-        NetEndpoint.device(environment)
+        NetEndpoint.device(Configuration.ofPlugin(environment))
                 .writeProperties(Math.min(version, 12), device,
                         new Abilities(false, netTakesDeviceMemory.getAsBoolean(), 1), properties);
         MemorySegment written = NativeMemory.at(properties, ncclNetProperties_v9_t.sizeof());
@@ -172,7 +172,7 @@ public final class GinPlugin {
             }
             throw failure;
         }
-        losses.use(LossPolicy.read(new EnvironmentSettings(environment)));
+        losses.use(LossPolicy.of(Configuration.ofPlugin(environment)));
         CommunicatorLosses lost = listening.instance.losses();
         lost.restart();
         lost.useCurrentDevice();
@@ -182,9 +182,8 @@ public final class GinPlugin {
     }
 
     private FullMesh connect(Listening listening, byte[][] addresses, int rank, long key) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
-        Duration deadline = settings.text(Settings.CONNECT_DEADLINE.name()).isEmpty() ? CONNECT_DEADLINE
-                : settings.get(Settings.CONNECT_DEADLINE);
+        Configuration settings = Configuration.ofPlugin(environment);
+        Duration deadline = settings.ifSet(Settings.CONNECT_DEADLINE).orElse(CONNECT_DEADLINE);
         return FullMesh.connect(listening.endpoint.network(), listening.endpoint.listener(), addresses, rank, key,
                 deadline, () -> null);
     }

@@ -1,10 +1,10 @@
 package org.millrace.plugin.gin;
 
-import static org.millrace.config.PluginSettings.GIN;
-import static org.millrace.config.PluginSettings.GIN_COPY_KERNEL;
-import static org.millrace.config.PluginSettings.GIN_DIRECT;
-import static org.millrace.config.PluginSettings.GIN_SHARED;
-import static org.millrace.config.PluginSettings.LONGEST_COPY_KERNEL;
+import static org.millrace.config.Settings.GIN;
+import static org.millrace.config.Settings.GIN_COPY_KERNEL;
+import static org.millrace.config.Settings.GIN_DIRECT;
+import static org.millrace.config.Settings.GIN_SHARED;
+import static org.millrace.config.Settings.LONGEST_COPY_KERNEL;
 
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
@@ -20,8 +20,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -61,10 +61,9 @@ final class GinResources {
 
         private static final String ON = "it is on";
 
-        static GinSettings read(UnaryOperator<@Nullable String> environment) {
-            EnvironmentSettings settings = new EnvironmentSettings(environment);
+        static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
-            boolean tooLong = settings.text(GIN_COPY_KERNEL.name()).matches("\\d{7,18}");
+            boolean tooLong = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}");
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
                     settings.get(GIN_DIRECT, true, ON, complaints::add),
                     settings.get(GIN_SHARED, true, ON, complaints::add),
@@ -87,7 +86,7 @@ final class GinResources {
     /** Read when NCCL has given its logger, so that what cannot be used is said, once. */
     private synchronized GinSettings settings() {
         if (settings == null) {
-            settings = GinSettings.read(environment);
+            settings = GinSettings.of(Configuration.ofPlugin(environment));
             settings.complaints().forEach(NcclLog::warn);
         }
         return settings;
@@ -112,7 +111,7 @@ final class GinResources {
 
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
-            endpoint = NetEndpoint.open(environment);
+            endpoint = NetEndpoint.open(Configuration.ofPlugin(environment));
         }
         endpointUsers++;
         return endpoint;
@@ -121,7 +120,8 @@ final class GinResources {
     /** Sends descriptors from this process to itself, once, so that what serves them is compiled: see GinWarmUp. */
     void warmUp(GinDescriptorFormat format) {
         try {
-            GinWarmUp.startOnce(this, format, settings().shared(), !ProxyThreads.decide(environment).ownCore());
+            GinWarmUp.startOnce(this, format, settings().shared(),
+                    !ProxyThreads.decide(Configuration.ofPlugin(environment)).ownCore());
         } catch (ConfigurationException e) {
             NcclLog.info("GIN does not warm up: " + e.getMessage()); // who needs the setting says so, and ends
         }
@@ -137,13 +137,10 @@ final class GinResources {
 
     /** As NCCL_PROXY_IDLE_* say, or, where they cannot be read, as if they were not set, which is said. */
     private IdleStrategy newIdleStrategy(boolean onHost) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
+        Configuration settings = Configuration.ofPlugin(environment);
         try {
-            return IdleProfile.ginProxy(onHost,
-                    settings.text(Settings.IDLE_THRESHOLD.name()).isEmpty() ? Optional.empty()
-                            : Optional.of(settings.get(Settings.IDLE_THRESHOLD)),
-                    settings.text(Settings.IDLE_SLEEP_MICROS.name()).isEmpty() ? Optional.empty()
-                            : Optional.of(settings.get(Settings.IDLE_SLEEP_MICROS) * 1000L));
+            return IdleProfile.ginProxy(onHost, settings.ifSet(Settings.IDLE_THRESHOLD),
+                    settings.ifSet(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L));
         } catch (ConfigurationException unusable) {
             NcclLog.warn(unusable.getMessage() + ". Here GIN's thread waits as if it were not set");
             return IdleProfile.ginProxy(onHost, Optional.empty(), Optional.empty());

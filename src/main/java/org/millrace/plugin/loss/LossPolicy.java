@@ -1,8 +1,8 @@
 package org.millrace.plugin.loss;
 
 import java.time.Duration;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 
 /**
  * What the user wants to happen when a peer is lost.
@@ -14,8 +14,8 @@ import org.millrace.config.PluginSettings;
 public record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
 
     /** What the environment says. */
-    public static LossPolicy read(EnvironmentSettings settings) {
-        return new LossPolicy(settings.get(PluginSettings.ON_LOSS), settings.get(PluginSettings.LOSS_GRACE),
-                settings.get(PluginSettings.ASYNC_ERROR));
+    public static LossPolicy of(Configuration settings) {
+        return new LossPolicy(settings.get(Settings.ON_LOSS), settings.get(Settings.LOSS_GRACE),
+                settings.get(Settings.ASYNC_ERROR));
     }
 }

@@ -7,7 +7,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.shim.AsyncErrors;
 import org.millrace.plugin.shim.AsyncErrors.Reply;
@@ -75,12 +75,11 @@ public final class LossWatch {
             return;
         }
         AsyncErrors.Askers askers = policy.asyncErrors() ? shim.askers(library)
-                : new AsyncErrors.Askers(0, PluginSettings.ASYNC_ERROR.name() + " switches it off");
+                : new AsyncErrors.Askers(0, Settings.ASYNC_ERROR.name() + " switches it off");
         NcclLog.info(
                 askers.count() > 0 ? "ncclCommGetAsyncError tells of a lost peer: it is called by " + askers.names()
                         : "ncclCommGetAsyncError does not tell of a lost peer: " + askers.names()
-                                + ". The next enqueue does, and " + PluginSettings.ON_LOSS.name()
-                                + " says what comes then");
+                                + ". The next enqueue does, and " + Settings.ON_LOSS.name() + " says what comes then");
     }
 
     /**

@@ -5,7 +5,7 @@ import java.io.FileOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.millrace.config.DurationType;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 import org.millrace.foreign.CFunction;
@@ -24,11 +24,12 @@ final class ProcessReaction implements LossWatch.Reaction {
 
     @Override
     public void tell(LostEnd lost, LossPolicy policy) {
-        String consequence = policy.ends() ? "The process ends in " + DurationType.text(policy.grace())
-                + " unless the program aborts or destroys the communicator before"
-                + (policy.asyncErrors() ? ", or is told by ncclCommGetAsyncError" : "") + " ("
-                + PluginSettings.LOSS_GRACE.name() + "; " + PluginSettings.ON_LOSS.name() + "=report leaves it be)"
-                : "The process goes on (" + PluginSettings.ON_LOSS.name() + "=report)";
+        String consequence = policy.ends()
+                ? "The process ends in " + DurationType.text(policy.grace())
+                        + " unless the program aborts or destroys the communicator before"
+                        + (policy.asyncErrors() ? ", or is told by ncclCommGetAsyncError" : "") + " ("
+                        + Settings.LOSS_GRACE.name() + "; " + Settings.ON_LOSS.name() + "=report leaves it be)"
+                : "The process goes on (" + Settings.ON_LOSS.name() + "=report)";
         line(self() + ": " + lost.line() + ". " + consequence);
     }
 

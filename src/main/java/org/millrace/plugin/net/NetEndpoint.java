@@ -1,23 +1,16 @@
 package org.millrace.plugin.net;
 
-import java.nio.file.Path;
 import java.util.List;
-import java.util.function.UnaryOperator;
-import org.jspecify.annotations.Nullable;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.SecuritySettings;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.plugin.PluginNetwork;
-import org.millrace.net.plugin.PluginOptions;
-import org.millrace.net.shm.peer.SingleCopy;
-import org.millrace.net.shm.ring.ShmOptions;
 import org.millrace.net.socket.handshake.Interfaces;
 import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.plugin.log.NcclLog;
@@ -36,71 +29,45 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
      * NCCL_SOCKET_FAMILY; on each as many streams as MILLRACE_SOCKET_STREAMS says, or else the product of
      * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
      */
-    public static NetEndpoint open(UnaryOperator<@Nullable String> environment) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
-        List<Fault> faults = faults(settings);
-        SocketOptions socket = sockets(settings);
-        ShmOptions shm = ShmOptions.defaults()
-                .withSingleCopy(SingleCopy.of(settings.get(Settings.SHM_SINGLE_COPY)))
-                .withAccess(ShmOptions.RingAccess.of(settings.get(Settings.SHM_ACCESS)));
-        Network network = NetworkChoice.open(beneath(settings.get(Settings.NETWORK)), socket, shm,
-                settings.get(Settings.UCX_LIBRARY),
-                PluginOptions.defaults()
-                        .withDevices(settings.get(Settings.NET_DEVICES))
-                        .withMaxRecvs(settings.get(Settings.NET_MAX_RECVS)));
+    public static NetEndpoint open(Configuration settings) {
+        List<Fault> faults = Fault.of(settings);
+        NetworkOptions options = NetworkOptions.of(settings).withSocket(sockets(settings));
+        refuseItself(options);
+        Network network = options.open();
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
-                : NetDevice.of(Interfaces.choose(socket).addresses());
+                : NetDevice.of(Interfaces.choose(options.socket()).addresses());
         return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), network.listen(),
                 device, faults);
     }
 
     /** How TCP is used. */
-    private static SocketOptions sockets(EnvironmentSettings settings) {
-        SocketOptions named = SocketOptions.of(settings::get);
-        SocketOptions socket = named.withStreams(streams(settings), named.stripeThreshold());
+    private static SocketOptions sockets(Configuration settings) {
+        SocketOptions named = NetworkOptions.socket(settings);
+        SocketOptions socket = named.withStreams(settings.streamsUnderNccl(), named.stripeThreshold());
         requireTls(settings, socket);
         return socket;
     }
 
     /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */
-    private static void requireTls(EnvironmentSettings settings, SocketOptions socket) {
-        if (settings.get(SecuritySettings.REQUIRE_SECRET) && socket.tls() == null) {
-            throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1: under libnccl only "
-                    + SecuritySettings.TLS.name() + "=1 with " + SecuritySettings.SECRET.name()
+    private static void requireTls(Configuration settings, SocketOptions socket) {
+        if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
+            throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
+                    + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
                     + " tells ranks from strangers, because NCCL's own bootstrap lets anybody in");
         }
     }
 
-    /** The network that a setting names, which cannot be this plugin itself. */
-    private static String beneath(String setting) {
-        if (setting.startsWith(Settings.PLUGIN_PREFIX)
-                && PluginNetwork.isMillrace(Path.of(setting.substring(Settings.PLUGIN_PREFIX.length())))) {
-            throw new ConfigurationException(Settings.NETWORK.name() + "=" + setting
+    /** The network beneath cannot be this plugin itself. */
+    private static void refuseItself(NetworkOptions options) {
+        if (options.pluginLibrary().filter(PluginNetwork::isMillrace).isPresent()) {
+            throw new ConfigurationException(Settings.NETWORK.name() + "=" + options.name()
                     + " names Millrace's own plugin, as the network beneath itself; name another plugin, or auto");
         }
-        return setting;
     }
 
     /** The device that {@link #open} would have. */
-    public static NetDevice device(UnaryOperator<@Nullable String> environment) {
-        return NetDevice.of(
-                Interfaces.choose(SocketOptions.addressesOf(new EnvironmentSettings(environment)::get)).addresses());
-    }
-
-    private static int streams(EnvironmentSettings settings) {
-        return settings.get(Settings.SOCKET_STREAMS).orElseGet(() -> {
-            long nccls =
-                    settings.ncclNumber("NCCL_SOCKET_NTHREADS", 1) * settings.ncclNumber("NCCL_NSOCKS_PERTHREAD", 1);
-            return Math.clamp(nccls, 1, SocketOptions.MAX_STREAMS);
-        });
-    }
-
-    private static List<Fault> faults(EnvironmentSettings settings) {
-        try {
-            return settings.get(Settings.FAULT).map(Fault::parse).orElse(List.of());
-        } catch (IllegalArgumentException refused) {
-            throw new ConfigurationException(Settings.FAULT.name() + ": " + refused.getMessage());
-        }
+    public static NetDevice device(Configuration settings) {
+        return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
     }
 
     @Override

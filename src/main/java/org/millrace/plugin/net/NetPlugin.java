@@ -10,6 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionException;
@@ -172,14 +173,15 @@ public final class NetPlugin {
     private synchronized Session openSession(int version, long logger, long library, CallingNccl nccl) {
         Session session = sessions.get(library);
         if (session == null) {
-            PluginConfiguration settings = PluginConfiguration.read(nccl, environment::users);
+            PluginConfiguration settings = PluginConfiguration.of(nccl, Configuration.ofPlugin(environment::users));
             if (settings.refusal() != null) {
                 NcclLog.warn(settings.refusal());
             }
             environment.use(settings.toSet());
             losses.use(settings.loss());
-            PluginTrace.open(version);
-            NetEndpoint endpoint = NetEndpoint.open(NativeEnvironment::get);
+            Configuration configuration = Configuration.ofPlugin(NativeEnvironment::get);
+            PluginTrace.open(configuration, version);
+            NetEndpoint endpoint = NetEndpoint.open(configuration);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);
             session = new Session(library, endpoint, path, settings, logger, losses);

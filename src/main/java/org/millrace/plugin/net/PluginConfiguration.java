@@ -1,22 +1,17 @@
 package org.millrace.plugin.net;
 
-import static org.millrace.config.PluginSettings.UNPACK;
-
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
-import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CoreShare;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
-import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossPolicy;
@@ -109,41 +104,39 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     /**
      * Reads the settings and decides.
      *
-     * @param nccl        the NCCL that calls: where it is not known how it lays memory out, its own proxy moves the
-     *                    data
-     * @param environment as the user has it
+     * @param nccl     the NCCL that calls: where it is not known how it lays memory out, its own proxy moves the data
+     * @param settings as the user has them
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
      */
-    public static PluginConfiguration read(CallingNccl nccl, UnaryOperator<@Nullable String> environment) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
+    public static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
         if (nccl.isUnknown() && unpack != Kernels.NONE) {
-            throw new ConfigurationException(unpackSetting(settings) + " is not possible with " + newer(nccl));
+            throw new ConfigurationException(settings.unpackingText() + " is not possible with " + newer(nccl));
         }
         String conflict = !wish.orElse(true) ? null
                 : nccl.isUnknown() ? "the takeover is not possible with " + newer(nccl)
-                        : prepareTakeover(environment, settings, toSet);
+                        : prepareTakeover(settings, toSet);
         if (conflict != null && wish.isPresent()) {
             throw new ConfigurationException(conflict + ", and " + Settings.TAKEOVER.name() + "=1 insists on it");
         }
         boolean takeover = wish.orElse(true) && conflict == null;
-        boolean deviceSlots = takeover && prepareDeviceSlots(environment, settings, toSet);
-        if (takeover && !deviceSlots && environment.apply(BUFFER) == null) {
+        boolean deviceSlots = takeover && prepareDeviceSlots(settings, toSet);
+        if (takeover && !deviceSlots && settings.variable(BUFFER).isEmpty()) {
             toSet.put(BUFFER, BUFFER_BYTES);
         }
-        long bounceBytes = (long) settings.get(PluginSettings.UNPACK_MIB) << 20;
+        long bounceBytes = (long) settings.get(Settings.UNPACK_MIB) << 20;
         if (unpack != Kernels.NONE) {
-            prepareUnpack(environment, settings, toSet);
+            prepareUnpack(settings, toSet);
         }
-        return new PluginConfiguration(nccl, takeover, ProxyThreads.decide(environment, deviceSlots, 1), unpack,
+        return new PluginConfiguration(nccl, takeover, ProxyThreads.decide(settings, deviceSlots, 1), unpack,
                 bounceBytes, Map.copyOf(toSet),
                 conflict == null ? null
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
-                LossPolicy.read(settings), deviceSlots, choosesChannels(environment), maxRecvs(settings, unpack));
+                LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack));
     }
 
     private static String newer(CallingNccl nccl) {
@@ -154,39 +147,36 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * One unless the user says more, as NCCL's own Socket network has it. A kernel that unpacks counts the slices of
      * its connection in their order, which those of several tags have not.
      */
-    private static int maxRecvs(EnvironmentSettings settings, Kernels unpack) {
-        int wanted = settings.get(Settings.NET_MAX_RECVS);
-        return settings.text(Settings.NET_MAX_RECVS.name()).isEmpty() || unpack != Kernels.NONE ? 1 : wanted;
+    private static int maxRecvs(Configuration settings, Kernels unpack) {
+        return unpack != Kernels.NONE ? 1 : settings.ifSet(Settings.NET_MAX_RECVS).orElse(1);
     }
 
     /** Whether slots may be in the memory of GPUs; adds what has to be set for it. */
-    private static boolean prepareDeviceSlots(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings,
-            Map<String, String> toSet) {
-        Optional<Boolean> wish = settings.get(PluginSettings.DEVICE_SLOTS);
-        if (!wish.orElse(areWorthIt(environment, settings))) {
+    private static boolean prepareDeviceSlots(Configuration settings, Map<String, String> toSet) {
+        Optional<Boolean> wish = settings.get(Settings.DEVICE_SLOTS);
+        if (!wish.orElse(areWorthIt(settings))) {
             return false;
         }
         Map<String, String> required = new LinkedHashMap<>();
-        List<String> conflicts = conflicts(DEVICE_REQUIREMENTS, environment, settings, required);
-        String protocols = settings.text("NCCL_PROTO");
+        List<String> conflicts = conflicts(DEVICE_REQUIREMENTS, settings, required);
+        String protocols = settings.text(Settings.PROTOCOLS);
         if (protocols.toUpperCase(Locale.ROOT).contains("LL128") && !protocols.startsWith("^")) {
             conflicts.add("NCCL_PROTO=" + protocols + " (a GPU's copies do not store LL128's lines in order)");
         }
         if (kernelsThatUnpack(settings) != Kernels.NONE) {
             conflicts.add(
-                    unpackSetting(settings) + " (kernels then gather what they receive from a buffer of their own)");
+                    settings.unpackingText() + " (kernels then gather what they receive from a buffer of their own)");
         }
         if (!conflicts.isEmpty()) {
             String what = "slots in the GPU's memory are not possible with " + String.join(" and ", conflicts);
             if (wish.isPresent()) {
-                throw new ConfigurationException(
-                        what + ", and " + PluginSettings.DEVICE_SLOTS.name() + "=1 insists on them");
+                throw new ConfigurationException(what + ", and " + Settings.DEVICE_SLOTS.name() + "=1 insists on them");
             }
             NcclLog.info(what + ": they are in the host's");
             return false;
         }
         FOR_DEVICE_SLOTS.forEach((name, value) -> {
-            if (settings.text(name).isEmpty()) {
+            if (settings.variable(name).isEmpty()) {
                 required.put(name, value);
             }
         });
@@ -199,22 +189,22 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * in the host's memory takes longer than slots there do (2 MiB of an all-reduce 511 and 243 us, 128 MiB 11.7 and
      * 8.7 ms). All ranks must find the same.
      */
-    private static boolean areWorthIt(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings) {
-        String network = settings.text(Settings.NETWORK.name());
+    private static boolean areWorthIt(Configuration settings) {
+        String network = settings.text(Settings.NETWORK);
         return (network.isEmpty() || network.equals("auto") || network.equals("shm"))
-                && CoreShare.isWholeJobHere(environment) && CudaDriver.isPresent();
+                && CoreShare.isWholeJobHere(settings::variable) && CudaDriver.isPresent();
     }
 
     /** The settings that contradict requirements; what has to be set for the others is added to the map. */
-    private static List<String> conflicts(List<Requirement> requirements, UnaryOperator<@Nullable String> environment,
-            EnvironmentSettings settings, Map<String, String> required) {
+    private static List<String> conflicts(List<Requirement> requirements, Configuration settings,
+            Map<String, String> required) {
         List<String> conflicts = new ArrayList<>();
         for (Requirement each : requirements) {
             if (settings.ncclNumber(each.name, each.absent) == each.required) {
                 continue;
             }
-            String value = environment.apply(each.name);
-            if (value == null || value.isEmpty()) {
+            String value = settings.variable(each.name);
+            if (value.isEmpty()) {
                 required.put(each.name, Long.toString(each.required));
             } else {
                 conflicts.add(each.name + "=" + value + " (" + each.because + "; unset it, or set it to "
@@ -225,14 +215,13 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /** Adds what has to be set; returns why it is of no use, null if it is. */
-    private static @Nullable String prepareTakeover(UnaryOperator<@Nullable String> environment,
-            EnvironmentSettings settings, Map<String, String> toSet) {
+    private static @Nullable String prepareTakeover(Configuration settings, Map<String, String> toSet) {
         Map<String, String> required = new LinkedHashMap<>();
-        List<String> conflicts = conflicts(REQUIREMENTS, environment, settings, required);
+        List<String> conflicts = conflicts(REQUIREMENTS, settings, required);
         if (!conflicts.isEmpty()) {
             return "the takeover is not possible with " + String.join(" and ", conflicts);
         }
-        if (choosesChannels(environment)) {
+        if (choosesChannels(settings)) {
             required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
         }
         toSet.putAll(required);
@@ -240,60 +229,40 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     }
 
     /** A process that this one comes from may have left what was set for it. */
-    private static boolean choosesChannels(UnaryOperator<@Nullable String> environment) {
-        return CHANNEL_BOUNDS.stream().map(environment).allMatch(Objects::isNull)
-                || CHANNELS.equals(environment.apply(CHANNEL_BOUNDS.getFirst()));
+    private static boolean choosesChannels(Configuration settings) {
+        return CHANNEL_BOUNDS.stream().map(settings::variable).allMatch(String::isEmpty)
+                || CHANNELS.equals(settings.variable(CHANNEL_BOUNDS.getFirst()));
     }
 
-    /** Whether kernels unpack has two names: MILLRACE_UNPACK, and that of the documents about NCCL's device. */
-    private static Kernels kernelsThatUnpack(EnvironmentSettings settings) {
+    private static Kernels kernelsThatUnpack(Configuration settings) {
         if (settings.get(Settings.NET_DEVICE_UNPACK_THRESHOLD) != 0) {
             throw new ConfigurationException(Settings.NET_DEVICE_UNPACK_THRESHOLD.name() + "="
-                    + settings.text(Settings.NET_DEVICE_UNPACK_THRESHOLD.name())
+                    + settings.text(Settings.NET_DEVICE_UNPACK_THRESHOLD)
                     + " is not usable; allowed: 0, as a kernel of NCCL gathers all Simple slices of a connection or"
                     + " none (NCCL_PROTO says what is Simple)");
         }
-        Kernels ours = settings.get(UNPACK);
-        Optional<Boolean> theirs = settings.get(Settings.NET_DEVICE_UNPACK);
-        boolean oursIsSet = !settings.text(UNPACK.name()).isEmpty();
-        if (theirs.isEmpty() || oursIsSet && theirs.get() == (ours != Kernels.NONE)) {
-            return ours;
-        }
-        if (oursIsSet) {
-            throw new ConfigurationException(Settings.NET_DEVICE_UNPACK.name() + "="
-                    + settings.text(Settings.NET_DEVICE_UNPACK.name()) + " and " + UNPACK.name() + "="
-                    + settings.text(UNPACK.name()) + " contradict each other; unset one of the two");
-        }
-        return theirs.get() ? Kernels.GPU : Kernels.NONE;
+        return settings.unpackingKernels();
     }
 
-    private static String unpackSetting(EnvironmentSettings settings) {
-        String name = settings.text(UNPACK.name()).isEmpty() ? Settings.NET_DEVICE_UNPACK.name() : UNPACK.name();
-        return name + "=" + settings.text(name);
-    }
-
-    private static void prepareUnpack(UnaryOperator<@Nullable String> environment, EnvironmentSettings settings,
-            Map<String, String> toSet) {
+    private static void prepareUnpack(Configuration settings, Map<String, String> toSet) {
         if (settings.ncclNumber(SHARED_BUFFERS, 0) != 0) {
-            throw unpackRefused(environment, SHARED_BUFFERS,
+            throw unpackRefused(settings, SHARED_BUFFERS,
                     "a slice's pages are those of its connection's own slots; set it to 0");
         }
         // An empty send is LL then, always: the kernel counts Simple slices, and an empty step does not say what it is.
         if (settings.ncclNumber(P2P_LL, 0) < 0) {
-            throw unpackRefused(environment, P2P_LL,
+            throw unpackRefused(settings, P2P_LL,
                     "a send of nothing must be told from a Simple slice; set it to 0 or more");
         }
         FOR_UNPACK.forEach((name, value) -> {
-            String present = environment.apply(name);
-            if (present == null || present.isEmpty()) {
+            if (settings.variable(name).isEmpty()) {
                 toSet.put(name, value);
             }
         });
     }
 
-    private static ConfigurationException unpackRefused(UnaryOperator<@Nullable String> environment, String name,
-            String because) {
-        return new ConfigurationException(unpackSetting(new EnvironmentSettings(environment)) + " is not possible with "
-                + name + "=" + environment.apply(name) + ": " + because + ", or unset one of the two");
+    private static ConfigurationException unpackRefused(Configuration settings, String name, String because) {
+        return new ConfigurationException(settings.unpackingText() + " is not possible with " + name + "="
+                + settings.variable(name) + ": " + because + ", or unset one of the two");
     }
 }

@@ -2,13 +2,10 @@ package org.millrace.plugin.net;
 
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
-import org.millrace.config.Setting;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.config.Setting;
 import org.millrace.config.TraceDetail;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
@@ -38,22 +35,21 @@ final class PluginTrace {
     }
 
     /** Opens this process's trace, if the settings want one. */
-    static void open(int tableVersion) {
-        EnvironmentSettings settings = new EnvironmentSettings(NativeEnvironment::get);
-        Optional<Boolean> steps = settings.get(Settings.PROXY_TRACE);
-        TraceDetail detail =
-                TraceDetail.of(settings.get(Settings.TRACE), !settings.text(Settings.TRACE.name()).isEmpty(), steps);
+    static void open(Configuration settings, int tableVersion) {
+        TraceDetail detail = settings.traceDetail();
         boolean first = ProcessTrace.current() == null;
-        ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                ProcessTrace.Detail.valueOf(detail.name()));
+        if (detail != TraceDetail.OFF) {
+            ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
+                    detail == TraceDetail.STEPS);
+        }
         ProcessTrace trace = ProcessTrace.current();
-        if (steps.orElse(false)) {
+        if (settings.get(Settings.PROXY_TRACE).orElse(false)) {
             say(trace);
         }
         if (trace != null) {
             trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
                     LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
-            trace.settings(set());
+            trace.settings(set(settings));
             if (first) {
                 StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
                 SilenceWatch.start(trace);
@@ -79,17 +75,13 @@ final class PluginTrace {
                 + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": " + sentence);
     }
 
-    private static Map<String, String> set() {
+    private static Map<String, String> set(Configuration settings) {
         Map<String, String> set = new LinkedHashMap<>();
-        Stream.concat(Settings.all().stream(), PluginSettings.all().stream())
-                .filter(setting -> !setting.secret())
-                .map(Setting::name)
-                .forEach(name -> {
-                    String value = NativeEnvironment.get(name);
-                    if (value != null && !value.isEmpty()) {
-                        set.put(name, value);
-                    }
-                });
+        for (Setting<?> setting : Settings.all()) {
+            if (settings.isSet(setting) && !setting.secret()) {
+                set.put(setting.name(), settings.text(setting));
+            }
+        }
         return set;
     }
 }

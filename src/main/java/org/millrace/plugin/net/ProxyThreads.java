@@ -1,13 +1,11 @@
 package org.millrace.plugin.net;
 
 import java.util.Optional;
-import java.util.function.UnaryOperator;
-import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CoreShare;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
@@ -15,7 +13,8 @@ import org.millrace.config.Settings;
  *
  * @param count         how many
  * @param ownCore       whether each has a core that nobody else needs, so that it may spin
- * @param idleThreshold passes without work after which the user wants them to sleep, if they say so
+ * @param idleThreshold passes without work after which the user wants them to sleep, if they say so: the emulated
+ *                      device's default is not theirs, as passes here last longer, and are timed
  * @param maxParkNanos  the longest sleep that the user wants, if they say so
  * @param reason        where the number follows from
  */
@@ -29,8 +28,8 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
      *
      * @throws ConfigurationException if a setting is not usable
      */
-    public static ProxyThreads decide(UnaryOperator<@Nullable String> environment) {
-        return decide(environment, false, 1);
+    public static ProxyThreads decide(Configuration settings) {
+        return decide(settings, false, 1);
     }
 
     /**
@@ -40,8 +39,8 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
      * @param processes   how many of this host serve connections, this one among them: see {@link CoreShare}
      * @throws ConfigurationException if a setting is not usable
      */
-    public static ProxyThreads decide(UnaryOperator<@Nullable String> environment, boolean deviceSlots, int processes) {
-        return decide(environment, CoreShare.ofThisProcess(environment, processes),
+    public static ProxyThreads decide(Configuration settings, boolean deviceSlots, int processes) {
+        return decide(settings, CoreShare.ofThisProcess(settings::variable, processes),
                 deviceSlots ? MOST_FOR_DEVICE_SLOTS : Integer.MAX_VALUE);
     }
 
@@ -50,20 +49,12 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
         return count == other.count && ownCore == other.ownCore;
     }
 
-    static ProxyThreads decide(UnaryOperator<@Nullable String> environment, CoreShare share, int most) {
-        EnvironmentSettings settings = new EnvironmentSettings(environment);
+    static ProxyThreads decide(Configuration settings, CoreShare share, int most) {
         Optional<Integer> wanted = settings.get(Settings.THREADS);
         int count = wanted.orElse(Math.min(most, share.proxyThreads()));
-        return new ProxyThreads(count, share.coreForEach(count),
-                set(settings, Settings.IDLE_THRESHOLD.name()).map(text -> settings.get(Settings.IDLE_THRESHOLD)),
-                set(settings, Settings.IDLE_SLEEP_MICROS.name())
-                        .map(text -> settings.get(Settings.IDLE_SLEEP_MICROS) * 1000L),
+        return new ProxyThreads(count, share.coreForEach(count), settings.ifSet(Settings.IDLE_THRESHOLD),
+                settings.ifSet(Settings.IDLE_SLEEP_MICROS).map(micros -> micros * 1000L),
                 (wanted.isPresent() ? Settings.THREADS.name() + "; cores: " : "cores: ") + share.reason());
-    }
-
-    /** What is not set is not the emulated device's default: passes here last longer, and are timed. */
-    private static Optional<String> set(EnvironmentSettings settings, String name) {
-        return Optional.of(settings.text(name)).filter(text -> !text.isEmpty());
     }
 
     /** What one of them does without work. */

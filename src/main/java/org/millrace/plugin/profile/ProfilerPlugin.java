@@ -5,9 +5,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.EnvironmentSettings;
-import org.millrace.config.PluginSettings;
-import org.millrace.config.PluginSettings.Events;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.config.Settings.Events;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.shim.NativeMemory;
@@ -52,7 +52,7 @@ public final class ProfilerPlugin {
      * @param mask       where the kinds of events are written to that NCCL is to tell of
      */
     public void profilerInit(long operations, long mask, long communicator, int nodes, int ranks, int rank) {
-        Events wanted = new EnvironmentSettings(environment).get(PluginSettings.PROFILER);
+        Events wanted = Configuration.ofPlugin(environment).get(Settings.PROFILER);
         ProcessTrace trace = ProcessTrace.current();
         CommunicatorTrace made =
                 wanted == Events.OFF || trace == null ? null : trace.communicator(communicator, rank, ranks, "");

@@ -8,7 +8,7 @@ import java.util.Map;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceSegments;
@@ -84,8 +84,8 @@ public final class DeviceSlots implements AutoCloseable {
                 refused = true;
                 NcclLog.warn(
                         "copies share the program's context, where they may wait for kernels that wait for them, as"
-                                + " there can be no other (" + e.getMessage() + "); "
-                                + PluginSettings.DEVICE_SLOTS.name() + "=0 does without copies");
+                                + " there can be no other (" + e.getMessage() + "); " + Settings.DEVICE_SLOTS.name()
+                                + "=0 does without copies");
             }
         }
         return context == null ? 0 : context.handle();

@@ -8,7 +8,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.PinnedMemory;
@@ -126,7 +126,7 @@ public final class UnpackDevice implements AutoCloseable {
             if (count > pages - first) {
                 throw new MillraceException("the bounce buffer of " + (bytes() >> 20) + " MiB has no room for "
                         + ((long) count * BouncePages.PAGE_BYTES >> 20) + " MiB of another connection; set "
-                        + PluginSettings.UNPACK_MIB.name() + " to more, or NCCL_BUFFSIZE to less");
+                        + Settings.UNPACK_MIB.name() + " to more, or NCCL_BUFFSIZE to less");
             }
             used.set(first, first + count);
             int[] offsets = new int[count];

@@ -2,8 +2,6 @@ package org.millrace.transport.shared;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.DirectMemory;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
@@ -29,10 +27,10 @@ public final class P2pTransport implements Transport {
     private static final CommonMemory.Source ONE_PROCESS =
             new CommonMemory.Source(ProcessMemory::create, ProcessMemory::open);
 
-    private final Configuration configuration;
+    private final SharedMemoryOptions options;
 
-    public P2pTransport(Configuration configuration) {
-        this.configuration = configuration;
+    public P2pTransport(SharedMemoryOptions options) {
+        this.options = options;
     }
 
     @Override
@@ -42,10 +40,10 @@ public final class P2pTransport implements Transport {
 
     @Override
     public Availability offer() {
-        if (configuration.get(Settings.P2P_DISABLE)) {
+        if (options.p2pDisabled()) {
             return Availability.no("NCCL_P2P_DISABLE=1");
         }
-        return SharedMemoryEnd.refusal(configuration).orElseGet(() -> {
+        return options.refusal().map(Availability::no).orElseGet(() -> {
             long domain = SharedMemory.sealedDomain();
             return Availability.yes(ProcessMemory.PROCESS + (domain == 0 ? ""
                     : MAPPED + Long.toHexString(SharedMemory.thisHost()) + ' ' + Long.toHexString(domain)));
@@ -86,13 +84,13 @@ public final class P2pTransport implements Transport {
 
     @Override
     public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
-        return !configuration.get(Settings.P2P_MEMCPY) && (inOneProcess(here, there)
+        return !options.p2pCopies() && (inOneProcess(here, there)
                 || settings.heap() != null && DirectMemory.contains(settings.heap().segment(), memory));
     }
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new SharedMemoryEnd(request, memory(request), false, configuration.get(Settings.P2P_MEMCPY));
+        return new SharedMemoryEnd(request, memory(request), false, options.p2pCopies());
     }
 
     @Override

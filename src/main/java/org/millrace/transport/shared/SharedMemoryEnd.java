@@ -11,8 +11,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
@@ -69,18 +67,6 @@ final class SharedMemoryEnd implements TransportEnd {
         this.source = source;
         this.owns = owns;
         this.copies = copies;
-    }
-
-    /** Why the ranks must not share memory: the user wants every step to be a frame of a network. */
-    static Optional<Availability> refusal(Configuration configuration) {
-        if (!configuration.get(Settings.NETWORK).equals(Settings.NETWORK.defaultValue())) {
-            return Optional.of(Availability.no("MILLRACE_NET=" + configuration.get(Settings.NETWORK)));
-        }
-        if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
-            return Optional.of(Availability.no(Settings.NET_DEVICE_UNPACK.name() + "=1 is of networks"));
-        }
-        return configuration.get(Settings.FAULT)
-                .map(fault -> Availability.no("MILLRACE_FAULT is planted in a network"));
     }
 
     @Override

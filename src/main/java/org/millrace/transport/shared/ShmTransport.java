@@ -3,8 +3,6 @@ package org.millrace.transport.shared;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.millrace.abi.DirectMemory;
-import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.transport.Availability;
@@ -24,17 +22,14 @@ public final class ShmTransport implements Transport {
 
     static final String NAME = "SHM";
 
-    private static final int SENDER = 1;
-    private static final int RECEIVER = 2;
-
     /** Behind it an offer says whether its memory can be such as nobody can make shorter. */
     private static final String SEALED = "; sealed in ";
 
-    private final Configuration configuration;
+    private final SharedMemoryOptions options;
     private final Path directory;
 
-    public ShmTransport(Configuration configuration, Path directory) {
-        this.configuration = configuration;
+    public ShmTransport(SharedMemoryOptions options, Path directory) {
+        this.options = options;
         this.directory = directory;
     }
 
@@ -46,15 +41,14 @@ public final class ShmTransport implements Transport {
     /** The side that makes the memory is one of the things that both ranks must say alike. */
     @Override
     public Availability offer() {
-        if (configuration.get(Settings.SHM_DISABLE)) {
+        if (options.shmDisabled()) {
             return Availability.no("NCCL_SHM_DISABLE=1");
         }
-        return SharedMemoryEnd.refusal(configuration).orElseGet(() -> {
+        return options.refusal().map(Availability::no).orElseGet(() -> {
             try {
                 long domain = SharedMemory.sealedDomain();
-                return Availability
-                        .yes(SharedMemory.place(directory) + ", locality " + configuration.get(Settings.SHM_LOCALITY)
-                                + (domain == 0 ? "" : SEALED + Long.toHexString(domain)));
+                return Availability.yes(SharedMemory.place(directory) + ", locality " + (options.senderMakes() ? 1 : 2)
+                        + (domain == 0 ? "" : SEALED + Long.toHexString(domain)));
             } catch (ShmUnavailableException e) {
                 return Availability.no(e.getMessage());
             }
@@ -86,23 +80,17 @@ public final class ShmTransport implements Transport {
 
     @Override
     public TransportEnd send(EndRequest request) {
-        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == SENDER,
-                copies(SENDER));
+        return new SharedMemoryEnd(request, memory(request), options.senderMakes(), options.senderCopies());
     }
 
     @Override
     public TransportEnd receive(EndRequest request) {
-        return new SharedMemoryEnd(request, memory(request), configuration.get(Settings.SHM_LOCALITY) == RECEIVER,
-                copies(RECEIVER));
+        return new SharedMemoryEnd(request, memory(request), !options.senderMakes(), options.receiverCopies());
     }
 
     @Override
     public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
-        return !configuration.get(Settings.SHM_MEMCPY) && settings.heap() != null && isSealed(here, there)
+        return !options.senderCopies() && !options.receiverCopies() && settings.heap() != null && isSealed(here, there)
                 && DirectMemory.contains(settings.heap().segment(), memory);
-    }
-
-    private boolean copies(int side) {
-        return configuration.get(Settings.SHM_MEMCPY) && (configuration.get(Settings.SHM_MEMCPY_MODE) & side) != 0;
     }
 }

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.cli.MappedProvider;
 import org.millrace.cli.doctor.CheckResult.State;
-import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaReport;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.library.NativeLibrary;
@@ -206,11 +206,11 @@ class ChecksTest {
 
     @Test
     void whetherAProgramIsToldOfALostPeerIsASetting() {
-        CheckResult told = MachineChecks.lostPeers(new EnvironmentSettings(name -> null));
+        CheckResult told = MachineChecks.lostPeers(Configuration.ofPlugin(name -> null));
         assertEquals(State.WORKS, told.state());
         assertTrue(told.advice().toString().contains("ends after 5s"), told.toString());
         CheckResult untold = MachineChecks.lostPeers(
-                new EnvironmentSettings(Map.of("MILLRACE_ASYNC_ERROR", "0", "MILLRACE_ON_LOSS", "report")::get));
+                Configuration.ofPlugin(Map.of("MILLRACE_ASYNC_ERROR", "0", "MILLRACE_ON_LOSS", "report")::get));
         assertEquals(State.MISSING, untold.state());
         assertTrue(untold.summary().endsWith("a program under the plugin is told by its next enqueue"),
                 untold.toString());

@@ -141,8 +141,7 @@ class AcceptShortageTest {
     void aHandshakeOfTlsIsMadeWithOneOfEachAddressInTurn() throws Exception {
         acceptor.ended();
         selector.selectNow();
-        TlsIdentity tls =
-                TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "any"))::get);
+        TlsIdentity tls = TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "any")));
         Secret none = Secret.of("", null);
         listener = Rendezvous.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         acceptor = open(new BootstrapListener(listener, InetAddress.getLoopbackAddress(), none, tls, () -> {}));

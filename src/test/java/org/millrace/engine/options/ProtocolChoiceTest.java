@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.Map;
 import java.util.Properties;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Operation;
@@ -16,27 +17,29 @@ import org.millrace.config.ConfigurationException;
 /** What NCCL_PROTO means, and NCCL_P2P_LL_THRESHOLD. */
 class ProtocolChoiceTest {
 
-    /** LL up to 100 bytes, LL128 up to 1000. */
-    private static final ProtocolChoice.ProtocolThresholds THRESHOLDS =
-            new ProtocolChoice.ProtocolThresholds(100, 1000);
-
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            LL,LL128,Simple        | 100  | LL
-            LL,LL128,Simple        | 101  | LL128
-            LL,LL128,Simple        | 1001 | SIMPLE
-            simple                 | 1    | SIMPLE
-            LL                     | 9999 | LL
-            ^LL                    | 1    | LL128
-            ^LL128                 | 500  | SIMPLE
-            ^simple                | 9999 | LL128
-            ^ll, simple            | 9999 | LL128
-            LL;allreduce:Simple    | 1    | SIMPLE
-            Simple;broadcast:LL    | 1    | SIMPLE
-            allreduce : ^LL,LL128  | 1    | SIMPLE
+            LL,LL128,Simple        | SIMPLE
+            simple                 | SIMPLE
+            LL                     | LL
+            ^LL                    | SIMPLE
+            ^LL128                 | SIMPLE
+            ^simple                | LL128
+            ^ll, simple            | LL128
+            LL;allreduce:Simple    | SIMPLE
+            LL;broadcast:Simple    | LL
+            Simple;broadcast:LL    | SIMPLE
+            allreduce : ^LL,LL128  | SIMPLE
             """)
-    void theBestThatIsAllowedIsChosen(String text, long bytes, Protocol expected) {
-        assertEquals(expected, ProtocolChoice.parse(text, THRESHOLDS).of(Operation.ALL_REDUCE, bytes));
+    void theBestThatIsAllowedIsChosen(String text, Protocol expected) {
+        assertEquals(expected, ProtocolChoice.parse(text).of(Operation.ALL_REDUCE));
+        assertEquals(Protocol.SIMPLE, ProtocolChoice.parse(text).of(Operation.SEND_RECEIVE));
+    }
+
+    @Test
+    void unsetIsSimple() {
+        assertEquals(Protocol.SIMPLE,
+                ProtocolChoice.of(Configuration.load(Map.of(), new Properties(), Map.of())).of(Operation.BROADCAST));
     }
 
     @ParameterizedTest
@@ -47,8 +50,7 @@ class ProtocolChoiceTest {
             ''                | there is no protocol
             """)
     void whatIsNotUnderstoodIsRefused(String text, String because) {
-        String message =
-                assertThrows(ConfigurationException.class, () -> ProtocolChoice.parse(text, THRESHOLDS)).getMessage();
+        String message = assertThrows(ConfigurationException.class, () -> ProtocolChoice.parse(text)).getMessage();
         assertTrue(message.contains(because) && message.contains("Allowed: LL, LL128 and Simple"), message);
     }
 

@@ -108,13 +108,13 @@ class PluginFailuresTest {
     void aDeviceThatIsNotThereIsNamedWithThoseThatAre() {
         plugin.with("devices=2");
         assertEquals(List.of(1, 0),
-                plugin.open(PluginOptions.defaults().withDevices(List.of(1, 0)))
+                plugin.open(PluginOptions.defaults().withDevices(List.of(1, 0), 8))
                         .devices()
                         .stream()
                         .map(device -> device.index())
                         .toList());
         ConnectionException refused = assertThrows(ConnectionException.class,
-                () -> plugin.open(PluginOptions.defaults().withDevices(List.of(0, 7))));
+                () -> plugin.open(PluginOptions.defaults().withDevices(List.of(0, 7), 8)));
         assertTrue(refused.getMessage().endsWith("has no device 7 that can be used; it has 0 (test0), 1 (test1)"),
                 refused.getMessage());
         open = plugin.count(Count.OPEN);

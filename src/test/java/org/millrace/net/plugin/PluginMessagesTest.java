@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.List;
 import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -72,7 +73,7 @@ class PluginMessagesTest {
     private long groupsOfSix(int maxRecvs) {
         plugin.with("recvs=4");
         long before = plugin.count(Count.GROUPS);
-        try (Network network = plugin.open(PluginOptions.defaults().withMaxRecvs(maxRecvs));
+        try (Network network = plugin.open(PluginOptions.defaults().withDevices(List.of(), maxRecvs));
                 Arena arena = Arena.ofShared();
                 MemoryRegion memory = network.register(arena.allocate(1 << 20));
                 Connected ends = Connected.make(network, network)) {

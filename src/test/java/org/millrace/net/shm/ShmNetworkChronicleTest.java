@@ -1,6 +1,7 @@
 package org.millrace.net.shm;
 
 import org.junit.jupiter.api.Tag;
+import org.millrace.config.ShmAccess;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -11,6 +12,6 @@ import org.millrace.net.shm.ring.ShmOptions;
 class ShmNetworkChronicleTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
-        return new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
+        return new ShmNetwork(ShmOptions.defaults().withAccess(ShmAccess.CHRONICLE));
     }
 }

@@ -14,7 +14,7 @@ import org.millrace.net.tls.TlsIdentity;
 class SocketNetworkTlsTest extends NetworkContract {
 
     static final TlsIdentity IDENTITY =
-            TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test"))::get);
+            TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the test")));
 
     @Override
     protected Network newNetwork() {

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.net.Connected;
@@ -68,7 +69,7 @@ class TlsTest {
         for (int i = 0; i < pairs.length; i += 2) {
             settings.put(pairs[i], pairs[i + 1]);
         }
-        return TlsIdentity.of(Configuration.load(settings)::get);
+        return TlsIdentity.of(Configuration.load(settings));
     }
 
     private static SocketOptions secret(String secret) {
@@ -268,11 +269,10 @@ class TlsTest {
         assertRefused("cannot be used", "MILLRACE_TLS", "1", "MILLRACE_TLS_KEY", file.toString(),
                 "MILLRACE_TLS_CERTIFICATE", file.toString(), "MILLRACE_TLS_CA", file.toString());
         for (String network : new String[] {"ucx", "plugin:/nowhere/libnccl-net.so"}) {
-            String said =
-                    assertThrows(ConfigurationException.class,
-                            () -> NetworkChoice.open(network, secret("of the group"), ShmOptions.defaults(),
-                                    java.util.Optional.empty(), org.millrace.net.plugin.PluginOptions.defaults()))
-                            .getMessage();
+            String said = assertThrows(ConfigurationException.class, () -> NetworkOptions
+                    .of(Configuration.load(
+                            Map.of("MILLRACE_NET", network, "MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the group")))
+                    .open()).getMessage();
             assertTrue(said.contains("MILLRACE_TLS=1 is not possible with MILLRACE_NET=" + network), said);
         }
     }

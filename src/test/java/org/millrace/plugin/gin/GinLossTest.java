@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.PluginSettings;
+import org.millrace.config.Settings;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.net.FullMesh;
@@ -137,7 +137,7 @@ class GinLossTest {
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
         GinPlugin plugin = new GinPlugin(name -> {
-            if (name.equals(PluginSettings.GIN.name())) {
+            if (name.equals(Settings.GIN.name())) {
                 throw new ConfigurationException("refused by the test");
             }
             return Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo").get(name);

@@ -6,29 +6,35 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings.Kernels;
 import org.millrace.plugin.gin.GinResources.GinSettings;
 import org.millrace.plugin.log.CapturedLog;
 
 class GinSettingsTest {
 
+    private static GinSettings read(UnaryOperator<String> environment) {
+        return GinSettings.of(Configuration.ofPlugin(environment));
+    }
+
     @Test
     void whatIsNotSetIsOnForGpusWithoutACopyKernel() {
         GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ZERO, List.of());
-        assertEquals(usual, GinSettings.read(Map.<String, String>of()::get));
-        assertEquals(usual, GinSettings.read(name -> ""));
+        assertEquals(usual, read(Map.<String, String>of()::get));
+        assertEquals(usual, read(name -> ""));
     }
 
     @Test
     void whatIsUsableIsTakenWithoutAWord() {
         assertEquals(new GinSettings(Kernels.HOST, false, false, Duration.ofSeconds(1), List.of()),
-                GinSettings.read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
+                read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
-        assertEquals(Kernels.NONE, GinSettings.read(Map.of("MILLRACE_GIN", "0")::get).kernels());
-        assertEquals(List.of(), GinSettings.read(name -> "1").complaints());
+        assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());
+        assertEquals(List.of(), read(name -> "1").complaints());
     }
 
     @ParameterizedTest

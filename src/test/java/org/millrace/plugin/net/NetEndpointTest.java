@@ -11,6 +11,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.plugin.HostProgram;
 import org.millrace.net.ConnectionKey;
@@ -30,7 +31,7 @@ class NetEndpointTest {
 
     /** What a connection of this process to itself says that it is. */
     private static String connection(Map<String, String> environment) {
-        try (NetEndpoint endpoint = NetEndpoint.open(environment::get)) {
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get))) {
             ConnectionKey key = new ConnectionKey(1, 2);
             try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
                     Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
@@ -68,8 +69,8 @@ class NetEndpointTest {
             "MILLRACE_CONNECT_DEADLINE, never"})
     void whatIsNotUsableIsNamed(String name, String value) {
         Map<String, String> environment = Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", name, value);
-        ConfigurationException refused =
-                assertThrows(ConfigurationException.class, () -> NetEndpoint.open(environment::get).close());
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> NetEndpoint.open(Configuration.ofPlugin(environment::get)).close());
         assertTrue(refused.getMessage().contains(name), refused.getMessage());
     }
 
@@ -77,7 +78,7 @@ class NetEndpointTest {
     void thisPluginIsNoNetworkForItself() throws Exception {
         String setting = "plugin:" + HostProgram.library();
         ConfigurationException refused = assertThrows(ConfigurationException.class,
-                () -> NetEndpoint.open(Map.of("MILLRACE_NET", setting)::get).close());
+                () -> NetEndpoint.open(Configuration.ofPlugin(Map.of("MILLRACE_NET", setting)::get)).close());
         assertEquals("MILLRACE_NET=" + setting + " names Millrace's own plugin, as the network beneath itself; name "
                 + "another plugin, or auto", refused.getMessage());
     }
@@ -87,7 +88,7 @@ class NetEndpointTest {
         TestNet plugin = TestNet.version(12).with("devices=2");
         Map<String, String> environment = Map.of("MILLRACE_NET", "plugin:" + plugin.library(), "NCCL_SOCKET_IFNAME",
                 "lo", "MILLRACE_NET_DEVICES", "1");
-        try (NetEndpoint endpoint = NetEndpoint.open(environment::get)) {
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get))) {
             assertEquals("test1", endpoint.device().toString());
             assertEquals(100_000, endpoint.device().speedMbps());
         }
@@ -95,6 +96,8 @@ class NetEndpointTest {
 
     @Test
     void theDeviceIsThatOfTheRails() {
-        assertEquals("lo", NetEndpoint.device(Map.of("MILLRACE_SOCKET_ADDRESSES", "127.0.0.2")::get).toString());
+        assertEquals("lo",
+                NetEndpoint.device(Configuration.ofPlugin(Map.of("MILLRACE_SOCKET_ADDRESSES", "127.0.0.2")::get))
+                        .toString());
     }
 }

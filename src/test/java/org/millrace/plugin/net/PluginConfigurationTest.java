@@ -11,12 +11,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.EnvironmentSettings;
+import org.millrace.config.Configuration;
 
 class PluginConfigurationTest {
 
     private static PluginConfiguration read(Map<String, String> environment) {
-        return PluginConfiguration.read(CallingNccl.UNTOLD, environment::get);
+        return PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(environment::get));
     }
 
     @Test
@@ -100,6 +100,6 @@ class PluginConfigurationTest {
     @ParameterizedTest
     @CsvSource({"1, 1", "' -3x', -3", "0x10, 16", "010, 8", "08, 0", "true, 0", "'', 7", "99999999999999999999, 7"})
     void numbersAreReadAsNcclReadsThem(String text, long value) {
-        assertEquals(value, new EnvironmentSettings(Map.of("NCCL_X", text)::get).ncclNumber("NCCL_X", 7));
+        assertEquals(value, Configuration.ofPlugin(Map.of("NCCL_X", text)::get).ncclNumber("NCCL_X", 7));
     }
 }

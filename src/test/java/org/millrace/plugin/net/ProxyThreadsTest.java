@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.millrace.config.Configuration;
 import org.millrace.agent.CoreShare;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.TimedIdleStrategy;
@@ -14,7 +15,8 @@ import org.millrace.config.ConfigurationException;
 class ProxyThreadsTest {
 
     private static ProxyThreads threads(int cores, Map<String, String> environment) {
-        return ProxyThreads.decide(environment::get, new CoreShare(cores, cores + " usable"), Integer.MAX_VALUE);
+        return ProxyThreads.decide(Configuration.ofPlugin(environment::get), new CoreShare(cores, cores + " usable"),
+                Integer.MAX_VALUE);
     }
 
     @Test
@@ -26,7 +28,8 @@ class ProxyThreadsTest {
     @Test
     void fewAskAGpuForCopies() {
         assertEquals("2 threads that may spin (cores: 16 usable)",
-                ProxyThreads.decide(name -> null, new CoreShare(16, "16 usable"), 2).toString());
+                ProxyThreads.decide(Configuration.ofPlugin(name -> null), new CoreShare(16, "16 usable"), 2)
+                        .toString());
     }
 
     @Test

@@ -5,39 +5,37 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.function.UnaryOperator;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.PluginSettings.Kernels;
+import org.millrace.config.Settings.Kernels;
 
 class UnpackSettingsTest {
 
+    private static PluginConfiguration read(UnaryOperator<String> environment) {
+        return PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(environment));
+    }
+
     @Test
     void offByDefaultAndThenNothingIsSetForIt() {
-        assertFalse(
-                PluginConfiguration.read(CallingNccl.UNTOLD, Map.<String, String>of()::get).unpack() != Kernels.NONE);
-        assertFalse(PluginConfiguration.read(CallingNccl.UNTOLD, Map.<String, String>of()::get)
-                .toSet()
-                .containsKey("NCCL_PAT_ENABLE"));
+        assertFalse(read(Map.<String, String>of()::get).unpack() != Kernels.NONE);
+        assertFalse(read(Map.<String, String>of()::get).toSet().containsKey("NCCL_PAT_ENABLE"));
     }
 
     @Test
     void whatKernelsThatUnpackCannotDoIsTurnedOffWithAndWithoutTheTakeover() {
         for (String takeover : new String[] {"0", "1"}) {
-            Map<String, String> set = PluginConfiguration
-                    .read(CallingNccl.UNTOLD, Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get)
-                    .toSet();
+            Map<String, String> set = read(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", takeover)::get).toSet();
             assertEquals("0", set.get("NCCL_PAT_ENABLE"));
             assertEquals("Ring", set.get("NCCL_ALGO"));
             assertEquals("0", set.get("NCCL_NET_SHARED_BUFFERS"));
         }
         Map<String, String> set =
-                PluginConfiguration
-                        .read(CallingNccl.UNTOLD,
-                                Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get)
-                        .toSet();
+                read(Map.of("MILLRACE_UNPACK", "1", "NCCL_ALGO", "Tree", "NCCL_PAT_ENABLE", "1")::get).toSet();
         assertFalse(set.containsKey("NCCL_ALGO") || set.containsKey("NCCL_PAT_ENABLE"),
                 "the user's word counts: " + set);
     }
@@ -50,8 +48,7 @@ class UnpackSettingsTest {
         Map<String, String> environment =
                 new java.util.HashMap<>(Map.of("MILLRACE_UNPACK", "1", "MILLRACE_TAKEOVER", "0"));
         environment.put(name, value);
-        ConfigurationException refused = assertThrows(ConfigurationException.class,
-                () -> PluginConfiguration.read(CallingNccl.UNTOLD, environment::get));
+        ConfigurationException refused = assertThrows(ConfigurationException.class, () -> read(environment::get));
         assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
     }
 
@@ -64,15 +61,13 @@ class UnpackSettingsTest {
             environment.put("MILLRACE_UNPACK", ours);
         }
         if (expected == null) {
-            String refused = assertThrows(ConfigurationException.class,
-                    () -> PluginConfiguration.read(CallingNccl.UNTOLD, environment::get)).getMessage();
+            String refused = assertThrows(ConfigurationException.class, () -> read(environment::get)).getMessage();
             assertTrue(refused.contains("NCCL_NET_DEVICE_UNPACK_ENABLED=" + theirs), refused);
         } else {
-            assertEquals(expected, PluginConfiguration.read(CallingNccl.UNTOLD, environment::get).unpack());
+            assertEquals(expected, read(environment::get).unpack());
         }
         environment.put("NCCL_NET_DEVICE_UNPACK_THRESHOLD", "4096");
-        String refused = assertThrows(ConfigurationException.class,
-                () -> PluginConfiguration.read(CallingNccl.UNTOLD, environment::get)).getMessage();
+        String refused = assertThrows(ConfigurationException.class, () -> read(environment::get)).getMessage();
         assertTrue(refused.contains("NCCL_NET_DEVICE_UNPACK_THRESHOLD=4096 is not usable; allowed: 0, as a kernel"),
                 refused);
     }

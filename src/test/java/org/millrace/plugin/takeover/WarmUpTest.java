@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.millrace.config.Configuration;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
@@ -49,7 +50,7 @@ class WarmUpTest {
     @Test
     void theFirstConnectionFindsItOver() {
         TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null, null);
-        try (NetEndpoint endpoint = NetEndpoint.open(SETTINGS::get)) {
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
             WarmUp warmUp = new WarmUp(endpoint, path, true);
             warmUp.begin();
             assertFalse(warmUp.isOver());

@@ -48,7 +48,8 @@ public final class TwoRanks implements AutoCloseable {
             opened.add(network::close);
             Listener listener = network.listen();
             opened.add(listener::close);
-            List<Transport> mine = new ArrayList<>(Transports.of(configuration, directory, network, listener));
+            List<Transport> mine = new ArrayList<>(
+                    Transports.of(SharedMemoryOptions.of(configuration), null, directory, network, listener));
             mine.replaceAll(wrap);
             transports.add(mine);
             int self = rank;

@@ -1,6 +1,7 @@
 package org.millrace.bench.suite;
 
 import java.util.List;
+import org.millrace.config.ShmAccess;
 import org.millrace.bench.frames.FrameLoop;
 import org.millrace.bench.frames.FramePipe;
 import org.millrace.bench.frames.FrameStream;
@@ -90,7 +91,7 @@ public final class FrameSuite implements Suite {
         return switch (variant) {
             case SOCKET -> new SocketNetwork(SocketOptions.defaults());
             case SHM -> new ShmNetwork(ShmOptions.defaults());
-            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE));
+            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmAccess.CHRONICLE));
         };
     }
 

@@ -13,6 +13,7 @@ import java.nio.channels.FileChannel.MapMode;
 import net.openhft.chronicle.bytes.PointerBytesStore;
 import net.openhft.chronicle.core.Memory;
 import net.openhft.chronicle.core.OS;
+import org.millrace.config.ShmAccess;
 import org.millrace.file.FileName;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.shm.file.SharedFile;
@@ -89,8 +90,7 @@ public abstract sealed class RingMemory {
      *
      * @param first position of the first byte
      */
-    public static RingMemory create(SharedFile file, ShmOptions.RingAccess access, int capacity, long first)
-            throws IOException {
+    public static RingMemory create(SharedFile file, ShmAccess access, int capacity, long first) throws IOException {
         RingMemory ring = map(file.channel(), access, RingLayout.fileBytes(capacity));
         RingLayout.initialize(ring, capacity, first);
         return ring;
@@ -103,7 +103,7 @@ public abstract sealed class RingMemory {
      * @param name    of its file, for messages
      * @throws ShmUnavailableException if it is not as the peer said
      */
-    public static RingMemory open(FileChannel channel, FileName name, ShmOptions.RingAccess access, int capacity)
+    public static RingMemory open(FileChannel channel, FileName name, ShmAccess access, int capacity)
             throws IOException {
         long bytes = RingLayout.fileBytes(capacity);
         long length = channel.size();
@@ -126,9 +126,18 @@ public abstract sealed class RingMemory {
         return RingLayout.fileBytes(capacity);
     }
 
-    private static RingMemory map(FileChannel channel, ShmOptions.RingAccess access, long bytes) throws IOException {
+    private static RingMemory map(FileChannel channel, ShmAccess access, long bytes) throws IOException {
         try {
-            return access.map(channel, bytes);
+            return switch (access) {
+                case SEGMENT -> OfSegment.map(channel, bytes);
+                case CHRONICLE -> OfChronicle.map(channel, bytes);
+            };
+        } catch (LinkageError e) {
+            channel.close();
+            throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
+                    + "; put net.openhft:chronicle-bytes on the class path "
+                    + "and --sun-misc-unsafe-memory-access=allow on the command line, "
+                    + "or set MILLRACE_SHM_ACCESS=segment", e);
         } catch (IOException | RuntimeException e) {
             channel.close();
             throw e;

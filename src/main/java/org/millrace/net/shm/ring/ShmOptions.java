@@ -1,7 +1,5 @@
 package org.millrace.net.shm.ring;
 
-import java.io.IOException;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -10,7 +8,6 @@ import org.apache.logging.log4j.LogManager;
 import org.millrace.config.ShmAccess;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.file.ShmUnavailableException;
 import org.millrace.net.shm.peer.SingleCopy;
 
 /**
@@ -33,7 +30,7 @@ import org.millrace.net.shm.peer.SingleCopy;
  *                          processes can
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
-        Duration handshakeDeadline, RingAccess access, SingleCopy singleCopy, boolean sealed) {
+        Duration handshakeDeadline, ShmAccess access, SingleCopy singleCopy, boolean sealed) {
 
     private static final int MIN_RING_BYTES = 16 << 10;
     private static final int MAX_RING_BYTES = 1 << 30;
@@ -72,7 +69,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
-                Duration.ofSeconds(10), RingAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
+                Duration.ofSeconds(10), ShmAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
     }
 
     private static Path defaultDirectory() {
@@ -106,7 +103,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
                 sealed);
     }
 
-    public ShmOptions withAccess(RingAccess with) {
+    public ShmOptions withAccess(ShmAccess with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 with, singleCopy, sealed);
     }
@@ -120,46 +117,5 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 access, singleCopy, false);
-    }
-
-    /** With what a process reads and writes its rings. Each side's own choice: the bytes are the same. */
-    public enum RingAccess {
-
-        /** The JDK's memory segments: checked, and unmapped as soon as a connection is closed. */
-        SEGMENT {
-            @Override
-            RingMemory map(FileChannel channel, long bytes) throws IOException {
-                return RingMemory.OfSegment.map(channel, bytes);
-            }
-        },
-
-        /**
-         * Chronicle Bytes: unchecked, and unmapped when the garbage collector finds the connection unused. Needs
-         * {@code net.openhft:chronicle-bytes} on the class path, and from JDK 23 on
-         * {@code --sun-misc-unsafe-memory-access=allow} on the command line to run without a warning.
-         */
-        CHRONICLE {
-            @Override
-            RingMemory map(FileChannel channel, long bytes) throws IOException {
-                try {
-                    return RingMemory.OfChronicle.map(channel, bytes);
-                } catch (LinkageError e) {
-                    throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
-                            + "; put net.openhft:chronicle-bytes on the class path "
-                            + "and --sun-misc-unsafe-memory-access=allow on the command line, "
-                            + "or set MILLRACE_SHM_ACCESS=segment", e);
-                }
-            }
-        };
-
-        /** What {@code MILLRACE_SHM_ACCESS} says. */
-        public static RingAccess of(ShmAccess setting) {
-            return switch (setting) {
-                case SEGMENT -> SEGMENT;
-                case CHRONICLE -> CHRONICLE;
-            };
-        }
-
-        abstract RingMemory map(FileChannel channel, long bytes) throws IOException;
     }
 }

@@ -5,7 +5,6 @@ import java.net.ProtocolFamily;
 import java.time.Duration;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.Settings;
 import org.millrace.net.tls.TlsIdentity;
 
 /**
@@ -69,23 +68,6 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
                 List.of(), null);
-    }
-
-    /** What the settings say, wherever they come from. */
-    public static SocketOptions of(TlsIdentity.Source settings) {
-        SocketOptions options = addressesOf(settings);
-        return options
-                .withStreams(settings.get(Settings.SOCKET_STREAMS).orElse(options.streams), options.stripeThreshold)
-                .withDeadlines(settings.get(Settings.CONNECT_DEADLINE), options.handshakeDeadline)
-                .withTls(TlsIdentity.of(settings));
-    }
-
-    /** The defaults, with what the settings say of addresses. */
-    public static SocketOptions addressesOf(TlsIdentity.Source settings) {
-        return defaults()
-                .withAddresses(settings.get(Settings.SOCKET_INTERFACES).orElse(""),
-                        settings.get(Settings.SOCKET_FAMILY).orElse(null), null)
-                .withRails(settings.get(Settings.SOCKET_ADDRESSES).orElse(List.of()));
     }
 
     /** These options with other streams, and the shortest payload that is divided among them. */

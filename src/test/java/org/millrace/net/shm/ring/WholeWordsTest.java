@@ -13,6 +13,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.millrace.config.ShmAccess;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
@@ -82,7 +83,7 @@ class WholeWordsTest {
 
     @Test
     void chroniclePromisesNothing() throws Exception {
-        ShmOptions options = ShmOptions.defaults().withAccess(ShmOptions.RingAccess.CHRONICLE);
+        ShmOptions options = ShmOptions.defaults().withAccess(ShmAccess.CHRONICLE);
         try (RingPair ring = RingPair.make(options, 0)) {
             assertFalse(ring.receiver().storesWholeWords(BYTES));
         }

@@ -58,7 +58,7 @@ class UnprovenStreamTest {
     @CsvSource({"0, SILENT", "0, HALF_OPEN", "0, CLIENT_HELLO", "1, SILENT", "1, HALF_OPEN", "1, CLIENT_HELLO"})
     void whoHasShownNothingIsGivenNothing(String tls, UnprovenClient client) throws Exception {
         TlsIdentity identity =
-                TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", tls, "MILLRACE_SECRET", "of the ranks"))::get);
+                TlsIdentity.of(Configuration.load(Map.of("MILLRACE_TLS", tls, "MILLRACE_SECRET", "of the ranks")));
         List<Socket> clients = new ArrayList<>();
         try (SocketNetwork network =
                 new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null).withTls(identity));

@@ -1,0 +1,87 @@
+package org.millrace.net.auto;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.net.Network;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.plugin.PluginOptions;
+import org.millrace.net.shm.peer.SingleCopy;
+import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.tls.TlsIdentity;
+
+/**
+ * Which network carries the data, and how it is used.
+ *
+ * @param name       a {@link NetworkChoice}, or {@code plugin:} with the path of a network plugin for NCCL
+ * @param socket     how TCP is used, also to find the peers of another network
+ * @param ucxLibrary libucp; empty to have it looked for
+ */
+public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, Optional<Path> ucxLibrary,
+        PluginOptions plugin) {
+
+    public static NetworkOptions of(Configuration configuration) {
+        ShmOptions shm = ShmOptions.defaults()
+                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)))
+                .withAccess(configuration.get(Settings.SHM_ACCESS));
+        PluginOptions plugin = PluginOptions.defaults()
+                .withDevices(configuration.get(Settings.NET_DEVICES), configuration.get(Settings.NET_MAX_RECVS));
+        return new NetworkOptions(configuration.get(Settings.NETWORK), socket(configuration), shm,
+                configuration.get(Settings.UCX_LIBRARY), plugin);
+    }
+
+    /** How TCP is used. */
+    public static SocketOptions socket(Configuration configuration) {
+        SocketOptions options = addresses(configuration);
+        return options
+                .withStreams(configuration.get(Settings.SOCKET_STREAMS).orElse(options.streams()),
+                        options.stripeThreshold())
+                .withDeadlines(configuration.get(Settings.CONNECT_DEADLINE), options.handshakeDeadline())
+                .withTls(TlsIdentity.of(configuration));
+    }
+
+    /** The defaults for TCP, with what the settings say of addresses. */
+    public static SocketOptions addresses(Configuration configuration) {
+        return SocketOptions.defaults()
+                .withAddresses(configuration.get(Settings.SOCKET_INTERFACES).orElse(""),
+                        configuration.get(Settings.SOCKET_FAMILY).orElse(null), null)
+                .withRails(configuration.get(Settings.SOCKET_ADDRESSES).orElse(List.of()));
+    }
+
+    public NetworkOptions withSocket(SocketOptions options) {
+        return new NetworkOptions(name, options, shm, ucxLibrary, plugin);
+    }
+
+    /** The network plugin that is named; empty if none is. */
+    public Optional<Path> pluginLibrary() {
+        return name.startsWith(Settings.PLUGIN_PREFIX)
+                ? Optional.of(Path.of(name.substring(Settings.PLUGIN_PREFIX.length())))
+                : Optional.empty();
+    }
+
+    /**
+     * Opens the network.
+     *
+     * @throws IllegalArgumentException             if there is none of that name
+     * @throws org.millrace.net.ConnectionException if the plugin cannot be used
+     */
+    public Network open() {
+        Optional<Path> library = pluginLibrary();
+        if (library.isEmpty()) {
+            return NetworkChoice.parse(name).open(socket, shm, ucxLibrary);
+        }
+        if (socket.tls() != null) {
+            throw inClear(name);
+        }
+        return PluginNetwork.open(library.get(), socket, plugin);
+    }
+
+    static ConfigurationException inClear(String network) {
+        return new ConfigurationException(Settings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
+                + "=" + network + ": its data would travel in clear; auto and socket encrypt it");
+    }
+}
