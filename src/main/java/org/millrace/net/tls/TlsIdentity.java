@@ -84,7 +84,7 @@ public final class TlsIdentity {
         String secret = settings.get(SecuritySettings.SECRET);
         if (!files && secret.isEmpty()) {
             throw new ConfigurationException(SecuritySettings.TLS.name() + "=1 needs " + SecuritySettings.SECRET.name()
-                    + ", the same on all ranks, or " + names + ": without, no rank can tell another from a stranger");
+                    + ", the same on all ranks, or " + names + ": without, no rank can authenticate another");
         }
         try {
             return files ? ofFiles(certificate.get(), key.get(), authority.get(), secret) : ofSecret(secret);

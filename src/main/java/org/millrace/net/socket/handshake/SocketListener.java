@@ -3,11 +3,9 @@ package org.millrace.net.socket.handshake;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -50,10 +48,8 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     /** Listens on addresses of this machine. */
     public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
-        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
-        new SecureRandom().nextBytes(secret);
-        return open(network, options, hosts.stream().map(host -> new InetSocketAddress(host, 0)).toList(), secret,
-                "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME");
+        return open(network, options, hosts.stream().map(host -> new InetSocketAddress(host, 0)).toList(),
+                HelloFormat.newSecret(), OTHER_ADDRESS);
     }
 
     /** Listens where peers look for it that are told no address, but know the secret. */
@@ -65,33 +61,14 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
     private static SocketListener open(OpenResources network, SocketOptions options, List<InetSocketAddress> places,
             byte[] secret, String advice) {
         List<ServerSocketChannel> servers = new ArrayList<>();
-        List<InetSocketAddress> addresses = new ArrayList<>();
-        for (InetSocketAddress place : places) {
-            try {
-                servers.add(bind(options, place));
-                addresses.add((InetSocketAddress) servers.getLast().getLocalAddress());
-            } catch (IOException e) {
-                servers.forEach(ConnectionState::closeQuietly);
-                throw new ConnectionException("cannot listen on " + place.getAddress().getHostAddress()
-                        + (place.getPort() == 0 ? "" : " port " + place.getPort()) + ": " + e.getMessage() + advice, e);
-            }
-        }
-        return new SocketListener(network, options, servers, addresses, secret);
-    }
-
-    private static ServerSocketChannel bind(SocketOptions options, InetSocketAddress place) throws IOException {
-        ServerSocketChannel server = ServerSocketChannel.open();
         try {
-            server.configureBlocking(false);
-            if (options.receiveBufferBytes() > 0) {
-                // Before the bind: accepted streams inherit it, and the window's scale is agreed on while they connect.
-                server.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
-            }
-            return server.bind(place, BACKLOG);
-        } catch (IOException e) {
-            server.close();
+            places.forEach(place -> servers.add(bind(place, options.receiveBufferBytes(), advice)));
+        } catch (ConnectionException e) {
+            servers.forEach(ConnectionState::closeQuietly);
             throw e;
         }
+        return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),
+                secret);
     }
 
     /** Where it is: its first address. */
@@ -143,13 +120,12 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
         private long pid;
 
         Client(SocketChannel channel, long deadline) throws IOException {
-            super(channel, StreamHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+            super(channel, StreamHello.FORMAT, deadline);
         }
 
         /** The process that it is; its hello must be here. */
         String process() throws IOException {
-            return "pid " + pid + " on "
-                    + ((InetSocketAddress) channel().getRemoteAddress()).getAddress().getHostAddress();
+            return process(pid);
         }
 
         @Override
