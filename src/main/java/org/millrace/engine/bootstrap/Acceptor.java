@@ -260,7 +260,7 @@ final class Acceptor implements Admission.Host<AcceptedConnection> {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        if (unproven.pauseNanos() > 0) {
+        if (key.isValid() && key.interestOps() == 0) { // also if the pause is over by now
             nanos = Math.min(nanos, unproven.pauseNanos());
         }
         return latecomers == null || !listener.channel().isOpen() ? nanos
