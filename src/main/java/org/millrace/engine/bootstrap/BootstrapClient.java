@@ -99,7 +99,8 @@ final class BootstrapClient {
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
-                return asked(new Member(group, selector, rankZero.connection(), rankZero.challenge().identity()), deadline);
+                return asked(new Member(group, selector, rankZero.connection(), rankZero.challenge().identity()),
+                        deadline);
             } catch (IOException e) {
                 if (e instanceof UnprovenRefusalException
                         || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {

@@ -13,9 +13,9 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * One rank's end of the control plane, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread, which
- * waits for its sockets, its timers and its callers' requests. All but the constructor and what is said to be safe from
- * any thread is called on that thread.
+ * One rank's end of the control plane, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread,
+ * which waits for its sockets, its timers and its callers' requests. All but the constructor and what is said to be
+ * safe from any thread is called on that thread.
  */
 abstract class ControlLoop {
 

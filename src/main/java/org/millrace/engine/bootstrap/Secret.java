@@ -86,11 +86,10 @@ final class Secret {
 
     /** Each part with its length, so that no two lists of parts hash the same bytes. */
     private byte[] hash(String side, Hello hello, RankIdentity coordinator, byte[] challenge) {
-        return KeyedHash.of(key,
-                Stream.of(ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)), MessageCodec.encode(hello),
+        return KeyedHash.of(key, Stream
+                .of(ByteBuffer.wrap(side.getBytes(StandardCharsets.UTF_8)), MessageCodec.encode(hello),
                         MessageCodec.encode(new Message.Present(coordinator)), ByteBuffer.wrap(challenge))
-                        .flatMap(part -> Stream.of(ByteBuffer.allocate(Integer.BYTES).putInt(0, part.remaining()),
-                                part))
-                        .toArray(ByteBuffer[]::new));
+                .flatMap(part -> Stream.of(ByteBuffer.allocate(Integer.BYTES).putInt(0, part.remaining()), part))
+                .toArray(ByteBuffer[]::new));
     }
 }
