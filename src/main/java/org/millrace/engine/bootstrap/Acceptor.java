@@ -12,6 +12,7 @@ import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
 import org.millrace.engine.bootstrap.Message.Challenge;
 import org.millrace.engine.bootstrap.Message.Hello;
@@ -19,13 +20,13 @@ import org.millrace.engine.bootstrap.Message.OtherVersion;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
-import org.millrace.net.connection.UnprovenClients;
+import org.millrace.net.connection.Admission;
 
 /**
  * Accepts connections for rank 0 and decides who is let in. Who does not belong here is told so, and changes nothing
  * for the group.
  */
-final class Acceptor {
+final class Acceptor implements Admission.Host<AcceptedConnection> {
 
     /** Decides what a rank's arrival means for the group. */
     interface Host {
@@ -35,12 +36,6 @@ final class Acceptor {
 
         /** A rank that knows the secret contradicts this one: the job was started wrongly. */
         void contradicted(int rank, String how);
-    }
-
-    /** Takes the next connection from the system; null if there is none. */
-    interface Accept {
-        @Nullable
-        SocketChannel next() throws IOException;
     }
 
     private static final Logger LOG = LogManager.getLogger(Acceptor.class);
@@ -60,23 +55,15 @@ final class Acceptor {
      * that they cannot use up the process's files.
      */
     private static final int MAX_UNPROVEN = 1024;
-    /** Taken at a time: members, and those who are here, are heard in between. */
-    private static final int MAX_ACCEPTED = MAX_UNPROVEN / 16;
-    /** Where no connection can be accepted, as no file descriptor is left: until the next attempt. */
-    private static final Duration PAUSE = Duration.ofMillis(100);
 
     private final GroupState group;
     private final BootstrapListener listener;
     private final Selector selector;
     private final Host host;
-    private final Accept accept;
+    private final Admission.Accept accept;
     private final SelectionKey key;
-    /** A descriptor that is given up for a connection when there is no other; null while it is. */
-    private @Nullable SocketChannel reserve;
-    /** Set while no connection is looked for. */
-    private @Nullable Deadline pause;
     /** Accepted and not admitted. */
-    private final UnprovenClients<AcceptedConnection> unproven;
+    private final Admission<AcceptedConnection> unproven = new Admission<>(MAX_UNPROVEN, this);
     /** Addresses, one client of each of which was heard in this round under TLS: see {@link #isTurnOf}. */
     private final Set<Object> heardInRound = new HashSet<>();
     /** The ranks that have shown that they know the secret, whatever was answered. */
@@ -86,95 +73,56 @@ final class Acceptor {
     private boolean warned;
     private int refused;
 
-    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host, Accept accept)
+    Acceptor(GroupState group, BootstrapListener listener, Selector selector, Host host, Admission.Accept accept)
             throws IOException {
         this.accept = accept;
         this.group = group;
         this.listener = listener;
         this.selector = selector;
         this.host = host;
-        // Without a secret, all the world knows what a client shows before TLS.
-        unproven = new UnprovenClients<>(MAX_UNPROVEN,
-                peer -> listener.secret().isSecret() && peer.connection.knowsSecret());
         heard.set(group.self().rank());
         listener.channel().configureBlocking(false);
         key = listener.channel().register(selector, SelectionKey.OP_ACCEPT);
-        reserve = SocketChannel.open();
     }
 
     /** Some of those who come; false if nobody else waits. */
     boolean accept() {
-        try {
-            int accepted = 0;
-            for (SocketChannel channel; accepted < MAX_ACCEPTED && (channel = accept.next()) != null; accepted++) {
-                receive(channel);
-            }
-            if (reserve == null) {
-                reserve = SocketChannel.open();
-            }
-            return accepted == MAX_ACCEPTED;
-        } catch (IOException e) {
-            LOG.debug("no connection can be accepted", e);
-            makeRoom(e);
-            return false;
+        boolean more = unproven.accept(accept);
+        if (unproven.pauseNanos() > 0 && key.isValid()) {
+            key.interestOps(0); // the selector would say at once, and again and again, that a connection waits
         }
+        return more;
     }
 
-    private void receive(SocketChannel channel) throws IOException {
-        try {
-            SocketChannel said =
-                    listener.tls() == null ? channel : listener.tls().server(channel, listener.secret().forTls());
-            ControlConnection connection = new ControlConnection(said, selector);
-            unproven.add(new AcceptedConnection(connection, Deadline.in(HANDSHAKE)), connection.source());
-        } catch (IOException e) {
-            LOG.debug("a connection ended before it was accepted", e);
-            channel.close();
-        }
-        dropOne(unproven.removeExcess(),
-                "it was one of more than " + MAX_UNPROVEN + " that had not introduced themselves");
+    @Override
+    public AcceptedConnection arrived(SocketChannel channel) throws IOException {
+        SocketChannel stream =
+                listener.tls() == null ? channel : listener.tls().server(channel, listener.secret().forTls());
+        return new AcceptedConnection(new ControlConnection(stream, selector), Deadline.in(HANDSHAKE));
     }
 
-    /**
-     * The selector would say at once, and again and again, that a connection waits: it is not asked for a while. Then
-     * there is the reserve's descriptor, and that of a client that has not shown who it is.
-     */
-    private void makeRoom(IOException e) {
-        closeReserve();
-        dropOne(unproven.removeOne(), "no other connection could be accepted beside it: " + e.getMessage());
-        if (key.isValid()) {
-            key.interestOps(0);
-            pause = Deadline.in(PAUSE);
-        }
+    /** Without a secret, all the world knows what a client shows before TLS. */
+    @Override
+    public boolean knowsSecret(AcceptedConnection peer) {
+        return listener.secret().isSecret() && peer.connection.knowsSecret();
     }
 
-    private void dropOne(@Nullable AcceptedConnection peer, String why) {
-        if (peer != null) {
-            peer.connection.close();
-            if (peer.stage != Stage.REFUSED) {
-                note(peer, why);
-            }
+    @Override
+    public void drop(AcceptedConnection peer, String why) {
+        drop(peer);
+        if (peer.stage != Stage.REFUSED) {
+            note(peer, why);
         }
     }
 
     /**
-     * Whether what a client says may be heard in this round. Where a handshake of TLS is made with whoever asks for
-     * one, as certificates alone say who a rank is, it is one for each address: those from one do not keep out who
+     * Whether what a client says may be heard in this round. Where a handshake of TLS is made with any client that asks
+     * for one, as certificates alone say who a rank is, it is one for each address: those from one do not keep out who
      * comes from another, and not the members.
      */
     boolean isTurnOf(AcceptedConnection peer) {
         return !peer.connection.makesTlsHandshake() || listener.secret().isSecret()
                 || heardInRound.add(peer.connection.source());
-    }
-
-    private void closeReserve() {
-        try {
-            if (reserve != null) {
-                reserve.close();
-            }
-        } catch (IOException ignored) {
-            LOG.trace("closing a socket that was never connected", ignored);
-        }
-        reserve = null;
     }
 
     /** What somebody says who is not admitted yet. */
@@ -196,19 +144,21 @@ final class Acceptor {
         peer.hello = hello;
         peer.stage = Stage.EXPECTS_PROOF;
         peer.handshake = Deadline.in(PROOF);
-        byte[] proof = listener.secret().coordinatorProof(hello, group.self(), peer.nonce);
+        byte[] proof = listener.secret().proof(Secret.Side.COORDINATOR, hello, group.self(), peer.nonce);
         peer.connection
                 .send(MessageCodec.encode(new Challenge(group.self().pid(), group.self().host(), peer.nonce, proof)));
     }
 
     private void examine(AcceptedConnection peer, Proof proof) throws IOException {
         RankIdentity who = peer.identity();
-        if (!Secret.same(listener.secret().memberProof(peer.hello, group.self(), peer.nonce), proof.proof())) {
+        if (!Secret.same(listener.secret().proof(Secret.Side.MEMBER, peer.hello, group.self(), peer.nonce),
+                proof.proof())) {
             refuse(peer, "it does not know this group's secret");
             return;
         }
-        peer.connection.sealIncoming(listener.secret().memberSeal(peer.hello, group.self(), peer.nonce));
-        peer.connection.sealOutgoing(listener.secret().coordinatorSeal(peer.hello, group.self(), peer.nonce));
+        peer.connection.sealIncoming(listener.secret().seal(Secret.Side.MEMBER, peer.hello, group.self(), peer.nonce));
+        peer.connection
+                .sealOutgoing(listener.secret().seal(Secret.Side.COORDINATOR, peer.hello, group.self(), peer.nonce));
         String contradiction = contradiction(who, peer.hello.size());
         if (who.rank() >= 0 && who.rank() < group.size()) {
             heard.set(who.rank());
@@ -263,9 +213,10 @@ final class Acceptor {
 
     /** The connection of somebody who was not admitted has ended, or has to. */
     void lost(AcceptedConnection peer, IOException cause) {
-        drop(peer);
-        if (cause instanceof ProtocolException && peer.stage != Stage.REFUSED) {
-            note(peer, cause.getMessage());
+        if (cause instanceof ProtocolException) {
+            drop(peer, cause.getMessage());
+        } else {
+            drop(peer);
         }
     }
 
@@ -276,7 +227,7 @@ final class Acceptor {
 
     /** No new connections. Those that were made are heard to the end. The port is free when this returns. */
     void stopAccepting() throws IOException {
-        for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += MAX_ACCEPTED) {
+        for (int waiting = 0; waiting < Rendezvous.BACKLOG && accept(); waiting += Admission.MAX_ACCEPTED) {
             // more of those who came before
         }
         ended();
@@ -292,11 +243,8 @@ final class Acceptor {
 
     void tick() {
         heardInRound.clear();
-        if (pause != null && pause.expired()) {
-            pause = null;
-            if (key.isValid()) {
-                key.interestOps(SelectionKey.OP_ACCEPT);
-            }
+        if (unproven.pauseNanos() == 0 && key.isValid()) {
+            key.interestOps(SelectionKey.OP_ACCEPT);
         }
         if (latecomers != null && (latecomers.expired() || heard.cardinality() == group.size())) {
             ended();
@@ -304,10 +252,7 @@ final class Acceptor {
         }
         for (AcceptedConnection peer : unproven.all()) {
             if (peer.handshake.expired()) {
-                drop(peer);
-                if (peer.stage != Stage.REFUSED) {
-                    note(peer, "it did not introduce itself within " + peer.handshake);
-                }
+                drop(peer, "it did not introduce itself within " + peer.handshake);
             }
         }
     }
@@ -315,8 +260,8 @@ final class Acceptor {
     long nanosToNextTick() {
         long nanos =
                 unproven.all().stream().mapToLong(peer -> peer.handshake.remainingNanos()).min().orElse(Long.MAX_VALUE);
-        if (pause != null) {
-            nanos = Math.min(nanos, pause.remainingNanos());
+        if (key.isValid() && key.interestOps() == 0) { // also if the pause is over by now
+            nanos = Math.min(nanos, unproven.pauseNanos());
         }
         return latecomers == null || !listener.channel().isOpen() ? nanos
                 : Math.min(nanos, latecomers.remainingNanos());
@@ -324,8 +269,7 @@ final class Acceptor {
 
     /** Also if it has ended already. */
     void ended() {
-        closeReserve();
-        pause = null;
+        unproven.closeReserve();
         if (listener.channel().isOpen()) {
             listener.close();
         }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.ConnectException;
 import java.net.ProtocolException;
 import java.net.SocketTimeoutException;
-import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
@@ -100,7 +99,8 @@ final class BootstrapClient {
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
-                return asked(new Member(group, rankZero.connection(), rankZero.challenge().identity()), deadline);
+                return asked(new Member(group, selector, rankZero.connection(), rankZero.challenge().identity()),
+                        deadline);
             } catch (IOException e) {
                 if (e instanceof UnprovenRefusalException
                         || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {
@@ -154,12 +154,14 @@ final class BootstrapClient {
     /** Shows in turn that this rank knows the secret. Whether it is let in is the next message. */
     private static void prove(RankZero rankZero, ServerAddress server) {
         byte[] proof = server.secret()
-                .memberProof(rankZero.hello(), rankZero.challenge().identity(), rankZero.challenge().nonce());
+                .proof(Secret.Side.MEMBER, rankZero.hello(), rankZero.challenge().identity(),
+                        rankZero.challenge().nonce());
         rankZero.connection().send(MessageCodec.encode(new Proof(proof)));
         RankIdentity zero = rankZero.challenge().identity();
         byte[] nonce = rankZero.challenge().nonce();
-        rankZero.connection().sealOutgoing(server.secret().memberSeal(rankZero.hello(), zero, nonce));
-        rankZero.connection().sealIncoming(server.secret().coordinatorSeal(rankZero.hello(), zero, nonce));
+        rankZero.connection().sealOutgoing(server.secret().seal(Secret.Side.MEMBER, rankZero.hello(), zero, nonce));
+        rankZero.connection()
+                .sealIncoming(server.secret().seal(Secret.Side.COORDINATOR, rankZero.hello(), zero, nonce));
         rankZero.connection().trust(zero);
     }
 
@@ -182,22 +184,15 @@ final class BootstrapClient {
         }
     }
 
-    private SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
+    private static SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
         SocketChannel channel = SocketChannel.open();
         try {
-            channel.configureBlocking(false);
-            if (!channel.connect(server.address())) {
-                SelectionKey key = channel.register(selector, SelectionKey.OP_CONNECT);
-                while (!channel.finishConnect()) {
-                    if (attempt.expired()) {
-                        throw new ConnectException("no answer from " + server + " within " + attempt);
-                    }
-                    select(attempt);
-                }
-                key.cancel();
-                selector.selectNow(); // the channel can be registered anew only after that
-            }
+            channel.socket().connect(server.address(), (int) Math.min(attempt.remainingMillis(), Integer.MAX_VALUE));
             return channel;
+        } catch (SocketTimeoutException e) {
+            channel.close();
+            throw new ConnectException(
+                    "no answer from " + server + " within " + attempt + ": nobody listens at " + server);
         } catch (ConnectException e) {
             channel.close();
             throw new ConnectException(e.getMessage() + ": nobody listens at " + server);
@@ -232,7 +227,8 @@ final class BootstrapClient {
     private static Challenge verified(Message answer, Hello hello, ServerAddress server) throws IOException {
         return switch (answer) {
             case Challenge challenge -> {
-                byte[] expected = server.secret().coordinatorProof(hello, challenge.identity(), challenge.nonce());
+                byte[] expected =
+                        server.secret().proof(Secret.Side.COORDINATOR, hello, challenge.identity(), challenge.nonce());
                 if (!Secret.same(expected, challenge.proof())) {
                     throw new NotRankZeroException(challenge.identity() + " at " + server + " has another secret: "
                             + "it is another group's rank 0, or the ranks were not given the same secret");

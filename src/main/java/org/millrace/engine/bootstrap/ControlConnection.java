@@ -112,8 +112,8 @@ final class ControlConnection {
     }
 
     /**
-     * Nothing more will be sent. The output is shut down once everything is written; the other end's last words can
-     * still be received.
+     * Nothing more will be sent. The output is shut down once everything is written; what the other end sends until it
+     * closes can still be received.
      */
     void finish() {
         if (isOpen() && !finishing) {
@@ -212,7 +212,7 @@ final class ControlConnection {
         while (buffer.hasRemaining()) {
             int count = channel.read(buffer);
             if (count < 0) {
-                throw new EOFException("it closed its connection without saying goodbye");
+                throw new EOFException("it closed its connection without a shutdown message");
             }
             if (count == 0) {
                 return false;

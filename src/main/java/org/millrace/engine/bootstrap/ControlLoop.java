@@ -13,41 +13,36 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The control thread of one rank: waits for its sockets, its timers and its callers' requests, and lets the
- * {@link Role} act on them.
+ * One rank's end of the control plane, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread,
+ * which waits for its sockets, its timers and its callers' requests. All but the constructor and what is said to be
+ * safe from any thread is called on that thread.
  */
-final class ControlLoop {
+abstract class ControlLoop {
 
     private static final Logger LOG = LogManager.getLogger(ControlLoop.class);
     /** For a forced end: the thread never blocks except in its selector. */
     private static final Duration FORCED_END = Duration.ofSeconds(5);
 
-    private final GroupState group;
-    private final Role role;
+    final GroupState group;
     private final Selector selector;
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
     private volatile boolean stopping;
 
     /** Takes over the selector and every channel that is registered with it. */
-    ControlLoop(GroupState group, Role role, Selector selector) {
+    ControlLoop(GroupState group, Selector selector) {
         this.group = group;
-        this.role = role;
         this.selector = selector;
         this.thread = Thread.ofPlatform().daemon().name("millrace-control-" + group.self().rank()).unstarted(this::run);
     }
 
-    void start() {
+    final void start() {
         thread.start();
     }
 
-    InetAddress address() {
-        return role.address();
-    }
-
-    /** Says something to the other ranks. Does not wait. */
-    void say(Message message) {
-        request(() -> role.say(message));
+    /** Says something to the other ranks. Does not wait. Safe from any thread. */
+    final void say(Message message) {
+        request(() -> tell(message));
     }
 
     private void request(Runnable request) {
@@ -57,11 +52,11 @@ final class ControlLoop {
 
     /**
      * Leaves the group, and returns when the thread has ended: at the latest when that time has passed and the channels
-     * were closed by force. An interrupt does not shorten this, because a rank that does not say goodbye counts as
+     * were closed by force. An interrupt does not shorten this, because a rank without a shutdown message counts as
      * lost.
      */
-    void leave(Duration patience) {
-        request(role::leave);
+    final void leave(Duration patience) {
+        request(this::leave);
         join(Deadline.in(patience));
         stopping = true;
         selector.wakeup();
@@ -84,8 +79,8 @@ final class ControlLoop {
 
     private void run() {
         try {
-            while (!stopping && !role.finished()) {
-                long nanos = role.nanosToNextTick();
+            while (!stopping && !finished()) {
+                long nanos = nanosToNextTick();
                 selector.select(
                         nanos == Long.MAX_VALUE ? 0 : Math.max(1, TimeUnit.NANOSECONDS.toMillis(nanos + 999_999)));
                 Runnable request;
@@ -96,10 +91,10 @@ final class ControlLoop {
                 selector.selectedKeys().clear();
                 for (SelectionKey key : ready) {
                     if (key.isValid()) { // one key's message may have closed another's channel
-                        role.ready(key);
+                        ready(key);
                     }
                 }
-                role.tick();
+                tick();
             }
         } catch (Throwable e) {
             LOG.error("the control thread of {} stopped", group.self(), e);
@@ -112,7 +107,7 @@ final class ControlLoop {
 
     private void closeAll() {
         try {
-            role.ended();
+            ended();
             for (SelectionKey key : selector.keys()) {
                 key.channel().close();
             }
@@ -122,42 +117,29 @@ final class ControlLoop {
         }
     }
 
-    /**
-     * What one rank does with its sockets: {@link Coordinator} on rank 0, {@link Member} elsewhere. Everything is
-     * called on the control thread.
-     */
-    interface Role {
+    /** An address of this machine that other ranks have reached, or were reached from. Safe from any thread. */
+    abstract InetAddress address();
 
-        /**
-         * An address of this machine that other ranks of the group have reached, or were reached from. May be called by
-         * any thread.
-         */
-        InetAddress address();
+    /** Says something to the other ranks in this rank's name. */
+    abstract void tell(Message message);
 
-        /** Says something to the other ranks in this rank's name. */
-        void say(Message message);
+    /** Begins to leave the group; {@link #finished()} turns true soon after. More calls do nothing more. */
+    abstract void leave();
 
-        /**
-         * Begins to leave the group; {@link #finished()} turns true soon after. More than one call does nothing more.
-         */
-        void leave();
+    /** A channel of this rank's can be read, written or accepted from. */
+    abstract void ready(SelectionKey key);
 
-        /** A channel of this role can be read, written or accepted from. */
-        void ready(SelectionKey key);
+    /** Does what is due by now. */
+    void tick() {}
 
-        /** Does what is due by now. */
-        void tick();
-
-        /** How long nothing is due; {@code Long.MAX_VALUE} for as long as nobody says anything. */
-        long nanosToNextTick();
-
-        /** True once nothing is left to do. */
-        boolean finished();
-
-        /**
-         * The control thread ends, after {@link #finished()} or by force, and closes all channels. Nothing else may be
-         * left behind either.
-         */
-        void ended();
+    /** How long nothing is due; {@code Long.MAX_VALUE} for as long as nobody says anything. */
+    long nanosToNextTick() {
+        return Long.MAX_VALUE;
     }
+
+    /** True once nothing is left to do. */
+    abstract boolean finished();
+
+    /** The thread ends, perhaps by force, and closes all channels: nothing else may be left behind. */
+    void ended() {}
 }

@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.engine.bootstrap.ControlLoop.Role;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -36,10 +35,10 @@ public final class ControlPlane implements AutoCloseable {
     public static final int MAX_MESSAGE_BYTES = 4096;
 
     /**
-     * How long a leaving rank waits until the others have read its last words. They read at once, unless their process
-     * is stopped.
+     * How long a leaving rank waits until the others have read its shutdown message. They read at once, unless their
+     * process is stopped.
      */
-    private static final Duration GOODBYE = Duration.ofSeconds(2);
+    private static final Duration SHUTDOWN = Duration.ofSeconds(2);
 
     private final GroupState group;
     /** Null in a group of one, where there is nobody to talk to. */
@@ -97,11 +96,10 @@ public final class ControlPlane implements AutoCloseable {
         try {
             Selector selector = Selector.open();
             try {
-                Role role = group.self().rank() == 0
+                return group.self().rank() == 0
                         ? Coordinator.open(group, rendezvous.open(group.self(), group.size()), selector)
                         : new BootstrapClient(selector, group.self(), group.size()).connect(rendezvous, group,
                                 deadline);
-                return new ControlLoop(group, role, selector);
             } catch (IOException | RuntimeException e) {
                 selector.close();
                 throw e;
@@ -276,7 +274,7 @@ public final class ControlPlane implements AutoCloseable {
     public void close() {
         group.close();
         if (loop != null) {
-            loop.leave(GOODBYE);
+            loop.leave(SHUTDOWN);
         }
     }
 }

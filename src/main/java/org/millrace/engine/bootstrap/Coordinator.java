@@ -13,7 +13,6 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection.Stage;
-import org.millrace.engine.bootstrap.ControlLoop.Role;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -25,16 +24,15 @@ import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
  * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who is
  * let in.
  */
-final class Coordinator implements Role, Acceptor.Host {
+final class Coordinator extends ControlLoop implements Acceptor.Host {
 
-    private final GroupState group;
     private final Acceptor acceptor;
     private final List<AcceptedConnection> members = new ArrayList<>();
     private final InetAddress address;
     private boolean leaving;
 
     private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
-        this.group = group;
+        super(group, selector);
         this.address = listener.address();
         this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
@@ -50,12 +48,12 @@ final class Coordinator implements Role, Acceptor.Host {
     }
 
     @Override
-    public InetAddress address() {
+    InetAddress address() {
         return address;
     }
 
     @Override
-    public void say(Message message) {
+    void tell(Message message) {
         if (message instanceof Failed failed) {
             tell(told(group.self(), failed.failure()), null);
         } else if (message instanceof PeerMessage direct) {
@@ -66,7 +64,7 @@ final class Coordinator implements Role, Acceptor.Host {
     }
 
     @Override
-    public void leave() {
+    void leave() {
         if (!leaving) {
             relay(MessageCodec.encode(new Departed(group.self().rank())), null);
             members.forEach(member -> member.connection.finish());
@@ -76,7 +74,7 @@ final class Coordinator implements Role, Acceptor.Host {
     }
 
     @Override
-    public void ready(SelectionKey key) {
+    void ready(SelectionKey key) {
         if (key.attachment() instanceof AcceptedConnection peer) {
             if (!acceptor.isTurnOf(peer)) {
                 return; // the selector says so again
@@ -153,7 +151,7 @@ final class Coordinator implements Role, Acceptor.Host {
     @Override
     public void contradicted(int rank, String how) {
         if (!group.isComplete()) { // a group that has come together is not disturbed by a latecomer
-            tell(new RemoteFailure(rank, FailureKind.MISMATCH, NOBODY, "", how), null);
+            tell(new RemoteFailure(rank, RemoteFailure.Kind.MISMATCH, NOBODY, "", how), null);
         }
     }
 
@@ -205,7 +203,8 @@ final class Coordinator implements Role, Acceptor.Host {
     }
 
     private static RemoteFailure lost(AcceptedConnection peer, String fate) {
-        return new RemoteFailure(peer.identity().rank(), FailureKind.LOST, NOBODY, "", peer.identity() + " " + fate);
+        return new RemoteFailure(peer.identity().rank(), RemoteFailure.Kind.LOST, NOBODY, "",
+                peer.identity() + " " + fate);
     }
 
     private void relay(ByteBuffer frame, @Nullable AcceptedConnection source) {
@@ -217,22 +216,22 @@ final class Coordinator implements Role, Acceptor.Host {
     }
 
     @Override
-    public void tick() {
+    void tick() {
         acceptor.tick();
     }
 
     @Override
-    public long nanosToNextTick() {
+    long nanosToNextTick() {
         return acceptor.nanosToNextTick();
     }
 
     @Override
-    public boolean finished() {
+    boolean finished() {
         return leaving && acceptor.isOver() && members.stream().noneMatch(member -> member.connection.isOpen());
     }
 
     @Override
-    public void ended() {
+    void ended() {
         acceptor.ended();
     }
 }

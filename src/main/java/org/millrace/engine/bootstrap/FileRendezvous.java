@@ -33,10 +33,6 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
             throw new IllegalArgumentException(
                     "rendezvous \"" + text + "\": expected file:PATH, where PATH is not a directory");
         }
-        if (options.address() != null && options.address().isAnyLocalAddress()) {
-            throw new IllegalArgumentException("rendezvous \"" + text + "\": the other ranks cannot connect to "
-                    + options.address().getHostAddress() + "; name one address of this machine");
-        }
         return new FileRendezvous(path, options);
     }
 
@@ -52,7 +48,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
 
     @Override
     public BootstrapListener open(RankIdentity self, int size) {
-        InetAddress address = options.address() == null ? InetAddress.getLoopbackAddress() : options.address();
+        InetAddress address = InetAddress.getLoopbackAddress();
         try {
             Optional<RendezvousFile> found = RendezvousFile.read(path);
             if (found.isPresent() && isInUse(found.get(), self, size)) {

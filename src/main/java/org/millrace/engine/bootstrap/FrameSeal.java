@@ -1,11 +1,9 @@
 package org.millrace.engine.bootstrap;
 
 import java.nio.ByteBuffer;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
+import org.millrace.net.tls.KeyedHash;
 
 /**
  * The authentication codes of the frames that go one way on a connection: a keyed hash over a frame's number and bytes,
@@ -17,18 +15,11 @@ final class FrameSeal {
     /** Length of a code, which comes behind its frame. */
     static final int BYTES = 16;
 
-    private static final String ALGORITHM = "HmacSHA256";
-
-    private final Mac mac;
+    private final byte[] key;
     private long number;
 
     FrameSeal(byte[] key) {
-        try {
-            mac = Mac.getInstance(ALGORITHM);
-            mac.init(new SecretKeySpec(key, ALGORITHM));
-        } catch (GeneralSecurityException e) {
-            throw new IllegalStateException(ALGORITHM + " is missing, which every Java platform must have", e);
-        }
+        this.key = key;
     }
 
     /** The next frame with its code behind it. */
@@ -44,9 +35,7 @@ final class FrameSeal {
     }
 
     private byte[] code(ByteBuffer first, ByteBuffer second) {
-        mac.update(ByteBuffer.allocate(Long.BYTES).putLong(0, number++));
-        mac.update(first);
-        mac.update(second);
-        return Arrays.copyOf(mac.doFinal(), BYTES);
+        return Arrays.copyOf(KeyedHash.of(key, ByteBuffer.allocate(Long.BYTES).putLong(0, number++), first, second),
+                BYTES);
     }
 }

@@ -1,9 +1,12 @@
 package org.millrace.engine.bootstrap;
 
 import java.net.ProtocolException;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
@@ -26,11 +29,18 @@ import org.millrace.engine.bootstrap.Message.PeerMessage;
  */
 final class GroupState {
 
+    /** Unread messages; more than a rank sends that is in order. */
+    private static final int MOST_MESSAGES = 1 << 16;
+
+    private record Address(int from, long tag) {
+    }
+
     private final RankIdentity self;
     private final @Nullable RankIdentity[] present;
     private final boolean[] left;
     private final GroupCalls collectives;
-    private final Mailbox messages = new Mailbox();
+    /** Messages that have come and were not asked for yet: a rank may be told of a connection before it wants it. */
+    private final Map<Address, byte[]> messages = new HashMap<>();
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
@@ -73,43 +83,38 @@ final class GroupState {
     // What the control thread reports.
 
     void present(RankIdentity identity) throws ProtocolException {
-        check(identity.rank());
-        update(() -> present[identity.rank()] = identity);
+        update(identity.rank(), () -> present[identity.rank()] = identity);
     }
 
     void contributed(Contribution part) throws ProtocolException {
-        check(part.rank());
-        lock.lock();
-        try {
-            collectives.add(part);
-            changed.signalAll();
-        } finally {
-            lock.unlock();
-        }
+        update(part.rank(), () -> collectives.add(part));
     }
 
     void arrived(PeerMessage message) throws ProtocolException {
-        check(message.from());
-        lock.lock();
-        try {
-            messages.add(message);
-        } finally {
-            lock.unlock();
-        }
+        update(message.from(), () -> keep(message));
         onEvent.run();
     }
 
+    private void keep(PeerMessage message) throws ProtocolException {
+        String what = "sent a message of rank " + message.from() + " with ";
+        if (message.data().length > ControlPlane.MAX_MESSAGE_BYTES) {
+            throw new ProtocolException(
+                    what + message.data().length + " bytes; the limit is " + ControlPlane.MAX_MESSAGE_BYTES);
+        }
+        boolean full = messages.size() == MOST_MESSAGES;
+        if (full || messages.putIfAbsent(new Address(message.from(), message.tag()), message.data()) != null) {
+            throw new ProtocolException(what + "tag " + Long.toHexString(message.tag())
+                    + (full ? " while " + MOST_MESSAGES + " others wait to be read"
+                            : " again, before the first was read"));
+        }
+    }
+
     void departed(int rank) throws ProtocolException {
-        check(rank);
-        update(() -> left[rank] = true);
+        update(rank, () -> left[rank] = true);
     }
 
     void failed(RemoteFailure told) {
-        update(() -> {
-            if (failure == null) {
-                failure = told;
-            }
-        });
+        update(() -> failure = failure == null ? told : failure);
         onEvent.run();
     }
 
@@ -121,34 +126,31 @@ final class GroupState {
         update(() -> refusal = what);
     }
 
-    private void check(int rank) throws ProtocolException {
+    /** What the control thread was told of a rank. */
+    private interface Change {
+        void make() throws ProtocolException;
+    }
+
+    private void update(int rank, Change change) throws ProtocolException {
         if (rank < 0 || rank >= size()) {
             throw new ProtocolException("speaks of rank " + rank + " in a group of " + size() + " ranks");
         }
-    }
-
-    // What this rank does.
-
-    /**
-     * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
-     * its own.
-     */
-    boolean poison(RemoteFailure own) {
         lock.lock();
         try {
-            boolean first = ownFailure == null && !closed;
-            if (first) {
-                ownFailure = own;
-                changed.signalAll();
-            }
-            return first;
+            change.make();
+            changed.signalAll();
         } finally {
             lock.unlock();
         }
     }
 
-    void close() {
-        update(() -> closed = true);
+    private <T> T locked(Supplier<T> action) {
+        lock.lock();
+        try {
+            return action.get();
+        } finally {
+            lock.unlock();
+        }
     }
 
     private void update(Runnable change) {
@@ -161,14 +163,28 @@ final class GroupState {
         }
     }
 
+    // What this rank does.
+
+    /**
+     * Poisons this rank. False if it was poisoned before, or has left: to leave is no failure, though it ends a call of
+     * its own.
+     */
+    boolean poison(RemoteFailure own) {
+        return locked(() -> {
+            boolean first = ownFailure == null && !closed;
+            ownFailure = first ? own : ownFailure;
+            changed.signalAll();
+            return first;
+        });
+    }
+
+    void close() {
+        update(() -> closed = true);
+    }
+
     /** A message that has come, once; null if it has not. */
     byte @Nullable [] take(int from, long tag) {
-        lock.lock();
-        try {
-            return messages.take(from, tag);
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> messages.remove(new Address(from, tag)));
     }
 
     // Who is there.
@@ -176,21 +192,11 @@ final class GroupState {
     /** The rank's process; null if it has not come. */
     @Nullable
     RankIdentity identity(int rank) {
-        lock.lock();
-        try {
-            return present[rank];
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> present[rank]);
     }
 
     boolean isComplete() {
-        lock.lock();
-        try {
-            return absent().findAny().isEmpty();
-        } finally {
-            lock.unlock();
-        }
+        return locked(() -> absent().findAny().isEmpty());
     }
 
     private IntStream absent() {

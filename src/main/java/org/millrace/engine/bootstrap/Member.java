@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ProtocolException;
 import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import org.millrace.CommunicatorException;
-import org.millrace.engine.bootstrap.ControlLoop.Role;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
@@ -14,35 +14,34 @@ import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Rejected;
 
 /** Every rank but 0: one connection to rank 0, which says what the others say. */
-final class Member implements Role {
+final class Member extends ControlLoop {
 
-    private final GroupState group;
     private final ControlConnection connection;
     private final RankIdentity coordinator;
     private boolean answered;
     private boolean leaving;
 
     /** Begins after this rank has sent its {@link Message.Proof}. */
-    Member(GroupState group, ControlConnection connection, RankIdentity coordinator) {
-        this.group = group;
+    Member(GroupState group, Selector selector, ControlConnection connection, RankIdentity coordinator) {
+        super(group, selector);
         this.connection = connection;
         this.coordinator = coordinator;
     }
 
     @Override
-    public InetAddress address() {
+    InetAddress address() {
         return connection.local();
     }
 
     @Override
-    public void say(Message message) {
+    void tell(Message message) {
         connection.send(MessageCodec.encode(message));
     }
 
     @Override
-    public void leave() {
+    void leave() {
         leaving = true;
-        say(new Departed(group.self().rank()));
+        tell(new Departed(group.self().rank()));
         connection.finish();
     }
 
@@ -74,7 +73,7 @@ final class Member implements Role {
     }
 
     @Override
-    public void ready(SelectionKey key) {
+    void ready(SelectionKey key) {
         try {
             connection.serve(this::handle);
         } catch (IOException e) {
@@ -86,9 +85,9 @@ final class Member implements Role {
         connection.close();
         if (!leaving) {
             boolean spokeWrongly = e instanceof ProtocolException;
-            group.failed(new RemoteFailure(coordinator.rank(), spokeWrongly ? FailureKind.FAILED : FailureKind.LOST,
-                    CommunicatorException.NOBODY, "",
-                    coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
+            group.failed(new RemoteFailure(coordinator.rank(),
+                    spokeWrongly ? RemoteFailure.Kind.FAILED : RemoteFailure.Kind.LOST, CommunicatorException.NOBODY,
+                    "", coordinator + (spokeWrongly ? " " : " is gone: ") + e.getMessage()));
         }
     }
 
@@ -118,22 +117,7 @@ final class Member implements Role {
     }
 
     @Override
-    public void tick() {
-        // nothing is ever due: callers that wait have deadlines of their own
-    }
-
-    @Override
-    public long nanosToNextTick() {
-        return Long.MAX_VALUE;
-    }
-
-    @Override
-    public boolean finished() {
+    boolean finished() {
         return !connection.isOpen();
-    }
-
-    @Override
-    public void ended() {
-        // the connection is all there is, and the loop closes it
     }
 }

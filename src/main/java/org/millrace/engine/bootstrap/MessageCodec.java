@@ -63,8 +63,7 @@ final class MessageCodec {
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             out.writeInt(MAGIC);
             out.writeInt(0); // the length, known at the end
-            out.writeByte(typeOf(message));
-            writeBody(message, out);
+            write(message, out);
         } catch (IOException impossible) {
             throw new UncheckedIOException("memory cannot fail to be written", impossible);
         }
@@ -72,53 +71,55 @@ final class MessageCodec {
         return frame.putInt(Integer.BYTES, frame.limit() - HEADER_BYTES);
     }
 
-    private static byte typeOf(Message message) {
-        return switch (message) {
-            case Hello hello -> HELLO;
-            case Challenge challenge -> CHALLENGE;
-            case Proof proof -> PROOF;
-            case Rejected rejected -> REJECTED;
-            case Present present -> PRESENT;
-            case Contribution contribution -> CONTRIBUTION;
-            case Failed failed -> FAILED;
-            case Departed departed -> DEPARTED;
-            case PeerMessage direct -> PEER_MESSAGE;
-            case OtherVersion other -> throw new IllegalArgumentException("only our own version can be written");
-        };
-    }
-
-    private static void writeBody(Message message, DataOutputStream out) throws IOException {
+    private static void write(Message message, DataOutputStream out) throws IOException {
         switch (message) {
             case Hello hello -> {
+                out.writeByte(HELLO);
                 out.writeInt(VERSION);
                 writeIdentity(hello.identity(), out);
                 out.writeInt(hello.size());
                 writeBytes(hello.nonce(), out);
             }
             case Challenge challenge -> {
+                out.writeByte(CHALLENGE);
                 out.writeInt(VERSION);
                 writeIdentity(challenge.identity(), out);
                 writeBytes(challenge.nonce(), out);
                 writeBytes(challenge.proof(), out);
             }
-            case Proof proof -> writeBytes(proof.proof(), out);
-            case Rejected rejected -> writeText(rejected.reason(), out);
-            case Present present -> writeIdentity(present.identity(), out);
+            case Proof proof -> {
+                out.writeByte(PROOF);
+                writeBytes(proof.proof(), out);
+            }
+            case Rejected rejected -> {
+                out.writeByte(REJECTED);
+                writeText(rejected.reason(), out);
+            }
+            case Present present -> {
+                out.writeByte(PRESENT);
+                writeIdentity(present.identity(), out);
+            }
             case Contribution part -> {
+                out.writeByte(CONTRIBUTION);
                 out.writeInt(part.rank());
                 out.writeLong(part.sequence());
                 out.writeByte(part.collective().ordinal());
                 writeBytes(part.data(), out);
             }
             case Failed failed -> {
+                out.writeByte(FAILED);
                 out.writeInt(failed.failure().rank());
                 out.writeByte(failed.failure().kind().ordinal());
                 out.writeInt(failed.failure().peer());
                 writeText(failed.failure().operation(), out);
                 writeText(failed.failure().message(), out);
             }
-            case Departed departed -> out.writeInt(departed.rank());
+            case Departed departed -> {
+                out.writeByte(DEPARTED);
+                out.writeInt(departed.rank());
+            }
             case PeerMessage direct -> {
+                out.writeByte(PEER_MESSAGE);
                 out.writeInt(direct.from());
                 out.writeInt(direct.to());
                 out.writeLong(direct.tag());
@@ -159,56 +160,33 @@ final class MessageCodec {
     }
 
     private static Message readBody(byte type, ByteBuffer in) throws ProtocolException {
-        switch (type) {
+        return switch (type) {
             case HELLO, CHALLENGE -> {
                 int version = in.getInt();
                 if (version != VERSION) {
-                    return new OtherVersion(version);
+                    yield new OtherVersion(version);
                 }
                 RankIdentity who = readIdentity(in);
-                return type == HELLO ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
+                yield type == HELLO ? new Hello(who.rank(), in.getInt(), who.pid(), who.host(), readBytes(in))
                         : new Challenge(who.pid(), who.host(), readBytes(in), readBytes(in));
             }
-            case PROOF -> {
-                return new Proof(readBytes(in));
-            }
-            case REJECTED -> {
-                return new Rejected(readLine(in));
-            }
-            case PRESENT -> {
-                return new Present(readIdentity(in));
-            }
-            case CONTRIBUTION -> {
-                return new Contribution(in.getInt(), in.getLong(), readCollective(in), readBytes(in));
-            }
-            case FAILED -> {
-                return new Failed(new RemoteFailure(in.getInt(), readKind(in), in.getInt(), readLine(in),
-                        PeerText.lines(text(in))));
-            }
-            case DEPARTED -> {
-                return new Departed(in.getInt());
-            }
-            case PEER_MESSAGE -> {
-                return new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
-            }
+            case PROOF -> new Proof(readBytes(in));
+            case REJECTED -> new Rejected(readLine(in));
+            case PRESENT -> new Present(readIdentity(in));
+            case CONTRIBUTION -> new Contribution(in.getInt(), in.getLong(),
+                    oneOf(Call.values(), in.get(), "sent a part of unknown collective "), readBytes(in));
+            case FAILED -> new Failed(new RemoteFailure(in.getInt(),
+                    oneOf(RemoteFailure.Kind.values(), in.get(), "told of a failure of unknown kind "), in.getInt(),
+                    readLine(in), PeerText.lines(text(in))));
+            case DEPARTED -> new Departed(in.getInt());
+            case PEER_MESSAGE -> new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
             default -> throw new ProtocolException("sent a message of unknown type " + type);
-        }
+        };
     }
 
-    private static Call readCollective(ByteBuffer in) throws ProtocolException {
-        int ordinal = in.get();
-        Call[] known = Call.values();
+    private static <T> T oneOf(T[] known, int ordinal, String otherwise) throws ProtocolException {
         if (ordinal < 0 || ordinal >= known.length) {
-            throw new ProtocolException("sent a part of unknown collective " + ordinal);
-        }
-        return known[ordinal];
-    }
-
-    private static FailureKind readKind(ByteBuffer in) throws ProtocolException {
-        int ordinal = in.get();
-        FailureKind[] known = FailureKind.values();
-        if (ordinal < 0 || ordinal >= known.length) {
-            throw new ProtocolException("told of a failure of unknown kind " + ordinal);
+            throw new ProtocolException(otherwise + ordinal);
         }
         return known[ordinal];
     }

@@ -1,7 +1,11 @@
 package org.millrace.engine.bootstrap;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.AbortedException;
 import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
 
 /**
  * A rank's failure, as it tells the others and as they learn of it.
@@ -13,10 +17,46 @@ import org.millrace.CommunicatorException;
  * @param message   to the others, the rank with its process and host, and what happened; for instance
  *                  {@code rank 3 (pid 123 on node7) is gone: Connection reset}
  */
-public record RemoteFailure(int rank, FailureKind kind, int peer, String operation, String message) {
+public record RemoteFailure(int rank, Kind kind, int peer, String operation, String message) {
+
+    /** What kind of failure a rank tells the others of. On the wire by its ordinal. */
+    public enum Kind {
+        /** None of the others: what it was is in the message alone. */
+        FAILED,
+        /** A rank is gone: {@link PeerLostException}. */
+        LOST,
+        /** Something was not done in time: {@link DeadlineException}. */
+        LATE,
+        /** The ranks disagree: {@link MismatchException}. */
+        MISMATCH,
+        /** A program gave the communicator up: {@link AbortedException}. */
+        ABORTED;
+
+        /** The kind of what was thrown. */
+        static Kind of(Throwable thrown) {
+            return switch (thrown) {
+                case PeerLostException lost -> LOST;
+                case DeadlineException late -> LATE;
+                case MismatchException mismatch -> MISMATCH;
+                case AbortedException aborted -> ABORTED;
+                default -> FAILED;
+            };
+        }
+
+        /** As the constructors of the exceptions say. */
+        CommunicatorException exception(String message, int rank, int peer, @Nullable String operation) {
+            return switch (this) {
+                case FAILED -> new CommunicatorException(message, rank, peer, operation, null);
+                case LOST -> new PeerLostException(message, rank, peer, operation, null);
+                case LATE -> new DeadlineException(message, rank, peer, operation, null);
+                case MISMATCH -> new MismatchException(message, rank, peer, operation, null);
+                case ABORTED -> new AbortedException(message, rank, peer, operation, null);
+            };
+        }
+    }
 
     RemoteFailure(int rank, String message) {
-        this(rank, FailureKind.FAILED, CommunicatorException.NOBODY, "", message);
+        this(rank, Kind.FAILED, CommunicatorException.NOBODY, "", message);
     }
 
     /** What a rank threw, in its own words: an error that says nothing is told by its name. */
@@ -24,7 +64,7 @@ public record RemoteFailure(int rank, FailureKind kind, int peer, String operati
         String text = thrown.getMessage();
         String message = text == null || thrown instanceof Error ? thrown.toString() : text;
         return thrown instanceof CommunicatorException typed
-                ? new RemoteFailure(rank, FailureKind.of(typed), typed.peer().orElse(CommunicatorException.NOBODY),
+                ? new RemoteFailure(rank, Kind.of(typed), typed.peer().orElse(CommunicatorException.NOBODY),
                         typed.operation().orElse(""), message)
                 : new RemoteFailure(rank, message);
     }

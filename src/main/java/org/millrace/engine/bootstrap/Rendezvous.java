@@ -52,7 +52,9 @@ sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRe
      * True if an address may be that of a group that is gone, so that what listens there need not be rank 0 and a
      * better address may follow.
      */
-    boolean mayBeStale();
+    default boolean mayBeStale() {
+        return false;
+    }
 
     /**
      * Where rank 0 waits for the others, bound and listening.

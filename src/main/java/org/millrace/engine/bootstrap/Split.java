@@ -120,11 +120,6 @@ final class Split {
         }
 
         @Override
-        public boolean mayBeStale() {
-            return false;
-        }
-
-        @Override
         public String toString() {
             return "split:" + address.getAddress().getHostAddress() + ':' + address.getPort();
         }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
-import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
@@ -46,8 +45,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     public BootstrapListener open(RankIdentity self, int size) {
         requireSecret();
         try {
-            NamedHost named = options.address() == null ? named()
-                    : new NamedHost(List.of(options.address()), options.address(), "");
+            NamedHost named = named();
             InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
             ServerSocketChannel listener = Rendezvous.bind(address);
             LOG.info("rank 0 listens at {} port {}{}{}", address.getAddress().getHostAddress(), port,
@@ -82,26 +80,26 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     }
 
     /** Certificates tell who is a rank, too. */
-    private boolean letsAnybodyIn() {
+    private boolean isOpenToAll() {
         return options.secret() == null && options.tls() == null;
     }
 
     /** Loopback too: all users of the host reach it. */
     private void requireSecret() {
-        if (options.secretRequired() && letsAnybodyIn()) {
+        if (options.secretRequired() && isOpenToAll()) {
             throw new MillraceException("the group at " + this
-                    + " can be joined by whoever reaches the port, other users" + " of the host among them, and "
-                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + Settings.SECRET.name()
-                    + " to the same text on every rank");
+                    + " can be joined by any process that reaches the port, other users of the host among them, and "
+                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set "
+                    + Settings.SECRET.name() + " to the same text on every rank");
         }
     }
 
     private void warnOfAnybody(InetSocketAddress address) {
-        if (!address.getAddress().isLoopbackAddress() && letsAnybodyIn()) {
-            UserNotice.say(
-                    "the group at " + this + " has no secret: whoever reaches the port can join it in a rank's place."
-                            + " Set " + Settings.SECRET.name() + " to the same text on every rank ("
-                            + Settings.REQUIRE_SECRET.name() + "=1 makes this an error)");
+        if (!address.getAddress().isLoopbackAddress() && isOpenToAll()) {
+            UserNotice.say("the group at " + this
+                    + " has no secret: any process that reaches the port can join it in a rank's place. Set "
+                    + Settings.SECRET.name() + " to the same text on every rank ("
+                    + Settings.REQUIRE_SECRET.name() + "=1 makes this an error)");
         }
     }
 

@@ -24,8 +24,8 @@
  * </pre>
  *
  * Every frame begins with {@code int magic, int length of the body, byte type}, big-endian. A client that does not
- * begin with the magic is a stranger: it is dropped, and disturbs nobody. The proofs show that both sides know the
- * secret. Behind every frame after them are {@value org.millrace.engine.bootstrap.FrameSeal#BYTES} bytes, its
+ * begin with the magic is no rank: it is dropped, and nothing changes for the group. The proofs show that both sides
+ * know the secret. Behind every frame after them are {@value org.millrace.engine.bootstrap.FrameSeal#BYTES} bytes, its
  * authentication code ({@link org.millrace.engine.bootstrap.FrameSeal}): one who can alter the traffic and does not
  * know the secret can only end a connection. With {@code MILLRACE_TLS=1} all of it is under TLS, and cannot be read
  * either.

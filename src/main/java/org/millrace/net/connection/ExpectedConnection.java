@@ -1,5 +1,7 @@
 package org.millrace.net.connection;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
@@ -13,6 +15,8 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
 
     private final KeyedListener<C> listener;
     private final ConnectionKey key;
+    /** All of one peer, and none that was answered. */
+    private final List<C> came = new ArrayList<>();
     /** What became of it; null while it is expected. */
     private @Nullable String end;
 
@@ -22,21 +26,49 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
     }
 
     /** Takes a client that came with this key. */
-    protected abstract void add(C client) throws Refusal;
+    final void add(C client) throws Refusal {
+        check(client);
+        client.checkWaits();
+        came.add(client);
+    }
+
+    /** Refuses a client that is not of the same connection as those that came. */
+    protected void check(C client) throws Refusal {
+        if (isComplete()) {
+            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key);
+        }
+    }
 
     /** Whether all have come that the connection needs. */
-    protected abstract boolean isComplete();
+    protected boolean isComplete() {
+        return !came.isEmpty();
+    }
 
-    /**
-     * Makes room for another client if what came is gone before the connection was made; says so to the listener's log.
-     */
-    protected abstract void dropDeparted(BiConsumer<Object, Refusal> log);
+    protected final List<C> came() {
+        return came;
+    }
+
+    /** Makes room for another client if one that came is gone before the connection was made. */
+    final void dropDeparted(BiConsumer<Object, Refusal> log) {
+        try {
+            for (C client : came) {
+                client.checkWaits();
+            }
+        } catch (Refusal e) {
+            log.accept(came.getFirst(), e);
+            came.forEach(IncomingHello::close);
+            came.clear();
+        }
+    }
 
     /** Makes the connection of all that came; null while that waits for something: it is called again then. */
     protected abstract @Nullable FrameReceiver accept();
 
     /** Closes all that came. */
-    protected abstract void dropAll();
+    protected void dropAll() {
+        came.forEach(client -> client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up")));
+        came.clear();
+    }
 
     protected final ConnectionKey key() {
         return key;

@@ -90,8 +90,8 @@ public enum HandshakeReply {
     }
 
     /**
-     * A listener ended the connection before it answered: its process has ended, or it dropped a client that it took
-     * for a stranger, and takes it in if it comes again.
+     * A listener ended the connection before it answered: its process has ended, or it dropped a client before it knew
+     * who that is, and takes it in if it connects again.
      */
     public static final class Unanswered extends ConnectionException {
 

@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.security.SecureRandom;
 import org.millrace.net.ConnectionKey;
 
 /**
@@ -31,6 +32,13 @@ public record HelloFormat(String magic, int version, int bytes) {
     private static final int SECRET_OFFSET = 16;
     private static final int KEY_HIGH_OFFSET = 32;
     private static final int KEY_LOW_OFFSET = 40;
+
+    /** A secret for a listener, which is in its address. */
+    public static byte[] newSecret() {
+        byte[] secret = new byte[SECRET_BYTES];
+        new SecureRandom().nextBytes(secret);
+        return secret;
+    }
 
     /** A hello with all that networks have in common. */
     public ByteBuffer encode(byte[] secret, ConnectionKey key) {

@@ -1,6 +1,7 @@
 package org.millrace.net.connection;
 
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
@@ -35,6 +36,16 @@ public abstract class IncomingHello {
         this.peer = peer;
         this.deadline = deadline;
         received = ByteBuffer.allocate(format.bytes()).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** Takes a non-blocking TCP stream over, whose address is its name. */
+    protected IncomingHello(SocketChannel channel, HelloFormat format, long deadline) throws IOException {
+        this(channel, format, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+    }
+
+    /** A process at the other end of a TCP stream, by its number there. */
+    protected final String process(long pid) throws IOException {
+        return "pid " + pid + " on " + ((InetSocketAddress) channel.getRemoteAddress()).getAddress().getHostAddress();
     }
 
     /**

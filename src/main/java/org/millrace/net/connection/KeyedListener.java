@@ -2,6 +2,7 @@ package org.millrace.net.connection;
 
 import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -33,16 +35,15 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
 
     /** A listener's queue in the system. */
     protected static final int BACKLOG = 4096;
+    /** What to do where an address of this machine cannot be listened on. */
+    protected static final String OTHER_ADDRESS =
+            "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME";
 
     private static final Logger LOG = LogManager.getLogger(KeyedListener.class);
     /** Clients that have not said who they are: where there are more, some are dropped. */
     static final int MAX_UNPROVEN = 256;
     /** A listener lives as long as its communicator, and makes connections all the time. */
     static final int MAX_USED_KEYS = 16_384;
-    /** Taken at a time from one address: a peer's hello is looked for several times before its turn to be dropped. */
-    private static final int MAX_ACCEPTED = MAX_UNPROVEN / 4;
-    /** Between two attempts where the process has no file descriptor left. */
-    private static final long SHORTAGE_NANOS = 50_000_000;
     /** How many looks, at least, a client's time is made of: see {@link #watched}. */
     private static final int LOOKS = 10;
 
@@ -55,11 +56,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private final Map<ConnectionKey, ExpectedConnection<C>> expected = new HashMap<>();
     /** The latest, oldest first: who comes late with an older one than these finds a key that nobody knows. */
     private final Set<ConnectionKey> usedKeys = new LinkedHashSet<>();
-    private final UnprovenClients<C> unproven = new UnprovenClients<>(MAX_UNPROVEN, IncomingHello::knowsSecret);
+    private final Admission<C> unproven = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final List<C> early = new ArrayList<>();
-    /** Since when no client could be accepted, by {@link System#nanoTime}; as long as {@link #tryAgain} is not 0. */
-    private long shortage;
-    private long tryAgain;
     /**
      * The clock of the clients' deadlines, nanoseconds. While nobody looks, as nobody expects a connection, or as this
      * process gets no core, it hardly moves on: what a client said meanwhile was not heard.
@@ -76,6 +74,36 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         this.secret = secret;
         this.handshakeDeadline = handshakeDeadline;
         this.servers = List.copyOf(servers);
+    }
+
+    /**
+     * Listens on an address of this machine.
+     *
+     * @param receiveBufferBytes of accepted streams; 0 for the system's choice
+     * @param advice             begins with a semicolon; or empty
+     */
+    protected static ServerSocketChannel bind(InetSocketAddress where, int receiveBufferBytes, String advice) {
+        ServerSocketChannel server = null;
+        try {
+            server = ServerSocketChannel.open();
+            server.configureBlocking(false);
+            if (receiveBufferBytes > 0) {
+                // Before the bind: accepted streams inherit it, and the window's scale is agreed on while they connect.
+                server.setOption(StandardSocketOptions.SO_RCVBUF, receiveBufferBytes);
+            }
+            return server.bind(where, BACKLOG);
+        } catch (IOException e) {
+            ConnectionState.closeQuietly(server);
+            throw new ConnectionException(
+                    "cannot listen on " + where.getAddress().getHostAddress()
+                            + (where.getPort() == 0 ? "" : " port " + where.getPort()) + ": " + e.getMessage() + advice,
+                    e);
+        }
+    }
+
+    /** Where a TCP server of this machine's is. */
+    protected static InetSocketAddress boundTo(ServerSocketChannel server) {
+        return (InetSocketAddress) server.socket().getLocalSocketAddress();
     }
 
     /** A connection of this network that a client with this key may come for. */
@@ -114,14 +142,6 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
-    /** {@return keys of clients that are here and that nobody expects, for whoever serves any that knows the secret} */
-    public final synchronized Set<ConnectionKey> unexpected() {
-        advance();
-        Set<ConnectionKey> keys = new LinkedHashSet<>();
-        early.forEach(client -> keys.add(client.key()));
-        return keys;
-    }
-
     /** Does what can be done for all connections without waiting. */
     final synchronized void advance() {
         checkOpen();
@@ -142,10 +162,6 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                 unproven.remove(client);
                 drop(client, e);
             }
-        }
-        for (C client = unproven.removeExcess(); client != null; client = unproven.removeExcess()) {
-            drop(client,
-                    new Refusal(null, "it was one of more than " + MAX_UNPROVEN + " that had not said who they are"));
         }
         for (Iterator<C> each = early.iterator(); each.hasNext();) {
             C client = each.next();
@@ -169,56 +185,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     }
 
     private void acceptClients() {
-        if (tryAgain != 0 && System.nanoTime() - tryAgain < 0) {
-            return;
+        servers.forEach(server -> unproven.accept(server::accept));
+        IOException shortage = unproven.shortageOf(handshakeDeadline.toNanos());
+        if (shortage != null) {
+            throw new ConnectionException(name + ": cannot accept connections: " + shortage.getMessage()
+                    + "; too many open files? See ulimit -n", shortage);
         }
-        try {
-            for (ServerSocketChannel server : servers) {
-                for (int accepted = 0; accepted < MAX_ACCEPTED; accepted++) {
-                    SocketChannel channel = server.accept();
-                    if (channel == null) {
-                        break;
-                    }
-                    try {
-                        unproven.add(newClient(channel, watched + handshakeDeadline.toNanos()), source(channel));
-                    } catch (IOException gone) {
-                        // It left before it was looked at.
-                        ConnectionState.closeQuietly(channel);
-                    } catch (Refusal e) {
-                        ConnectionState.closeQuietly(channel);
-                        drops.dropped(channel, e);
-                    }
-                }
-            }
-            tryAgain = 0;
-        } catch (IOException e) {
-            makeRoom(e);
-        }
-    }
-
-    private static Object source(SocketChannel channel) throws IOException {
-        return channel.getRemoteAddress() instanceof InetSocketAddress inet ? inet.getAddress() : "this host";
-    }
-
-    /**
-     * There may be no descriptor left: a client that has not said who it is gives its own. Without any, others have all
-     * of them, and perhaps not for long.
-     */
-    private void makeRoom(IOException e) {
-        long now = System.nanoTime();
-        C client = unproven.removeOne();
-        if (client != null) {
-            tryAgain = 0;
-            drop(client, new Refusal(null, "no other connection could be accepted beside it: " + e.getMessage()));
-            return;
-        }
-        shortage = tryAgain == 0 ? now : shortage;
-        if (now - shortage > handshakeDeadline.toNanos()) {
-            throw new ConnectionException(
-                    name + ": cannot accept connections: " + e.getMessage() + "; too many open files? See ulimit -n",
-                    e);
-        }
-        tryAgain = (now + SHORTAGE_NANOS) | 1; // 0 stands for none
     }
 
     /** Gives a client to the connection that it is for; false to keep it. */
@@ -273,6 +245,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             closed = true;
             left = List.copyOf(expected.values());
             unproven.all().forEach(IncomingHello::close);
+            unproven.closeReserve();
             early.forEach(IncomingHello::close);
             servers.forEach(ConnectionState::closeQuietly);
         }
@@ -284,6 +257,29 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     @Override
     public final String toString() {
         return name;
+    }
+
+    private final class Arrivals implements Admission.Host<C> {
+
+        @Override
+        public @Nullable C arrived(SocketChannel channel) throws IOException {
+            try {
+                return newClient(channel, watched + handshakeDeadline.toNanos());
+            } catch (Refusal e) {
+                drops.dropped(channel, e);
+                return null;
+            }
+        }
+
+        @Override
+        public boolean knowsSecret(C client) {
+            return client.knowsSecret();
+        }
+
+        @Override
+        public void drop(C client, String why) {
+            KeyedListener.this.drop(client, new Refusal(null, why));
+        }
     }
 
     /**

@@ -11,8 +11,8 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 
 /**
  * A connection to a listener in the making, until it is returned, given up, or failed. A listener that has many
- * strangers, or had no core for a while, may drop a client of its own before it has heard who that is: the client comes
- * again, a few times.
+ * unauthenticated clients, or had no core for a while, may drop a client of its own before it has heard who that is:
+ * the client comes again, a few times.
  */
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 

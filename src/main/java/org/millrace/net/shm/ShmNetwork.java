@@ -7,6 +7,7 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
@@ -47,10 +48,7 @@ public final class ShmNetwork implements Network {
 
     @Override
     public Listener listen() {
-        SecureRandom random = new SecureRandom();
-        byte[] secret = new byte[ShmAddress.SECRET_BYTES];
-        random.nextBytes(secret);
-        return listen(ShmAddress.here(random.nextLong(), secret));
+        return listen(ShmAddress.here(new SecureRandom().nextLong(), HelloFormat.newSecret()));
     }
 
     /**

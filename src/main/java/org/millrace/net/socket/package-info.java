@@ -2,9 +2,9 @@
  * Frames over TCP.
  *
  * <p>
- * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
- * connections; {@code stripes} moves the frames of a connection over one rail, {@code rails} those of a connection over
- * several; {@code stream} is what both need of TCP streams and of registered memory.
+ * Of the packages below, each uses only those named after it: {@code handshake} finds and makes connections;
+ * {@code stripes} moves the frames of a connection over one rail, {@code rails} those of a connection over several;
+ * {@code stream} is what both need of TCP streams and of registered memory.
  *
  * <p>
  * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload

@@ -6,11 +6,8 @@ import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.SecureRandom;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,13 +21,12 @@ import org.jspecify.annotations.Nullable;
  * </pre>
  *
  * <p>
- * The listener shows nothing: who connects to it learns nothing to test guesses of the secret with. Whoever reads what
- * is said, or is taken for the listener, can test guesses, so the secret must be a random one. The client's random
- * number keeps answers from being computed before the question. Who passes has still to show who it is under TLS.
+ * The listener shows nothing: who connects to it learns nothing to test guesses of the secret with. Who reads what is
+ * said, or is taken for the listener, can test guesses, so the secret must be a random one. The client's random number
+ * keeps answers from being computed before the question. Who passes has still to show who it is under TLS.
  */
 final class ChallengeResponse {
 
-    private static final String HASH = "HmacSHA256";
     private static final byte[] MAGIC = "MLRCTLS1".getBytes(StandardCharsets.US_ASCII);
     private static final int NONCE_BYTES = 16;
     private static final int ANSWER_BYTES = 32;
@@ -124,15 +120,8 @@ final class ChallengeResponse {
     }
 
     private byte[] answer(ByteBuffer question) {
-        try {
-            Mac mac = Mac.getInstance(HASH);
-            mac.init(new SecretKeySpec(secret, HASH));
-            mac.update(shared);
-            mac.update(opening.array());
-            return mac.doFinal(question.array());
-        } catch (GeneralSecurityException e) {
-            throw new IllegalStateException(HASH + " is missing, which every Java platform must have", e);
-        }
+        return KeyedHash.of(secret, ByteBuffer.wrap(shared), ByteBuffer.wrap(opening.array()),
+                ByteBuffer.wrap(question.array()));
     }
 
     private boolean written(ByteBuffer from) throws IOException {

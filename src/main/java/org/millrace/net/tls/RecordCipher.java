@@ -29,8 +29,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * The JDK's TLS asks the process's providers for its ciphers. So this is one of them, and has ciphers for
- * {@link TlsChannel} alone: whoever else asks gets what would have been found without it. A JDK that believes only
- * signed providers, as Oracle's, leaves it aside in the same way: streams are slower then.
+ * {@link TlsChannel} alone: other callers get what would have been found without it. A JDK that believes only signed
+ * providers, as Oracle's, leaves it aside in the same way: streams are slower then.
  */
 final class RecordCipher extends CipherSpi {
 

@@ -3,6 +3,7 @@ package org.millrace.net.tls;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.net.Socket;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
@@ -15,8 +16,6 @@ import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.security.cert.X509Certificate;
 import java.security.spec.NamedParameterSpec;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import javax.net.ssl.SSLEngine;
 import javax.net.ssl.X509ExtendedTrustManager;
 
@@ -27,7 +26,6 @@ import javax.net.ssl.X509ExtendedTrustManager;
  */
 record SecretCertificate(PrivateKey key, X509Certificate certificate) {
 
-    private static final String HASH = "HmacSHA256";
     private static final String PURPOSE = "millrace, identity under TLS, version 1";
 
     // DER: tags, and the object identifiers 1.3.101.112 (Ed25519) and 2.5.4.3 (common name).
@@ -43,9 +41,7 @@ record SecretCertificate(PrivateKey key, X509Certificate certificate) {
     private static final byte[] COMMON_NAME = {6, 3, 0x55, 4, 3};
 
     static SecretCertificate of(String secret) throws GeneralSecurityException {
-        Mac mac = Mac.getInstance(HASH);
-        mac.init(new SecretKeySpec(secret.getBytes(StandardCharsets.UTF_8), HASH));
-        byte[] seed = mac.doFinal(PURPOSE.getBytes(StandardCharsets.UTF_8));
+        byte[] seed = KeyedHash.of(secret.getBytes(StandardCharsets.UTF_8), ByteBuffer.wrap(ascii(PURPOSE)));
         KeyPairGenerator generator = KeyPairGenerator.getInstance("Ed25519");
         generator.initialize(NamedParameterSpec.ED25519, new Chosen(seed));
         KeyPair pair = generator.generateKeyPair();

@@ -67,7 +67,7 @@ public final class TlsChannel extends FilterSocketChannel {
         this.engines = engines;
     }
 
-    /** Room for one record each way, as long as nobody has shown who it is. */
+    /** One record each way, as long as no peer has shown who it is. */
     private void beginTls() throws SSLException {
         challenge = null;
         engine = engines.get();
@@ -169,7 +169,7 @@ public final class TlsChannel extends FilterSocketChannel {
         try {
             return engine.unwrap(in, to);
         } catch (SSLException e) {
-            sayWhy();
+            sendAlert();
             throw named(e);
         }
     }
@@ -180,7 +180,7 @@ public final class TlsChannel extends FilterSocketChannel {
     }
 
     /** Tells the peer what is wrong, as far as that needs no waiting. */
-    private void sayWhy() {
+    private void sendAlert() {
         try {
             if (flush()) {
                 while (engine.getHandshakeStatus() == HandshakeStatus.NEED_WRAP && encrypt(NOTHING) > 0) {
@@ -262,9 +262,9 @@ public final class TlsChannel extends FilterSocketChannel {
 
     private boolean handshake() throws IOException {
         try {
-            return established || shakeHands();
+            return established || completeHandshake();
         } catch (SSLException e) {
-            sayWhy();
+            sendAlert();
             throw e;
         } catch (ProtocolException e) {
             throw e;
@@ -274,7 +274,7 @@ public final class TlsChannel extends FilterSocketChannel {
         }
     }
 
-    private boolean shakeHands() throws IOException {
+    private boolean completeHandshake() throws IOException {
         if (challenge != null) {
             if (!challenge.advance()) {
                 return false;

@@ -78,7 +78,7 @@ public final class TlsIdentity {
         String secret = settings.get(Settings.SECRET);
         if (!files && secret.isEmpty()) {
             throw new ConfigurationException(Settings.TLS.name() + "=1 needs " + Settings.SECRET.name()
-                    + ", the same on all ranks, or " + names + ": without, no rank can tell another from a stranger");
+                    + ", the same on all ranks, or " + names + ": without, no rank can authenticate another");
         }
         try {
             return files ? ofFiles(certificate.get(), key.get(), authority.get(), secret) : ofSecret(secret);

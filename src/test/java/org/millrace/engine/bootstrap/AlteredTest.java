@@ -21,6 +21,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
+import org.millrace.net.socket.stream.SocketOptions;
 import org.millrace.net.tls.Relay;
 
 /** Somebody between two ranks who share a secret: what is said can be cut off, and not changed; under TLS not read. */
@@ -65,7 +66,7 @@ class AlteredTest {
 
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
-        JoinOptions required = JoinOptions.within(Ranks.PATIENCE).requiringSecret();
+        JoinOptions required = new JoinOptions(Ranks.PATIENCE, null, true, null, SocketOptions.defaults());
         for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users reach loopback
             for (int rank = 0; rank < 2; rank++) {
                 int each = rank;

@@ -58,7 +58,7 @@ class ControlFuzzTest {
                 bytes(new Contribution(1, 0, Call.BARRIER, new byte[0])),
                 bytes(new Contribution(2, 0, Call.ALL_GATHER, new byte[40]),
                         new Contribution(3, 0, Call.ALL_GATHER, new byte[9])),
-                bytes(new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "x", "line\n\tline"))),
+                bytes(new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "x", "line\n\tline"))),
                 bytes(new PeerMessage(1, 0, 7, new byte[] {1, 2})), bytes(new Hello(3, SIZE, 5, "node", new byte[16])),
                 bytes(new Challenge(7, "h", new byte[16], new byte[32])), bytes(new Proof(new byte[32])),
                 bytes(new Rejected("no")));
@@ -123,8 +123,8 @@ class ControlFuzzTest {
         Hello hello = new Hello(1, 2, 4242, "raw-host", new byte[16]);
         List<byte[]> recorded = List.of(bytes(hello, new Proof(new byte[32])), bytes(hello),
                 bytes(hello,
-                        new Proof(
-                                Secret.of("", "a guess").memberProof(hello, new RankIdentity(0, 1, "h"), new byte[16])),
+                        new Proof(Secret.of("", "a guess")
+                                .proof(Secret.Side.MEMBER, hello, new RankIdentity(0, 1, "h"), new byte[16])),
                         new Contribution(1, 0, Call.BARRIER, new byte[0]), new Departed(1)),
                 bytes(new Failed(new RemoteFailure(1, "a lie")), new Departed(1)));
         long inputs = Fuzz.run("strangers at the control port", 1_000, recorded, input -> {

@@ -105,7 +105,7 @@ class FailureTest {
     /** How a rank can go wrong once it is let in. */
     enum Fault {
         /** The end of its connection may meet what rank 0 sends it. */
-        CLOSES("is gone: (it closed its connection without saying goodbye|Connection reset|Connection reset by peer|Broken pipe)") {
+        CLOSES("is gone: (it closed its connection without a shutdown message|Connection reset|Connection reset by peer|Broken pipe)") {
             @Override
             void inject(RawRank rank) {
                 rank.close();

@@ -260,24 +260,6 @@ class FileRendezvousTest {
                 message);
     }
 
-    @Test
-    void rankZeroListensWhereItIsTold() throws Exception {
-        InetAddress other = InetAddress.getByAddress(new byte[] {127, 0, 0, 2});
-        FutureTask<ControlPlane> zero =
-                Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, JoinOptions.within(Ranks.PATIENCE).on(other)));
-        Ranks.await("rank 0 writes its file", () -> Files.exists(path));
-        assertEquals(other, RendezvousFile.read(path).orElseThrow().address().getAddress());
-        ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
-        Ranks.get(zero).close();
-        JoinOptions everywhere = JoinOptions.within(Ranks.PATIENCE).on(new InetSocketAddress(0).getAddress());
-        assertThrows(IllegalArgumentException.class, () -> ControlPlane.join(rendezvous, 0, 2, everywhere));
-        JoinOptions nowhere =
-                JoinOptions.within(Ranks.PATIENCE).on(InetAddress.getByAddress(new byte[] {(byte) 192, 0, 2, 1}));
-        String message =
-                assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 2, nowhere)).getMessage();
-        assertTrue(message.contains("192.0.2.1"), message);
-    }
-
     /** Who knows a job's number must not be first at the place where its ranks meet. */
     @Test
     void ranksOfAJobMeetWhereNobodyElseCanWrite(@TempDir Path shared) throws IOException {

@@ -28,8 +28,8 @@ class MessageCodecTest {
             new Challenge(7, "", new byte[16], new byte[32]), new Proof(new byte[32]), new Rejected("no"),
             new Present(new RankIdentity(5, 6, "host")), new Contribution(1, Long.MAX_VALUE, Call.BARRIER, new byte[0]),
             new Contribution(1, 2, Call.ALL_GATHER, new byte[MessageCodec.MAX_DATA]),
-            new Failed(new RemoteFailure(2, FailureKind.LOST, 1, "all_reduce", "line\n  | \tline")), new Departed(0),
-            new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
+            new Failed(new RemoteFailure(2, RemoteFailure.Kind.LOST, 1, "all_reduce", "line\n  | \tline")),
+            new Departed(0), new PeerMessage(1, 2, Long.MIN_VALUE, new byte[] {1, 2}));
 
     private static Message decode(ByteBuffer frame) throws ProtocolException {
         ByteBuffer header =
@@ -117,16 +117,16 @@ class MessageCodecTest {
         Hello hello = new Hello(1, 2, 3, "h", new byte[] {4});
         RankIdentity zero = new RankIdentity(0, 5, "z");
         byte[] nonce = {6};
-        byte[] proof = secret.memberProof(hello, zero, nonce);
-        assertTrue(Secret.same(proof, Secret.of("file", "user").memberProof(hello, zero, nonce)));
-        List<byte[]> others = List.of(secret.coordinatorProof(hello, zero, nonce),
-                Secret.of("file", null).memberProof(hello, zero, nonce),
-                Secret.of("", "user").memberProof(hello, zero, nonce),
-                secret.memberProof(new Hello(2, 2, 3, "h", new byte[] {4}), zero, nonce),
-                secret.memberProof(new Hello(1, 3, 3, "h", new byte[] {4}), zero, nonce),
-                secret.memberProof(new Hello(1, 2, 3, "h", new byte[] {5}), zero, nonce),
-                secret.memberProof(hello, new RankIdentity(0, 5, "y"), nonce),
-                secret.memberProof(hello, zero, new byte[] {7}));
+        byte[] proof = secret.proof(Secret.Side.MEMBER, hello, zero, nonce);
+        assertTrue(Secret.same(proof, Secret.of("file", "user").proof(Secret.Side.MEMBER, hello, zero, nonce)));
+        List<byte[]> others = List.of(secret.proof(Secret.Side.COORDINATOR, hello, zero, nonce),
+                Secret.of("file", null).proof(Secret.Side.MEMBER, hello, zero, nonce),
+                Secret.of("", "user").proof(Secret.Side.MEMBER, hello, zero, nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(2, 2, 3, "h", new byte[] {4}), zero, nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(1, 3, 3, "h", new byte[] {4}), zero, nonce),
+                secret.proof(Secret.Side.MEMBER, new Hello(1, 2, 3, "h", new byte[] {5}), zero, nonce),
+                secret.proof(Secret.Side.MEMBER, hello, new RankIdentity(0, 5, "y"), nonce),
+                secret.proof(Secret.Side.MEMBER, hello, zero, new byte[] {7}));
         for (int other = 0; other < others.size(); other++) {
             assertTrue(!Secret.same(proof, others.get(other)), "variant " + other);
         }

@@ -63,10 +63,10 @@ final class RawRank implements AutoCloseable {
         Challenge challenge = (Challenge) raw.receive();
         Secret secret = parsed.find(0).secret();
         RankIdentity zero = challenge.identity();
-        raw.say(new Proof(secret.memberProof(hello, zero, challenge.nonce())));
-        raw.seal = secret.memberSeal(hello, zero, challenge.nonce());
-        if (Secret.same(secret.coordinatorProof(hello, zero, challenge.nonce()), challenge.proof())) {
-            raw.connection.sealIncoming(secret.coordinatorSeal(hello, zero, challenge.nonce()));
+        raw.say(new Proof(secret.proof(Secret.Side.MEMBER, hello, zero, challenge.nonce())));
+        raw.seal = secret.seal(Secret.Side.MEMBER, hello, zero, challenge.nonce());
+        if (Secret.same(secret.proof(Secret.Side.COORDINATOR, hello, zero, challenge.nonce()), challenge.proof())) {
+            raw.connection.sealIncoming(secret.seal(Secret.Side.COORDINATOR, hello, zero, challenge.nonce()));
         }
         return raw;
     }

@@ -285,7 +285,9 @@ class ConnectorsTest {
         connectors(Duration.ofMillis(20)).send(1, 0, KernelChannel.COLLECTIVE);
         await(() -> failure.get() != null, "no failure");
         assertTrue(
-                failure.get().getMessage().contains("strangers keep this rank's port busy: 1200 of their connections"),
+                failure.get()
+                        .getMessage()
+                        .contains("unauthenticated clients keep this rank's port busy: 1200 of their connections"),
                 failure.get().getMessage());
     }
 

@@ -19,7 +19,6 @@ import java.nio.channels.spi.SelectorProvider;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.function.BiConsumer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +27,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.Pending;
-import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /** A listener in a process that has no file descriptor left. */
 @Timeout(60)
@@ -170,7 +168,7 @@ class KeyedListenerTest {
         protected ExpectedConnection<IncomingHello> newExpected(ConnectionKey key) {
             return new ExpectedConnection<>(this, key) {
                 @Override
-                protected void add(IncomingHello client) {
+                protected void check(IncomingHello client) {
                     came++;
                 }
 
@@ -180,18 +178,8 @@ class KeyedListenerTest {
                 }
 
                 @Override
-                protected void dropDeparted(BiConsumer<Object, Refusal> log) {
-                    // nobody came
-                }
-
-                @Override
                 protected FrameReceiver accept() {
                     throw new AssertionError();
-                }
-
-                @Override
-                protected void dropAll() {
-                    // nobody came
                 }
             };
         }

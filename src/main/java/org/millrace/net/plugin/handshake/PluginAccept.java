@@ -2,7 +2,6 @@ package org.millrace.net.plugin.handshake;
 
 import java.io.IOException;
 import java.util.Objects;
-import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -25,7 +24,6 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
 
     private final DeviceSet devices;
     private final CallWatch watch;
-    private PluginListener.@Nullable Client client;
     private @Nullable FrameSizes sizes;
     /** Over TCP, with the client that was answered. */
     private @Nullable PluginConnection connection;
@@ -39,42 +37,15 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
     }
 
     @Override
-    protected void add(PluginListener.Client came) throws Refusal {
-        if (isComplete()) {
-            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
-        }
-        came.checkWaits();
-        client = came;
-    }
-
-    @Override
     protected boolean isComplete() {
-        return client != null || connection != null;
-    }
-
-    @Override
-    protected void dropDeparted(BiConsumer<Object, Refusal> log) {
-        PluginListener.Client waiting = client;
-        if (waiting == null) {
-            return;
-        }
-        try {
-            waiting.checkWaits();
-        } catch (Refusal e) {
-            waiting.close();
-            client = null;
-            log.accept(waiting, e);
-        }
+        return super.isComplete() || connection != null;
     }
 
     @Override
     protected void dropAll() {
         closeComms();
         watch.close();
-        if (client != null) {
-            client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up"));
-            client = null;
-        }
+        super.dropAll();
         if (connection != null) {
             connection.close(() -> {});
             connection = null;
@@ -95,8 +66,8 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
     @Override
     protected @Nullable FrameReceiver accept() {
         try {
-            if (client != null) {
-                answer(client);
+            if (connection == null) {
+                answer(came().getFirst());
             }
             return connected(Objects.requireNonNull(connection));
         } catch (IOException e) {
@@ -123,13 +94,13 @@ final class PluginAccept extends ExpectedConnection<PluginListener.Client> {
                         "connection " + key() + " by the network plugin " + devices.session().plugin() + " from "
                                 + came.process() + ", over " + candidate,
                         came.process(), came.channel(), devices.session(), devices.callLimit());
-                client = null;
+                came().clear();
             } catch (ConnectionException e) {
                 closeComms();
                 LOG.warn("{}: device {} is of no use: {}", this, candidate, e.getMessage());
                 if (i + 1 == devices.devices().size()) {
                     came.refuse(new Refusal(HandshakeReply.NO_DEVICE, String.valueOf(e.getMessage())));
-                    client = null;
+                    came().clear();
                     throw e;
                 }
             }

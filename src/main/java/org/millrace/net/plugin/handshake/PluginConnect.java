@@ -1,6 +1,5 @@
 package org.millrace.net.plugin.handshake;
 
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -64,31 +63,15 @@ public final class PluginConnect extends OutgoingConnection {
         try {
             OutgoingStream opened = stream == null ? open() : stream;
             stream = opened;
-            if (!opened.advance() || answer == null && !readAnswer(opened)) {
+            if (!opened.advance() || answer == null && !opened.receive(received, "where its plugin listens")) {
                 return null;
             }
+            answer = answer == null ? PluginHello.Answer.decode(received) : answer;
             return connect(opened, answer);
         } catch (Unanswered e) {
             throw new Unanswered(this + ": " + e.getMessage(), e);
         } catch (ConnectionException e) {
             throw new ConnectionException(this + ": " + e.getMessage(), e);
-        }
-    }
-
-    private boolean readAnswer(OutgoingStream from) {
-        try {
-            int read = from.channel().read(received);
-            if (!received.hasRemaining()) {
-                answer = PluginHello.Answer.decode(received);
-                return true;
-            }
-            if (read < 0) {
-                throw new ConnectionException("the listener closed the connection before it had said where its plugin "
-                        + "listens; its process ended");
-            }
-            return false;
-        } catch (IOException e) {
-            throw new ConnectionException("the listener broke the connection: " + e.getMessage(), e);
         }
     }
 

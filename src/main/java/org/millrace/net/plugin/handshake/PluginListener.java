@@ -6,13 +6,10 @@ import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.security.SecureRandom;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
-import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.ExpectedConnection;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HandshakeReply.Refusal;
@@ -47,19 +44,8 @@ public final class PluginListener extends KeyedListener<PluginListener.Client> {
 
     /** Listens on an address of this machine. */
     public static PluginListener open(DeviceSet devices, SocketOptions options, InetAddress host) {
-        ServerSocketChannel server = null;
-        try {
-            server = ServerSocketChannel.open();
-            server.configureBlocking(false);
-            server.bind(new InetSocketAddress(host, 0), BACKLOG);
-            byte[] secret = new byte[HelloFormat.SECRET_BYTES];
-            new SecureRandom().nextBytes(secret);
-            return new PluginListener(devices, options, server, (InetSocketAddress) server.getLocalAddress(), secret);
-        } catch (IOException e) {
-            ConnectionState.closeQuietly(server);
-            throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
-                    + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
-        }
+        ServerSocketChannel server = bind(new InetSocketAddress(host, 0), 0, OTHER_ADDRESS);
+        return new PluginListener(devices, options, server, boundTo(server), HelloFormat.newSecret());
     }
 
     @Override
@@ -84,7 +70,7 @@ public final class PluginListener extends KeyedListener<PluginListener.Client> {
         private @Nullable PluginHello hello;
 
         Client(SocketChannel channel, long deadline) throws IOException {
-            super(channel, PluginHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+            super(channel, PluginHello.FORMAT, deadline);
         }
 
         @Override
@@ -108,8 +94,7 @@ public final class PluginListener extends KeyedListener<PluginListener.Client> {
 
         /** The process that it is. */
         String process() throws IOException {
-            return "pid " + hello().pid() + " on "
-                    + ((InetSocketAddress) channel().getRemoteAddress()).getAddress().getHostAddress();
+            return process(hello().pid());
         }
 
         /** Accepts it: what it is told fits, as it is the first thing that is sent. */

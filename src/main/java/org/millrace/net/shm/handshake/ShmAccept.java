@@ -1,8 +1,6 @@
 package org.millrace.net.shm.handshake;
 
 import java.io.IOException;
-import java.util.Objects;
-import java.util.function.BiConsumer;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -31,7 +29,6 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
 
     private final OpenResources network;
     private final ShmOptions options;
-    private ShmListener.@Nullable Client client;
 
     ShmAccept(ShmListener listener, OpenResources network, ShmOptions options, ConnectionKey key) {
         super(listener, key);
@@ -40,48 +37,10 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
     }
 
     @Override
-    protected void add(ShmListener.Client came) throws Refusal {
-        if (client != null) {
-            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
-        }
-        came.checkWaits();
-        client = came;
-    }
-
-    @Override
-    protected boolean isComplete() {
-        return client != null;
-    }
-
-    @Override
-    protected void dropDeparted(BiConsumer<Object, Refusal> log) {
-        ShmListener.Client waiting = client;
-        if (waiting != null) {
-            try {
-                waiting.checkWaits();
-            } catch (Refusal e) {
-                waiting.close();
-                client = null;
-                log.accept(waiting, e);
-            }
-        }
-    }
-
-    @Override
-    protected void dropAll() {
-        if (client != null) {
-            client.refuse(new Refusal(HandshakeReply.KEY_TAKEN, "the connection was given up"));
-            client = null;
-        }
-    }
-
-    @Override
     protected @Nullable FrameReceiver accept() {
-        ShmListener.Client came = Objects.requireNonNull(client);
+        ShmListener.Client came = came().removeFirst();
         try {
-            FrameReceiver made = connect(came);
-            client = made == null ? null : came;
-            return made;
+            return connect(came);
         } catch (IOException e) {
             came.refuse(new Refusal(HandshakeReply.NO_RING, e.toString()));
             throw new ConnectionException(this + ": the peer left while it was accepted: " + e.getMessage(), e);

@@ -94,6 +94,25 @@ public final class OutgoingStream {
         return accepted;
     }
 
+    /**
+     * Reads what the listener says behind its reply; true once it fills the buffer.
+     *
+     * @param what it is that it says, for messages
+     */
+    public boolean receive(ByteBuffer answer, String what) {
+        try {
+            int read = channel.read(answer);
+            if (answer.hasRemaining() && read < 0) {
+                throw new ConnectionException("the listener closed the connection after " + answer.position() + " of "
+                        + answer.limit() + " bytes of " + what + "; its process ended");
+            }
+            return !answer.hasRemaining();
+        } catch (IOException e) {
+            throw new ConnectionException(
+                    "the listener broke the connection while it was asked for " + what + ": " + e.getMessage(), e);
+        }
+    }
+
     private String broken(IOException cause) {
         return listener + " broke the connection during the handshake: " + cause.getMessage()
                 + "; it is no listener of Millrace's, or its process ended";

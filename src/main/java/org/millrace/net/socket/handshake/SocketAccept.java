@@ -2,10 +2,8 @@ package org.millrace.net.socket.handshake;
 
 import java.io.IOException;
 import java.nio.channels.SocketChannel;
-import java.util.Arrays;
-import java.util.Objects;
-import java.util.function.BiConsumer;
-import org.jspecify.annotations.Nullable;
+import java.util.Comparator;
+import java.util.List;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -25,13 +23,8 @@ import org.millrace.net.socket.stripes.Stripes;
 /** A connection that a listener expects: the streams that came for it so far, all of one client. */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
-    private static final SocketListener.Client[] NONE = {};
-
     private final OpenResources network;
     private final SocketOptions options;
-    /** By stream number; empty while no client has come. */
-    private SocketListener.@Nullable Client[] streams = NONE;
-    private int missing;
 
     SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, SocketOptions options,
             ConnectionKey key) {
@@ -41,67 +34,43 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     @Override
-    protected void add(SocketListener.Client stream) throws Refusal {
-        StreamHello hello = stream.hello();
-        if (streams.length == 0) {
-            streams = new SocketListener.Client[hello.streams()];
-            missing = streams.length;
-        } else {
-            StreamHello first = any().hello();
-            if (hello.attempt() != first.attempt()) {
-                throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
-            }
-            if (!hello.agreesWith(first) || streams[hello.stream()] != null) {
-                throw new Refusal(HandshakeReply.MALFORMED, "it contradicts the other streams of key " + key());
-            }
+    protected void check(SocketListener.Client stream) throws Refusal {
+        if (came().isEmpty()) {
+            return;
         }
-        streams[hello.stream()] = stream;
-        missing--;
+        StreamHello hello = stream.hello();
+        StreamHello first = came().getFirst().hello();
+        if (hello.attempt() != first.attempt()) {
+            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client is connecting with key " + key());
+        }
+        if (!hello.agreesWith(first) || came().stream().anyMatch(other -> other.hello().stream() == hello.stream())) {
+            throw new Refusal(HandshakeReply.MALFORMED, "it contradicts the other streams of key " + key());
+        }
     }
 
     @Override
     protected boolean isComplete() {
-        return streams.length > 0 && missing == 0;
-    }
-
-    @Override
-    protected void dropDeparted(BiConsumer<Object, Refusal> log) {
-        try {
-            for (SocketListener.Client stream : streams) {
-                if (stream != null) {
-                    stream.checkWaits();
-                }
-            }
-        } catch (Refusal e) {
-            log.accept(any(), e);
-            dropAll();
-        }
-    }
-
-    private SocketListener.Client any() {
-        return Arrays.stream(streams).filter(Objects::nonNull).findFirst().orElseThrow();
+        return super.isComplete() && came().size() == came().getFirst().hello().streams();
     }
 
     @Override
     protected void dropAll() {
-        for (SocketListener.Client stream : streams) {
-            if (stream != null) {
-                stream.close();
-            }
-        }
-        streams = NONE;
+        came().forEach(SocketListener.Client::close);
+        came().clear();
     }
 
     @Override
     protected FrameReceiver accept() {
-        SocketListener.Client first = any();
-        SocketChannel[] channels = new SocketChannel[streams.length];
-        Rail[] rails = new Rail[streams.length];
+        List<SocketListener.Client> streams = came();
+        streams.sort(Comparator.comparingInt(stream -> stream.hello().stream()));
+        SocketListener.Client first = streams.getFirst();
+        SocketChannel[] channels = new SocketChannel[streams.size()];
+        Rail[] rails = new Rail[streams.size()];
         String peer;
         try {
             peer = first.process();
             for (int i = 0; i < channels.length; i++) {
-                SocketListener.Client stream = Objects.requireNonNull(streams[i]);
+                SocketListener.Client stream = streams.get(i);
                 channels[i] = stream.channel();
                 stream.reply(HandshakeReply.ACCEPTED);
                 Rail rail = stream.rail();

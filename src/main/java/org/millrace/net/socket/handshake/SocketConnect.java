@@ -1,6 +1,5 @@
 package org.millrace.net.socket.handshake;
 
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -43,7 +42,9 @@ public final class SocketConnect extends OutgoingConnection {
     private final InetSocketAddress listener;
     /** Whether the listener has other addresses beside that, for which it is asked first. */
     private final boolean hasRails;
-    private @Nullable RailQuery query;
+    /** Asks the listener for all its addresses, on a stream of its own. */
+    private @Nullable OutgoingStream query;
+    private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
     private boolean beganAgain;
@@ -82,7 +83,7 @@ public final class SocketConnect extends OutgoingConnection {
             open();
         } else if (hasRails) {
             ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
-            query = new RailQuery(new OutgoingStream(null, listener, StreamHello.FORMAT, question, options));
+            query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
         } else {
             connect(List.of(listener));
         }
@@ -151,12 +152,12 @@ public final class SocketConnect extends OutgoingConnection {
             begin();
         }
         if (query != null) {
-            List<InetSocketAddress> addresses = query.poll();
-            if (addresses == null) {
+            if (!query.advance() || !query.receive(addresses, "its addresses")) {
                 return false;
             }
-            query = null;
-            connect(addresses.stream().map(this::reachable).toList());
+            List<InetSocketAddress> theirs = AddressFormat.decodeList(addresses);
+            closeQuery();
+            connect(theirs.stream().map(this::reachable).toList());
         }
         boolean all = !streams.isEmpty();
         for (int stream = 0; stream < streams.size(); stream++) {
@@ -241,7 +242,7 @@ public final class SocketConnect extends OutgoingConnection {
 
     @Override
     protected String waitingFor() {
-        String what = query != null ? query.waitingFor()
+        String what = query != null ? query.isAccepted() ? "the listener's addresses" : query.waitingFor()
                 : streams.stream()
                         .filter(stream -> !stream.isAccepted())
                         .map(OutgoingStream::waitingFor)
@@ -252,54 +253,20 @@ public final class SocketConnect extends OutgoingConnection {
 
     @Override
     protected void release() {
-        if (query != null) {
-            query.stream.close();
-            query = null;
-        }
+        closeQuery();
         closeStreams();
+    }
+
+    private void closeQuery() {
+        if (query != null) {
+            query.close();
+            query = null;
+            addresses.clear();
+        }
     }
 
     private void closeStreams() {
         streams.forEach(OutgoingStream::close);
         streams.clear();
-    }
-
-    /** Asks a listener for all its addresses, on a stream of its own. */
-    private static final class RailQuery {
-
-        private final OutgoingStream stream;
-        private final ByteBuffer received =
-                ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-
-        RailQuery(OutgoingStream stream) {
-            this.stream = stream;
-        }
-
-        /** Goes on; null until the answer is here. */
-        @Nullable
-        List<InetSocketAddress> poll() {
-            if (!stream.advance()) {
-                return null;
-            }
-            try {
-                int read = stream.channel().read(received);
-                if (!received.hasRemaining()) {
-                    stream.close();
-                    return AddressFormat.decodeList(received);
-                }
-                if (read < 0) {
-                    throw new ConnectionException("the listener closed the connection after " + received.position()
-                            + " of " + AddressFormat.LIST_BYTES + " bytes of its addresses; its process ended");
-                }
-                return null;
-            } catch (IOException e) {
-                throw new ConnectionException(
-                        "the listener broke the connection while it was asked for its addresses: " + e.getMessage(), e);
-            }
-        }
-
-        String waitingFor() {
-            return stream.isAccepted() ? "the listener's addresses" : stream.waitingFor();
-        }
     }
 }

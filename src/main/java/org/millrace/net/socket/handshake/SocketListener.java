@@ -3,11 +3,9 @@ package org.millrace.net.socket.handshake;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
-import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
-import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -50,36 +48,16 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     /** Listens on addresses of this machine. */
     public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
-        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
-        new SecureRandom().nextBytes(secret);
         List<ServerSocketChannel> servers = new ArrayList<>();
-        List<InetSocketAddress> addresses = new ArrayList<>();
-        for (InetAddress host : hosts) {
-            try {
-                servers.add(bind(options, new InetSocketAddress(host, 0)));
-                addresses.add((InetSocketAddress) servers.getLast().getLocalAddress());
-            } catch (IOException e) {
-                servers.forEach(ConnectionState::closeQuietly);
-                throw new ConnectionException("cannot listen on " + host.getHostAddress() + ": " + e.getMessage()
-                        + "; choose another with MILLRACE_SOCKET_ADDRESSES or NCCL_SOCKET_IFNAME", e);
-            }
-        }
-        return new SocketListener(network, options, servers, addresses, secret);
-    }
-
-    private static ServerSocketChannel bind(SocketOptions options, InetSocketAddress place) throws IOException {
-        ServerSocketChannel server = ServerSocketChannel.open();
         try {
-            server.configureBlocking(false);
-            if (options.receiveBufferBytes() > 0) {
-                // Before the bind: accepted streams inherit it, and the window's scale is agreed on while they connect.
-                server.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
-            }
-            return server.bind(place, BACKLOG);
-        } catch (IOException e) {
-            server.close();
+            hosts.forEach(host -> servers
+                    .add(bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(), OTHER_ADDRESS)));
+        } catch (ConnectionException e) {
+            servers.forEach(ConnectionState::closeQuietly);
             throw e;
         }
+        return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),
+                HelloFormat.newSecret());
     }
 
     @Override
@@ -121,13 +99,12 @@ public final class SocketListener extends KeyedListener<SocketListener.Client> {
         private long pid;
 
         Client(SocketChannel channel, long deadline) throws IOException {
-            super(channel, StreamHello.FORMAT, channel.getRemoteAddress().toString().replaceFirst("^/", ""), deadline);
+            super(channel, StreamHello.FORMAT, deadline);
         }
 
         /** The process that it is; its hello must be here. */
         String process() throws IOException {
-            return "pid " + pid + " on "
-                    + ((InetSocketAddress) channel().getRemoteAddress()).getAddress().getHostAddress();
+            return process(pid);
         }
 
         @Override

@@ -35,7 +35,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
         @Nullable ProtocolFamily family, List<InetAddress> addresses, @Nullable TlsIdentity tls) {
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
-    /** More streams than any network card or kernel has use for; it bounds what a stranger can ask of a listener. */
+    /** More streams than any network card or kernel has use for; it bounds what a client can ask of a listener. */
     public static final int MAX_STREAMS = 16;
     /** More network cards than a host has for one job; each has one stream at least. */
     public static final int MAX_RAILS = 8;
