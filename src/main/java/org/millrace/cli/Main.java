@@ -7,6 +7,7 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -58,6 +59,11 @@ public final class Main {
      * @return the exit status
      */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        return run(Map.of(), out, err, arguments);
+    }
+
+    /** The same with further commands, by their names. */
+    public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
             Millrace.requireNativeAccess(); // before commands and their options look at the layouts of native memory
         } catch (MillraceException denied) {
@@ -66,6 +72,7 @@ public final class Main {
         }
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
+        commands.forEach(line::addSubcommand);
         line.getSubcommands().get("run").setStopAtPositional(true); // what follows is another command's
         return line.setOut(out)
                 .setExpandAtFiles(false)

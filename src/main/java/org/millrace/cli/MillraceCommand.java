@@ -14,7 +14,6 @@ import org.millrace.cli.inspect.PsCommand;
 import org.millrace.cli.inspect.TopCommand;
 import org.millrace.cli.inspect.TraceCommand;
 import org.millrace.cli.inspect.WhyCommand;
-import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.CompareCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
@@ -36,7 +35,7 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, MatrixCommand.class,
+        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class,
                 DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
                 DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class, CollNetCommand.class,
                 CompletionCommand.class, ManCommand.class, HelpCommand.class},

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.Communicator;
 import org.millrace.DataType;
-import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Stream;
@@ -45,27 +44,6 @@ public final class CheckedCollectives implements AutoCloseable {
         send = communicator.device().allocate(largest, arena);
         receive = communicator.device().allocate(largest, arena);
         registrations = registers ? List.of(communicator.register(send), communicator.register(receive)) : List.of();
-    }
-
-    /**
-     * Runs an operation once and checks it. All ranks do, with the same arguments.
-     *
-     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
-     * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
-     * @param bytes     of the larger operand, rounded down to what every rank has the same part of, but for an element
-     *                  of each
-     * @param inPlace   whether it is to run in place, where it can
-     * @return how many elements of this rank's result are wrong
-     * @throws org.millrace.MillraceException if it fails, or is not done in time
-     */
-    public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
-        CollectiveCall call = new CollectiveCall(operation, communicator.size());
-        Reduction chosen =
-                Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
-        boolean oneOperand = inPlace && operation.hasInPlace();
-        return countWrong(place(call, type, chosen,
-                Math.max(operation.parts(communicator.size()), bytes / type.bytes()), oneOperand),
-                RandomOperands.of(seed, 0, oneOperand));
     }
 
     /**
