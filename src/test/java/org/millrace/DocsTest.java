@@ -54,8 +54,10 @@ class DocsTest {
     }
 
     private static List<Path> pages() throws IOException {
-        return Stream.concat(Stream.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")),
-                pagesOfTheSite().stream()).toList();
+        return Stream
+                .concat(Stream.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")),
+                        pagesOfTheSite().stream())
+                .toList();
     }
 
     private static List<Path> pagesOfTheSite() throws IOException {

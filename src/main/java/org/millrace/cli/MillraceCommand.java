@@ -35,10 +35,10 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class,
-                DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
-                DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class, CollNetCommand.class,
-                CompletionCommand.class, ManCommand.class, HelpCommand.class},
+        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, DoctorCommand.class, GinCommand.class,
+                PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class,
+                TraceCommand.class, PluginCommand.class, CollNetCommand.class, CompletionCommand.class,
+                ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 public final class MillraceCommand implements Runnable, GlobalOptions {

@@ -91,8 +91,8 @@ class MatrixCommandTest {
 
     @Test
     void whatTheDeadlineCutsOffIsCountedAndNotListed() {
-        Run run = Run.matrix("--deadline", "1ms", "--processes", "0", "-r", "2", "--collective",
-                "all_gather,broadcast");
+        Run run =
+                Run.matrix("--deadline", "1ms", "--processes", "0", "-r", "2", "--collective", "all_gather,broadcast");
         assertEquals(1, run.status(), run.toString());
         assertEquals(8, run.out().lines().filter(line -> line.startsWith("#   again: ")).count(), run.toString());
         assertTrue(run.out().matches("(?s).*# FAIL \\d+ more cells: not finished in time \\(--deadline\\)\\R.*"),
@@ -102,9 +102,8 @@ class MatrixCommandTest {
     @Test
     void aFaultIsSeen() {
         // an all-gather: a minimum or a rounded sum may rightly swallow a bit, and the seed chooses the reduction
-        Run run =
-                Run.matrix("--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
-                        "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
+        Run run = Run.matrix("--collective", "all_gather", "--transport", "P2P,NET socket", "--protocol", "Simple",
+                "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=3,bit=17");
         assertEquals(1, run.status(), run.toString());
         assertTrue(Long.parseLong(row(run, "all_gather ring NET socket NORMAL").getFirst()) > 0, run.toString());
         assertTrue(run.out().contains(": P2P: MILLRACE_FAULT is planted in a network"), run.toString());
@@ -113,9 +112,8 @@ class MatrixCommandTest {
 
     @Test
     void aCellWithAFaultSaysHowToRunItAgain() {
-        Run first = Run.matrix("--collective", "broadcast,reduce", "--transport", "NET socket", "--mode",
-                "NORMAL", "--protocol", "LL,Simple", "-r", "2,3", "--processes", "0", "-D",
-                "MILLRACE_FAULT=flip:frame=1,bit=17");
+        Run first = Run.matrix("--collective", "broadcast,reduce", "--transport", "NET socket", "--mode", "NORMAL",
+                "--protocol", "LL,Simple", "-r", "2,3", "--processes", "0", "-D", "MILLRACE_FAULT=flip:frame=1,bit=17");
         assertEquals(1, first.status(), first.toString());
         List<String> lines = first.out().lines().toList();
         int wrong = lines.indexOf(lines.stream()
@@ -143,8 +141,8 @@ class MatrixCommandTest {
 
     @Test
     void aCellThatFailsDoesNotEndTheOthers() {
-        Run run = Run.matrix("--collective", "broadcast", "--transport", "NET shm", "--protocol", "LL,Simple",
-                "--mode", "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=cut:frame=2");
+        Run run = Run.matrix("--collective", "broadcast", "--transport", "NET shm", "--protocol", "LL,Simple", "--mode",
+                "NORMAL", "-r", "2", "--processes", "0", "-D", "MILLRACE_FAULT=cut:frame=2");
         assertEquals(1, run.status(), run.toString());
         assertEquals(List.of("FAIL", "FAIL"), row(run, "broadcast ring NET shm NORMAL"), run.toString());
         assertTrue(run.out().contains("# FAIL broadcast ring NET shm NORMAL Simple, 2 threads: "), run.toString());
@@ -153,8 +151,8 @@ class MatrixCommandTest {
     @Test
     void aTransportOfAnotherJarIsAColumnOfItsOwn() {
         System.setProperty(UnixSocketTransport.ENABLE, "true");
-        Run run = Run.matrix("--collective", "reduce", "--transport", "UNIX,SHM", "--protocol", "Simple",
-                "--mode", "NORMAL", "-r", "2", "--processes", "0");
+        Run run = Run.matrix("--collective", "reduce", "--transport", "UNIX,SHM", "--protocol", "Simple", "--mode",
+                "NORMAL", "-r", "2", "--processes", "0");
         assertEquals(0, run.status(), run.toString());
         assertEquals(List.of("ok"), row(run, "reduce ring UNIX NORMAL"), run.toString());
         assertTrue(run.out().contains("SHM: UNIX is asked first, and says yes"), run.toString());
@@ -171,8 +169,7 @@ class MatrixCommandTest {
                     "--transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
                     "--protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
                     "--mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",
-                    "--ranks 1 | one rank has nobody to send to",
-                    "-D MILLRACE_NETT=shm | did you mean MILLRACE_NET?"})
+                    "--ranks 1 | one rank has nobody to send to", "-D MILLRACE_NETT=shm | did you mean MILLRACE_NET?"})
     void whatCannotBeUnderstoodIsExplained(String arguments, String expected) {
         Run run = Run.matrix(arguments.split(" "));
         assertEquals(2, run.status(), run.toString());

@@ -59,12 +59,19 @@ final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {
     }
 
     private void run(int ranks, boolean processes, List<CellGroup> groups) {
-        List<RankRun.Failure> failures = RankRun.run(ranks, (rendezvous, events) -> processes
-                ? new ProcessRanks(ranks, rank -> MatrixMain.command(arguments.apply(rank, ranks + ":" + rendezvous)),
-                        _ -> Map.of(), events, err)
-                : new ThreadRanks(ranks, rank -> new MatrixWorker(groups, rank, rendezvous, settings, plan.seed()),
-                        events),
-                deadline, MatrixWorker.CellReport.class, this);
+        List<RankRun.Failure> failures =
+                RankRun.run(ranks,
+                        (rendezvous,
+                                events) -> processes
+                                        ? new ProcessRanks(ranks,
+                                                rank -> MatrixMain
+                                                        .command(arguments.apply(rank, ranks + ":" + rendezvous)),
+                                                _ -> Map.of(), events, err)
+                                        : new ThreadRanks(ranks,
+                                                rank -> new MatrixWorker(groups, rank, rendezvous, settings,
+                                                        plan.seed()),
+                                                events),
+                        deadline, MatrixWorker.CellReport.class, this);
         String why = failures.isEmpty() ? "not every rank reported it" : failures.getFirst().message();
         groups.stream()
                 .flatMap(group -> group.cells().stream())

@@ -129,8 +129,8 @@ final class MatrixWorker implements RankWorker {
         RouteMismatch difference = RouteMismatch.NONE;
         for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
             DataType elements = DataType.values()[(type + i) % DataType.values().length];
-            long wrongNow = countWrong(checks, new CollectiveCall(cell.operation(), group.ranks()), operands + i, elements,
-                    reduction + i, SIZES.get(i), inPlace ^ i == 1);
+            long wrongNow = countWrong(checks, new CollectiveCall(cell.operation(), group.ranks()), operands + i,
+                    elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
             RouteMismatch found = communicator.route()
                     .map(group::difference)
                     .orElseGet(() -> new RouteMismatch("",
