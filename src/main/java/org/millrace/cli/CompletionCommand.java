@@ -16,9 +16,6 @@ public final class CompletionCommand implements Runnable {
     @Spec
     private CommandSpec spec;
 
-    /** For picocli. */
-    public CompletionCommand() {}
-
     @Override
     public void run() {
         spec.commandLine().getOut().print(AutoComplete.bash(spec.root().name(), spec.root().commandLine()));

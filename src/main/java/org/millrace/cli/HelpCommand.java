@@ -18,9 +18,6 @@ public final class HelpCommand implements Runnable {
     @Parameters(arity = "0..*", paramLabel = "COMMAND", description = "Which; of everything if there is none.")
     private List<String> names = List.of();
 
-    /** For picocli. */
-    public HelpCommand() {}
-
     @Override
     public void run() {
         CommandLine shown = spec.root().commandLine();

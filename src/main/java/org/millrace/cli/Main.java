@@ -26,11 +26,7 @@ public final class Main {
 
     private Main() {}
 
-    /**
-     * Runs a command and ends the process.
-     *
-     * @param arguments what stands behind {@code millrace}
-     */
+    /** Runs a command and ends the process. */
     public static void main(String[] arguments) {
         StandardOutput out = new StandardOutput(new FileOutputStream(FileDescriptor.out));
         PrintWriter err = new PrintWriter(System.err, true);
@@ -53,9 +49,6 @@ public final class Main {
     /**
      * Runs a command.
      *
-     * @param out       where results go
-     * @param err       where messages go
-     * @param arguments what stands behind {@code millrace}
      * @return the exit status
      */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {

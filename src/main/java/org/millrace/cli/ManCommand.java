@@ -24,9 +24,6 @@ public final class ManCommand implements Runnable {
     @Spec
     private CommandSpec spec;
 
-    /** For picocli. */
-    public ManCommand() {}
-
     @Override
     public void run() {
         PrintWriter out = spec.commandLine().getOut();

@@ -69,9 +69,6 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
 
-    /** For picocli. */
-    public MillraceCommand() {}
-
     @Override
     public Map<String, String> settings() {
         return new LinkedHashMap<>(settings);

@@ -31,10 +31,7 @@ public final class CommunicatorTrace implements AutoCloseable {
     /**
      * Describes the communicator better than when it was opened: what is not known is -1, or empty.
      *
-     * @param rank  of this process
-     * @param size  number of ranks
      * @param nodes number of hosts
-     * @param name  as the program calls it
      */
     public synchronized void describe(int rank, int size, int nodes, String name) {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
@@ -185,13 +182,11 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** Its kernel has begun on a channel. */
     public synchronized void started(long operation, int channel) {
         stamp(operation, CommunicatorFields.STARTED_OFFSET);
         mark(operation, CommunicatorFields.CHANNELS_STARTED_OFFSET, channel);
     }
 
-    /** Its kernel has ended on a channel. */
     public synchronized void ended(long operation, int channel) {
         mark(operation, CommunicatorFields.CHANNELS_ENDED_OFFSET, channel);
     }

@@ -89,9 +89,7 @@ public final class ConnectionTrace implements AutoCloseable {
     /**
      * A frame goes to the network, or its slot does for what comes in.
      *
-     * @param end      the first step after it
-     * @param size     of its payload
-     * @param protocol NCCL's number
+     * @param end the first step after it
      */
     public void taken(long end, long size, int protocol) {
         if (ring != 0) {

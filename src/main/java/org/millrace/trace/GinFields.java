@@ -32,7 +32,6 @@ public final class GinFields {
     public static final int QUEUE_COMPLETED_OFFSET = 8;
     public static final int QUEUE_LAST_CHANGE_OFFSET = 16;
 
-    /** What a kernel asks for. */
     public enum Kind {
         /** Of bytes of a window. */
         PUT,
@@ -49,7 +48,6 @@ public final class GinFields {
         /** Signals of all these that were counted up at the peer without a frame. */
         REACHED;
 
-        /** Its name in lower case. */
         public String label() {
             return name().toLowerCase(Locale.ROOT);
         }

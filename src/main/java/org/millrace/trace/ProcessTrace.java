@@ -79,11 +79,7 @@ public final class ProcessTrace {
         TraceMemory.release(header + TraceLayout.MAGIC_OFFSET, TraceLayout.MAGIC); // from now on it is a trace
     }
 
-    /**
-     * Opens this process's trace, unless it was opened before.
-     *
-     * @param directory where traces are, as are the rings of shared memory
-     */
+    /** Opens this process's trace, unless it was opened before. */
     public static synchronized void open(Path directory, Detail detail) {
         if (opened || detail == Detail.OFF) {
             return;
@@ -99,7 +95,6 @@ public final class ProcessTrace {
         }
     }
 
-    /** This process's; null if there is none. */
     public static @Nullable ProcessTrace current() {
         return current;
     }
@@ -110,7 +105,6 @@ public final class ProcessTrace {
         return own == null ? 1 : Math.max(1, TraceSweep.living(Objects.requireNonNull(own.path().getParent())));
     }
 
-    /** The file. */
     public Path path() {
         return file.path();
     }
@@ -126,9 +120,7 @@ public final class ProcessTrace {
     /**
      * Says what the process is.
      *
-     * @param program for people
-     * @param rank    what the launcher says, or -1
-     * @param size    what the launcher says, or -1
+     * @param rank what the launcher says, or -1
      */
     public synchronized void describe(String program, int rank, int size) {
         set(TraceLayout.RANK_OFFSET, rank);

@@ -11,8 +11,6 @@ public final class Stillness {
     /**
      * Whether an open connection has stood still for so long with something posted, or none has moved, or a link is
      * silent.
-     *
-     * @param nanos how long
      */
     public static boolean of(ProcessTrace trace, long nanos) {
         long now = System.nanoTime();

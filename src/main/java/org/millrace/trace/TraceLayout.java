@@ -58,13 +58,10 @@ public final class TraceLayout {
     /** Of this format: a reader knows one. */
     public static final int VERSION = 1;
 
-    /** Bytes before the first block. */
     public static final int HEADER_BYTES = 16 << 10;
     /** Bytes of a block before its ring. */
     public static final int RECORD_BYTES = 512;
-    /** Bytes of a block's ring. */
     public static final int RING_BYTES = 4096;
-    /** Bytes of a block. */
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
     /** Blocks by which a file grows: together a multiple of a page. */
     public static final int GROWTH = 16;
@@ -166,7 +163,6 @@ public final class TraceLayout {
     public static final int OPENED_OFFSET = 64;
     public static final int CLOSED_OFFSET = 72;
 
-    /** Where a block lies in its file. */
     public static long block(int index) {
         return HEADER_BYTES + (long) index * BLOCK_BYTES;
     }

@@ -29,9 +29,6 @@ public final class CheckedCollectives implements AutoCloseable {
     /**
      * Operations on a communicator.
      *
-     * @param stream    where they are enqueued
-     * @param arena     owner of the operands
-     * @param largest   bytes of the largest operand
      * @param deadline  for all operations together
      * @param registers whether the operands are registered, to be used in place where that is possible
      */
@@ -56,7 +53,6 @@ public final class CheckedCollectives implements AutoCloseable {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
     }
 
-    /** Fills this rank's operand. */
     public void fill(OperandBuffers buffers, RandomOperands operands) {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
@@ -96,7 +92,6 @@ public final class CheckedCollectives implements AutoCloseable {
      * A clock after which all ranks stop something together: an operation that only some of them go on to would never
      * complete.
      *
-     * @param time from now on
      * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
      */
     public BooleanSupplier commonClock(Duration time) {

@@ -9,7 +9,6 @@ import org.millrace.DataType;
  * on the emulated device, whose mistakes would otherwise cancel out.
  */
 enum FloatFormat {
-    /** {@link DataType#FLOAT16}. */
     BINARY16(2, 0x1p-11, 0x1p-24) {
         @Override
         double decode(long bits) {
@@ -21,7 +20,6 @@ enum FloatFormat {
             return Float.floatToFloat16((float) value);
         }
     },
-    /** {@link DataType#FLOAT32}. */
     BINARY32(4, 0x1p-24, 0x1p-149) {
         @Override
         double decode(long bits) {
@@ -33,7 +31,6 @@ enum FloatFormat {
             return Float.floatToRawIntBits((float) value);
         }
     },
-    /** {@link DataType#FLOAT64}. */
     BINARY64(8, 0x1p-53, 0x1p-1074) {
         @Override
         double decode(long bits) {

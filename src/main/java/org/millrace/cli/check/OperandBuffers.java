@@ -7,10 +7,7 @@ import org.millrace.Operation;
 /**
  * An operation on elements, and where one rank's lie.
  *
- * @param count   what the call is given
- * @param send    this rank's elements
- * @param receive where its result goes
- * @param inPlace whether both lie in one operand
+ * @param count what the call is given
  */
 public record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {

@@ -45,12 +45,10 @@ public final class Host {
                 .findFirst();
     }
 
-    /** The name of this machine. */
     public static String name() {
         return line("/proc/sys/kernel/hostname").orElse("localhost");
     }
 
-    /** Name, release and architecture of the kernel. */
     public static String kernel() {
         return System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
                 + System.getProperty("os.arch");

@@ -94,7 +94,6 @@ final class MachineChecks {
                                 + " whole JDK for such");
     }
 
-    /** The operating system. */
     static CheckResult kernel() {
         String kernel = Host.kernel();
         return System.getProperty("os.name").equals("Linux") ? CheckResult.works(kernel)

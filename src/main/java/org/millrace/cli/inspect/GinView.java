@@ -91,7 +91,6 @@ final class GinView {
         return lines;
     }
 
-    /** The same as data. */
     List<Map<String, Object>> json() {
         return contexts.stream().map(each -> {
             Map<String, Object> one = new LinkedHashMap<>(DumpDocument.gin(each.process, each.gin));

@@ -197,7 +197,6 @@ final class TopView {
         return number < 0 ? "?" : Integer.toString(number);
     }
 
-    /** The same as data. */
     Map<String, Object> json() {
         Map<String, Object> all = new LinkedHashMap<>();
         List<Object> each = new ArrayList<>();

@@ -35,11 +35,7 @@ public final class ProcessRanks implements Ranks {
     /**
      * Ranks that do not run yet.
      *
-     * @param size      how many
-     * @param command   the command that starts a rank
      * @param variables what a rank has in its environment besides, unless it is set there already
-     * @param events    receives what they report
-     * @param err       receives what they write besides
      */
     public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
@@ -126,11 +122,6 @@ public final class ProcessRanks implements Ranks {
                     .start(() -> readLines(process.errorReader(), this::relay));
         }
 
-        /**
-         * Starts a rank.
-         *
-         * @param variables of its environment, besides this process's; those that are set here already stay
-         */
         static RankProcess start(int rank, List<String> command, Map<String, String> variables,
                 Consumer<RankEvent> events, PrintWriter err) {
             try {

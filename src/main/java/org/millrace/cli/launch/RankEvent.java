@@ -10,7 +10,6 @@ import org.millrace.cli.console.FailureText;
  */
 public interface RankEvent {
 
-    /** The rank that says it. */
     int rank();
 
     /** The rank's last event: it has done everything. */
@@ -20,8 +19,7 @@ public interface RankEvent {
     /**
      * The rank's last event: it gives up.
      *
-     * @param trace the stack trace, or empty
-     * @param died  whether the rank could not even say so itself
+     * @param died whether the rank could not even say so itself
      */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 

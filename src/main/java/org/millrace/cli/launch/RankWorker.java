@@ -27,7 +27,6 @@ public interface RankWorker {
             this.events = events;
         }
 
-        /** Runs the rank to its end. Never throws. */
         void run(RankWorker worker) {
             try {
                 worker.run(this);
@@ -39,7 +38,6 @@ public interface RankWorker {
             }
         }
 
-        /** Reports something. */
         public void tell(RankEvent event) {
             events.accept(event);
         }

@@ -17,7 +17,6 @@ public interface Ranks {
     /**
      * Waits until the ranks' threads or processes have ended.
      *
-     * @param patience how long
      * @return false if the time passed first
      */
     boolean awaitEnd(Duration patience);

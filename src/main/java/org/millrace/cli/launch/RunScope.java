@@ -123,11 +123,7 @@ public final class RunScope implements AutoCloseable {
         return "file:" + directory.resolve("rendezvous");
     }
 
-    /**
-     * Ranks that must not outlive the run.
-     *
-     * @param started the ranks, in place of those that were named before
-     */
+    /** Ranks that must not outlive the run. */
     public void owns(Ranks started) {
         ranks = started;
     }

@@ -61,9 +61,6 @@ public final class PerfCommand implements Callable<Integer> {
     /** Whether every rank is a process of its own. */
     private boolean processes;
 
-    /** For picocli. */
-    public PerfCommand() {}
-
     @Override
     public Integer call() {
         Map<String, String> settings = settings();

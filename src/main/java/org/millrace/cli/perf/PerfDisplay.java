@@ -16,12 +16,6 @@ final class PerfDisplay implements RankRun.Listener<PerfEvent> {
     private final StatusLine status;
     private final long start = System.nanoTime();
 
-    /**
-     * A display that has shown nothing.
-     *
-     * @param how      the options, in one line
-     * @param terminal whether {@code out} is one
-     */
     PerfDisplay(PrintWriter out, PerfPlan plan, PerfResults results, PerfTable table, String how, boolean terminal) {
         this.plan = plan;
         this.results = results;
@@ -58,7 +52,6 @@ final class PerfDisplay implements RankRun.Listener<PerfEvent> {
         status.show(String.format(Locale.ROOT, "%s, %.0f s", doing, (System.nanoTime() - start) / 1e9));
     }
 
-    /** Takes the line away. */
     void erase() {
         status.erase();
     }

@@ -6,13 +6,6 @@ import org.millrace.cli.launch.RankEvent;
 /** What a rank of a measurement tells the process that shows the table. */
 sealed interface PerfEvent extends RankEvent {
 
-    /**
-     * The rank has joined the communicator.
-     *
-     * @param pid    its process
-     * @param host   its machine
-     * @param device what runs its operations
-     */
     record Joined(int rank, long pid, String host, String device) implements PerfEvent {
     }
 
@@ -28,11 +21,7 @@ sealed interface PerfEvent extends RankEvent {
     record Routed(int rank, int index, Route route) implements PerfEvent {
     }
 
-    /**
-     * For how long a case's kernels ran, told before it is {@linkplain Measured finished}.
-     *
-     * @param text a line for people
-     */
+    /** For how long a case's kernels ran, told before it is {@linkplain Measured finished}. */
     record Profiled(int rank, int index, String text) implements PerfEvent {
     }
 

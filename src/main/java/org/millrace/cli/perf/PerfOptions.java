@@ -209,8 +209,6 @@ final class PerfOptions {
     /**
      * What is to be measured.
      *
-     * @param data         the seed
-     * @param faultPlanted whether something will go wrong on purpose
      * @throws ParameterException if options contradict each other
      */
     PerfPlan plan(long data, boolean faultPlanted) {

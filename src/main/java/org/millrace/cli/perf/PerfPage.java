@@ -28,7 +28,6 @@ final class PerfPage {
     /**
      * Adds a run.
      *
-     * @param name     of its line
      * @param document what {@link PerfJson} wrote
      * @throws IllegalArgumentException if it is something else
      */
@@ -65,7 +64,6 @@ final class PerfPage {
         return Boolean.TRUE.equals(processes) ? "processes" : "threads";
     }
 
-    /** The page. */
     String html() {
         Map<String, Object> data = new LinkedHashMap<>();
         data.put("title", String.join(", ", collectives.stream().distinct().toList()) + ": time and bandwidth by size");

@@ -24,11 +24,7 @@ final class PerfTable {
         this.results = results;
     }
 
-    /**
-     * What is measured and by whom.
-     *
-     * @param how one line: the options
-     */
+    /** What is measured and by whom. */
     void printHeader(String how) {
         out.println("# " + plan.collective().label() + ": " + how);
         out.println("# time is that of one operation, averaged over the iterations, of the slowest rank");

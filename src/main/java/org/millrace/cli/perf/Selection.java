@@ -17,11 +17,9 @@ final class Selection {
 
     private Selection() {}
 
-    /** Element types. */
     record Types(List<DataType> values) {
     }
 
-    /** Reductions. */
     record Reductions(List<Reduction> values) {
     }
 
@@ -35,7 +33,6 @@ final class Selection {
         }
     }
 
-    /** Reductions by NCCL's name. */
     static final class ReductionsConverter implements ITypeConverter<Reductions> {
         @Override
         public Reductions convert(String text) {
@@ -45,7 +42,6 @@ final class Selection {
         }
     }
 
-    /** Collectives by the names of nccl-tests. */
     static final class Collectives implements Iterable<String> {
         @Override
         public Iterator<String> iterator() {
@@ -62,7 +58,6 @@ final class Selection {
                 + NearestName.hint(name, known, "allowed: " + choice + String.join(", ", known));
     }
 
-    /** One collective. */
     static final class CollectiveConverter implements ITypeConverter<Operation> {
         @Override
         public Operation convert(String text) {

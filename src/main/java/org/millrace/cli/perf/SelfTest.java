@@ -24,7 +24,6 @@ public final class SelfTest {
     /**
      * Runs it with two threads of this process.
      *
-     * @param settings the settings, the device among them; names are those of the environment variables
      * @return what went wrong; empty if nothing did
      */
     public static List<String> run(Map<String, String> settings) {

@@ -19,7 +19,6 @@ final class CommandRank {
     /** What it is told of its end and of what it writes. */
     interface Listener {
 
-        /** The process has ended, and all it wrote is passed on. */
         void ended(CommandRank rank, int status);
 
         /** What it writes has nowhere to go. */
@@ -45,9 +44,6 @@ final class CommandRank {
      *
      * @param shell the command line of the shell that becomes the rank
      * @param todo  what that shell is told to do first; it then writes the token and its process id
-     * @param token a word that nobody else writes
-     * @param out   takes the lines of its standard output
-     * @param err   takes those of its standard error
      * @throws MillraceException if there is no such shell, or no process can be started
      */
     CommandRank(Placement placement, List<String> shell, String todo, String token, RankOutput out, RankOutput err,
@@ -112,7 +108,6 @@ final class CommandRank {
         }
     }
 
-    /** Its end in words. */
     String describe(int status) {
         String where = placement.isHere() ? "" : " on " + placement.host();
         boolean sshFailed = !placement.isHere() && status == SSH_FAILED;
@@ -158,7 +153,6 @@ final class CommandRank {
         return end.join(patience);
     }
 
-    /** What it takes for a word to be one in a shell. */
     static String quote(String word) {
         return "'" + word.replace("'", "'\\''") + "'";
     }

@@ -27,7 +27,6 @@ final class CommandRanks implements Ranks {
     /**
      * What runs.
      *
-     * @param words     the command and its arguments
      * @param variables what a rank has in its environment besides; an empty value means that it has no such variable
      * @param ssh       the command that runs another on another host, with its options
      * @param grace     between a signal that ends, and the end by force: whole seconds
@@ -59,13 +58,6 @@ final class CommandRanks implements Ranks {
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
-    /**
-     * Ranks that do not run yet.
-     *
-     * @param out    takes what they write to standard output
-     * @param err    takes what they write to standard error
-     * @param events told of their ends
-     */
     CommandRanks(List<Placement> placements, Command command, OutputStream out, OutputStream err,
             Consumer<RankEvent> events) {
         this.placements = placements;

@@ -15,10 +15,7 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
  * plugin neither rank nor channel, and so a takeover's connection knows neither; its key is in the peer's trace as
  * well.
  *
- * @param process      whose it is
- * @param connection   this end
  * @param rank         this end's; -1 if nobody says
- * @param peer         the other end's; -1 if nobody says
  * @param channel      -1 if not known; of a takeover's the how manieth it is between the two, which is the channel
  *                     where all channels have the same neighbours
  * @param communicator it is part of; null if its process wrote none down
@@ -27,12 +24,6 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
 public record TracedLink(TracedProcess process, TracedConnection connection, int rank, int peer, int channel,
         @Nullable TracedCommunicator communicator, @Nullable End other) {
 
-    /**
-     * An end, and whose it is.
-     *
-     * @param process    whose
-     * @param connection the end
-     */
     public record End(TracedProcess process, TracedConnection connection) {
     }
 
@@ -129,7 +120,6 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return connection.identity().channel() < 0;
     }
 
-    /** What it waits for now. */
     public Party waitsFor() {
         return switch (connection.standing()) {
             case IDLE -> connection.sends() ? Party.KERNEL : Party.PEER;
@@ -139,11 +129,9 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         };
     }
 
-    /** Whom a connection waits for. */
     public enum Party {
         KERNEL, WIRE, PEER;
 
-        /** Its name in lower case. */
         public String label() {
             return name().toLowerCase(Locale.ROOT);
         }

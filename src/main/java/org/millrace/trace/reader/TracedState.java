@@ -18,7 +18,6 @@ public enum TracedState {
         };
     }
 
-    /** Its name in lower case. */
     public String label() {
         return name().toLowerCase(Locale.ROOT);
     }

@@ -18,7 +18,6 @@ final class Disagreement extends HangingGroup {
         super(links, quiet);
     }
 
-    /** A verdict if ranks run different things. */
     @Nullable
     Verdict disagreement(List<Link> waiting) {
         for (TracedRank finder : links.members()) {
@@ -58,7 +57,6 @@ final class Disagreement extends HangingGroup {
                 null, said(finder, "of a send and its receive"), still(waiting));
     }
 
-    /** What a rank has said of it. */
     private static String said(TracedRank finder, String otherwise) {
         return finder.process()
                 .messages()

@@ -28,7 +28,6 @@ final class EngineHang extends HangingGroup {
                 && hadCores();
     }
 
-    /** What to say if it does. */
     @Nullable
     Verdict find(List<Link> waiting) {
         Verdict verdict = inFunction();

@@ -52,13 +52,7 @@ public final class Hang extends HangingGroup {
                         .toList();
     }
 
-    /**
-     * A verdict for each communicator in which something waits.
-     *
-     * @param processes all that have written down anything
-     * @param quiet     for how long a connection has stood still that counts
-     * @param states    of the processes
-     */
+    /** A verdict for each communicator in which something waits. */
     static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
             Function<TracedProcess, ProcessState> states) {
         List<Verdict> verdicts = new ArrayList<>();
@@ -94,8 +88,6 @@ public final class Hang extends HangingGroup {
     /**
      * How many processes have just been without a core for so long that nothing is said of what they wait for, nor of
      * who waits for them.
-     *
-     * @param quiet for how long a connection has stood still that counts
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()

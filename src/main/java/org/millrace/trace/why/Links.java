@@ -19,10 +19,7 @@ import org.millrace.trace.reader.TracedState;
  * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are
  * found by the key that they have in common, or by their ranks, channel and kind.
  *
- * @param hash    what its ranks have in common, and perhaps another job's
- * @param members its ranks, by their numbers
- * @param all     its connections
- * @param gin     its ranks' queues of GIN's descriptors
+ * @param hash what its ranks have in common, and perhaps another job's
  */
 record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
 

@@ -39,7 +39,6 @@ final class NcclHang extends HangingGroup {
         return newest > oldest && now() - last >= quiet.toNanos();
     }
 
-    /** What to say if connections stand still, or operations. */
     @Nullable
     Verdict find(List<Link> waiting) {
         Verdict verdict = wire(waiting);

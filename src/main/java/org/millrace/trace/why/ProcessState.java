@@ -13,7 +13,6 @@ public enum ProcessState {
     RUNNING("running"),
     /** By a signal, or by a debugger. */
     STOPPED("stopped"),
-    /** It has ended. */
     DEAD("dead"),
     /** It is of another host, or of another namespace. */
     UNKNOWN("not seen from here");
@@ -27,12 +26,10 @@ public enum ProcessState {
         this.label = label;
     }
 
-    /** In words. */
     public String label() {
         return label;
     }
 
-    /** The state of a process whose trace was read. */
     public static ProcessState of(TracedProcess process) {
         if (!process.alive()) {
             return DEAD;
@@ -51,7 +48,6 @@ public enum ProcessState {
     /**
      * By what the kernel says: a process that was killed takes its time to end where cores are scarce.
      *
-     * @param lines  of {@code /proc/PID/status}
      * @param silent whether the process has not beaten as it should
      */
     static ProcessState of(List<String> lines, boolean silent) {

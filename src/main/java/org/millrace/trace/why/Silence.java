@@ -10,12 +10,7 @@ import org.millrace.trace.reader.TracedSilence;
 import org.millrace.trace.reader.TracedState;
 import org.millrace.trace.why.Verdict.Cause;
 
-/**
- * A link over which nothing comes any more, and a rank that has connections over it.
- *
- * @param of   the rank
- * @param link as its process has written it down
- */
+/** A link over which nothing comes any more, and a rank that has connections over it. */
 record Silence(TracedRank of, TracedSilence link) {
 
     /**
@@ -35,10 +30,7 @@ record Silence(TracedRank of, TracedSilence link) {
     /**
      * What to say of it.
      *
-     * @param hash      of the communicator that stands still for it; 0 if none does
-     * @param operation that it stands still in, if that is known
-     * @param now       by the host's clock
-     * @param members   of that communicator
+     * @param hash of the communicator that stands still for it; 0 if none does
      */
     Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
         boolean open = link.state() == TracedState.OPEN;

@@ -52,7 +52,6 @@ public final class StallWatch {
     /**
      * Watches this process's connections while it lives.
      *
-     * @param own   its trace
      * @param quiet for how long a connection stands still before it is told; zero: never
      * @param tell  gets the sentence, with what it is of
      */
