@@ -82,7 +82,7 @@ public final class Main {
                 .execute(arguments);
     }
 
-    /** Who speaks: red on a terminal, unless {@code NO_COLOR} is set. */
+    /** What messages begin with: red on a terminal, unless {@code NO_COLOR} is set. */
     static String prefix() {
         Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
         return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";

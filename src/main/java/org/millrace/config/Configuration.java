@@ -39,7 +39,7 @@ public final class Configuration {
         }
     }
 
-    /** {@return what is written down, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}} */
+    /** {@return what is traced, by {@link Settings#TRACE} and {@link Settings#PROXY_TRACE}} */
     public TraceDetail traceDetail() {
         return TraceDetail.of(get(Settings.TRACE), origin(Settings.TRACE).source() != Origin.Source.DEFAULT,
                 get(Settings.PROXY_TRACE));

@@ -3,7 +3,7 @@ package org.millrace.config;
 import java.util.Locale;
 import java.util.Optional;
 
-/** How much a process writes down. */
+/** How much of what a process does is traced. */
 public enum TraceDetail {
     /** Nothing. */
     OFF,
@@ -13,7 +13,7 @@ public enum TraceDetail {
     STEPS;
 
     /**
-     * {@return what is written down of proxies}
+     * {@return what is traced of proxies}
      *
      * @param set        the value of {@link Settings#TRACE}
      * @param isSet      whether somebody set it

@@ -11,6 +11,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Configuration.Origin.Source;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
+import org.millrace.config.TraceDetail;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
@@ -70,8 +71,11 @@ final class EngineTrace implements AutoCloseable {
     /** Opens this process's trace, if the first communicator's settings want one. */
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
-        ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                ProcessTrace.Detail.valueOf(configuration.traceDetail().name()));
+        TraceDetail detail = configuration.traceDetail();
+        if (detail != TraceDetail.OFF) {
+            ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
+                    detail == TraceDetail.STEPS);
+        }
         ProcessTrace trace = ProcessTrace.current();
         if (first) {
             changed(configuration).forEach((name, value) -> SETTINGS.info("{} is {}", name, value));

@@ -6,8 +6,7 @@ import static org.millrace.trace.CommunicatorFields.OPERATION_BYTES;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A communicator and its last operations, as whoever launches them tells: the engine, or NCCL's profiler. From any
- * thread.
+ * A communicator and its last operations, as what launches them tells: the engine, or NCCL's profiler. From any thread.
  */
 public final class CommunicatorTrace implements AutoCloseable {
 

@@ -1,7 +1,5 @@
 package org.millrace.trace;
 
-import java.util.Locale;
-
 /**
  * Which connection a trace is of.
  *
@@ -10,7 +8,7 @@ import java.util.Locale;
  * @param channel      -1 if not known
  * @param kind         0 of collectives, 1 of sends and receives, {@link #COLLNET}, -1 if not known
  * @param keyHigh      with the other half: what both ends have in common, 0 if there is nothing
- * @param order        the how manieth of its communicator and direction it is
+ * @param order        zero-based index among the connections of its communicator and direction
  * @param firstStep    where its counters begin
  * @param name         the connection in words
  */
@@ -20,14 +18,10 @@ public record ConnectionIdentity(long communicator, int rank, int peer, int chan
     /** With a network that reduces: it has no peer. */
     public static final int COLLNET = 2;
 
-    public enum Direction {
+    public enum Direction implements Labelled {
         SEND,
         RECEIVE,
         /** From one memory to another, with a proxy between that serves both ends. */
         COPY;
-
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 }

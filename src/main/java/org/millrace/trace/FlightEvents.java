@@ -65,12 +65,13 @@ final class FlightEvents {
         return Types.STALL.isEnabled();
     }
 
-    static void stall(String connection, long taken, long done, boolean blocked, long nanos) {
+    /** @param block of the connection */
+    static void stall(long block, long nanos) {
         StallEvent event = new StallEvent();
-        event.connection = connection;
-        event.taken = taken;
-        event.done = done;
-        event.blocked = blocked;
+        event.connection = TraceMemory.text(block + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES);
+        event.taken = TraceMemory.get(block + ConnectionFields.TAKEN_OFFSET);
+        event.done = TraceMemory.get(block + ConnectionFields.DONE_OFFSET);
+        event.blocked = TraceMemory.get(block + ConnectionFields.BLOCKED_OFFSET) - event.taken >= 0;
         event.stands = nanos;
         event.commit();
     }

@@ -30,16 +30,6 @@ import org.millrace.file.ProcessIdentity;
  */
 public final class ProcessTrace {
 
-    /** How much is written down. */
-    public enum Detail {
-        /** Nothing: there is no file. */
-        OFF,
-        /** Counters. */
-        COUNTERS,
-        /** Counters, and the last frames of each connection. */
-        STEPS
-    }
-
     private static final Logger LOG = LogManager.getLogger(ProcessTrace.class);
     /** What has none: see {@link #rehearsal}. */
     private static final int NO_BLOCK = -1;
@@ -56,10 +46,10 @@ public final class ProcessTrace {
     private long messages;
     private volatile int silences;
 
-    ProcessTrace(TraceFile file, Detail detail) {
+    ProcessTrace(TraceFile file, boolean steps) {
         this.file = file;
         this.blocks = new TraceBlocks(file);
-        this.steps = detail == Detail.STEPS;
+        this.steps = steps;
         this.heartbeat = new TraceHeartbeat(this);
         long header = file.header();
         ProcessIdentity self = ProcessIdentity.CURRENT;
@@ -80,14 +70,14 @@ public final class ProcessTrace {
     }
 
     /** Opens this process's trace, unless it was opened before. */
-    public static synchronized void open(Path directory, Detail detail) {
-        if (opened || detail == Detail.OFF) {
+    public static synchronized void open(Path directory, boolean steps) {
+        if (opened) {
             return;
         }
         opened = true;
         TraceSweep.sweep(directory);
         try {
-            ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), detail);
+            ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), steps);
             TraceSweep.atExit(trace);
             current = trace;
         } catch (IOException e) {
@@ -266,13 +256,13 @@ public final class ProcessTrace {
         heartbeat.needed(true);
     }
 
-    /** What had failed before is closed, too: whoever closed it has heard of the failure. */
+    /** Closed, even if it has failed: what closes it has been told of the failure. */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
         close(index);
     }
 
-    /** It stays failed for whoever looks afterwards, and nothing is open for it any more. */
+    /** It stays failed for later readers, and nothing is open for it any more. */
     synchronized void lost(int index) {
         blocks.fail(index);
         close(index);

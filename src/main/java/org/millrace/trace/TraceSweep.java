@@ -24,7 +24,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 
 /**
- * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
+ * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for those who ask
  * what happened, until a later process finds that they have been there for an hour, or that they are many.
  */
 public final class TraceSweep {

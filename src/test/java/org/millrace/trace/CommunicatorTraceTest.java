@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.trace.ProcessTrace.Detail;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
@@ -22,7 +21,7 @@ class CommunicatorTraceTest {
 
     @Test
     void theOldestOperationThatHasNotEndedIsKept() throws IOException {
-        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), true);
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 0, 4, ""));
         communicator.tellsKernels();
         for (int number = 0; number < 100; number++) {

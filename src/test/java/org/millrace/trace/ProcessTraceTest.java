@@ -30,7 +30,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
-import org.millrace.trace.ProcessTrace.Detail;
 import org.millrace.trace.reader.TraceFormatException;
 import org.millrace.trace.reader.TraceReader;
 import org.millrace.trace.reader.TracedCommunicator;
@@ -56,7 +55,7 @@ class ProcessTraceTest {
 
     @BeforeEach
     void open() throws IOException {
-        trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        trace = new ProcessTrace(TraceFile.create(directory), true);
     }
 
     private static ConnectionIdentity identity(Direction direction, String peer) {

@@ -19,7 +19,6 @@ import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SystemCall;
 import org.millrace.file.User;
-import org.millrace.trace.ProcessTrace.Detail;
 
 /** When files go whose processes have ended. */
 class TraceSweepTest {
@@ -34,7 +33,7 @@ class TraceSweepTest {
         ProcessIdentity here = ProcessIdentity.CURRENT;
         ProcessIdentity dead = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace());
         ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks() + 1, here.namespace() + 1);
-        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), true);
         long now = System.currentTimeMillis();
         Path fresh = old(dead, 1, now - 60_000);
         Path stale = old(dead, 2, now - Duration.ofHours(2).toMillis());
@@ -55,7 +54,7 @@ class TraceSweepTest {
         assumeTrue(Files.isDirectory(shared) && Files.getFileStore(shared).type().equals("tmpfs"), "no shared memory");
         Path memory = Files.createTempDirectory(shared, "trace-sweep-test");
         try {
-            ProcessTrace trace = new ProcessTrace(TraceFile.create(memory), Detail.STEPS);
+            ProcessTrace trace = new ProcessTrace(TraceFile.create(memory), true);
             ProcessIdentity here = ProcessIdentity.CURRENT;
             ProcessIdentity elsewhere = new ProcessIdentity(here.pid(), here.startTicks(), here.namespace() + 1);
             Path theirs = memory.resolve(new FileName(1, elsewhere, FileName.TRACE).toString());
@@ -103,7 +102,7 @@ class TraceSweepTest {
         assertEquals(0, TraceSweep.living(directory));
         TraceSweep.sweep(directory, System.currentTimeMillis() + Duration.ofHours(2).toMillis());
         assertTrue(Files.exists(empty) && Files.exists(pipe));
-        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), Detail.STEPS);
+        ProcessTrace trace = new ProcessTrace(TraceFile.create(directory), true);
         assertEquals(1, TraceSweep.living(directory));
         PrivateFile.delete(trace.path());
     }

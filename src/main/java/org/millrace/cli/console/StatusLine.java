@@ -39,11 +39,6 @@ public final class StatusLine {
         }
     }
 
-    /** Whether there is a line to write. */
-    public boolean isVisible() {
-        return terminal;
-    }
-
     public void show(String text) {
         if (terminal) {
             erase();

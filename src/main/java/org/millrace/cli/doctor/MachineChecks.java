@@ -66,11 +66,9 @@ final class MachineChecks {
     static CheckResult java() {
         String java =
                 Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
-        Module module = MachineChecks.class.getModule();
-        if (!module.isNativeAccessEnabled()) {
-            String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";
+        if (!MachineChecks.class.getModule().isNativeAccessEnabled()) {
             return CheckResult.unusable(java + "; native access is not granted",
-                    "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
+                    "start Java with --enable-native-access=ALL-UNNAMED, or run millrace.jar with java -jar");
         }
         String incomplete = RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);

@@ -45,8 +45,10 @@ final class PluginTrace {
         TraceDetail detail =
                 TraceDetail.of(settings.get(Settings.TRACE), !settings.text(Settings.TRACE.name()).isEmpty(), steps);
         boolean first = ProcessTrace.current() == null;
-        ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                ProcessTrace.Detail.valueOf(detail.name()));
+        if (detail != TraceDetail.OFF) {
+            ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
+                    detail == TraceDetail.STEPS);
+        }
         ProcessTrace trace = ProcessTrace.current();
         if (steps.orElse(false)) {
             say(trace);

@@ -3,11 +3,11 @@ package org.millrace.trace.reader;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.Labelled;
 import org.millrace.trace.TraceLayout;
 
 /**
@@ -39,7 +39,7 @@ public record TracedConnection(int block, long generation, TracedState state, Co
     }
 
     /** What a connection stands at, by its counters. */
-    public enum Standing {
+    public enum Standing implements Labelled {
         /** Nothing to send is there: the kernel has posted nothing, or the peer has sent nothing. */
         IDLE,
         UNDER_WAY,
@@ -49,10 +49,6 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         DEVICE_FULL,
         /** All that came was handed to the device, and it has not used it all. */
         UNCONSUMED;
-
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
     private static final String[] PROTOCOLS = {"LL", "LL128", "Simple"};

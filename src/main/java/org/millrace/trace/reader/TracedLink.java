@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.Labelled;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 
 /**
@@ -16,7 +16,7 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
  * well.
  *
  * @param rank         this end's; -1 if nobody says
- * @param channel      -1 if not known; of a takeover's the how manieth it is between the two, which is the channel
+ * @param channel      -1 if not known; of a takeover's its index among those between the two, which is the channel
  *                     where all channels have the same neighbours
  * @param communicator it is part of; null if its process wrote none down
  * @param other        the other end; null if no trace has it
@@ -115,7 +115,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Whether its channel is counted, and not said by whoever made it. */
+    /** Whether its channel is counted, and not said by what made it. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }
@@ -129,12 +129,8 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         };
     }
 
-    public enum Party {
+    public enum Party implements Labelled {
         KERNEL, WIRE, PEER;
-
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
     /** For how long nothing has happened, in seconds; 0 if nothing ever did. */

@@ -38,7 +38,7 @@ public final class Hang extends HangingGroup {
 
     /**
      * Verdicts on the processes of this host, by the states that their kernel tells. Files are read one after the
-     * other, and ranks go on meanwhile: so what the first reading comes to is told only if a second one comes to the
+     * other, and ranks go on meanwhile: so a verdict on the first reading is told only if a second reading gives the
      * same. Then it was so at a moment between the two: who waits in the first has not come further by the second, and
      * who is behind in the second was not further in the first.
      *
@@ -116,13 +116,8 @@ public final class Hang extends HangingGroup {
         if (silence != null) {
             return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
         }
-        verdict = stopped(waiting);
-        if (verdict == null) {
-            verdict = new Disagreement(links, quiet).disagreement(waiting);
-        }
-        if (verdict == null) {
-            verdict = failedConnection(waiting);
-        }
+        verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
+                () -> failedConnection(waiting));
         if (failed) { // its kernels have left, and what lies there is nobody's any more
             return verdict == null ? failedRank() : verdict;
         }
@@ -176,12 +171,8 @@ public final class Hang extends HangingGroup {
         if (first == null) {
             return null;
         }
-        Link link = links.all()
-                .stream()
-                .filter(each -> each.from() == first || each.to() == first)
-                .findFirst()
-                .orElse(null);
-        TracedRank peer = link == null ? null : link.from() == first ? link.to() : link.from();
+        Link link = linkOf(first, links.all());
+        TracedRank peer = otherEnd(link, first);
         return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
                 ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
                         Duration.ZERO)
@@ -223,11 +214,8 @@ public final class Hang extends HangingGroup {
     private @Nullable Verdict stopped(List<Link> waiting) {
         for (TracedRank member : links.members()) {
             if (member.state() == ProcessState.STOPPED) {
-                Link link = waiting.stream()
-                        .filter(each -> each.from() == member || each.to() == member)
-                        .findFirst()
-                        .orElse(null);
-                TracedRank peer = link == null ? null : link.from() == member ? link.to() : link.from();
+                Link link = linkOf(member, waiting);
+                TracedRank peer = otherEnd(link, member);
                 return verdict(Cause.STOPPED, member, peer, link, missedIn(member),
                         peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
             }

@@ -13,7 +13,7 @@ record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nulla
 
     private static final int SLOTS = 8;
 
-    /** What a connection shows of what it waits for, to whoever looks from outside. */
+    /** What a connection shows from outside of what it waits for. */
     enum Sign {
         /** Nothing: all that was posted is used. */
         NONE,

@@ -55,7 +55,7 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         }
     }
 
-    /** Whether another reading came to this, too. */
+    /** Whether another reading gives the same. */
     boolean isSame(Verdict other) {
         return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null
