@@ -10,7 +10,7 @@ import picocli.CommandLine.Spec;
 
 /** {@code millrace help}. Picocli's own has an option -h, which here all commands inherit. */
 @Command(name = "help", description = "Show the help of a command, as its --help does.")
-public final class HelpCommand implements Runnable {
+final class HelpCommand implements Runnable {
 
     @Spec
     private CommandSpec spec;

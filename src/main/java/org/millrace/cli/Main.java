@@ -46,11 +46,7 @@ public final class Main {
         return Math.max(status, ExitCode.SOFTWARE);
     }
 
-    /**
-     * Runs a command.
-     *
-     * @return the exit status
-     */
+    /** {@return the exit status of a command} */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
         return run(Map.of(), out, err, arguments);
     }

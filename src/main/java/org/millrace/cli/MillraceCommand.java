@@ -41,7 +41,7 @@ import picocli.CommandLine.Spec;
                 ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
-public final class MillraceCommand implements Runnable, GlobalOptions {
+final class MillraceCommand implements Runnable, GlobalOptions {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
     /** Read by log4j2-millrace-cli.properties. Not {@code millrace.*}: those are settings. */

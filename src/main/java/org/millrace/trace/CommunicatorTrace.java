@@ -27,11 +27,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         this.ring = base + TraceLayout.RECORD_BYTES;
     }
 
-    /**
-     * Describes the communicator better than when it was opened: what is not known is -1, or empty.
-     *
-     * @param nodes number of hosts
-     */
+    /** What is known better than when it was opened: -1, or empty, for what is not. */
     public synchronized void describe(int rank, int size, int nodes, String name) {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
@@ -51,11 +47,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /**
-     * An end of a connection has found that its peer runs another operation than this rank does: before it fails.
-     *
-     * @param collective the number of this rank's; -1 if it is a send or receive
-     */
+    /** A peer was found to run another operation, before this fails; {@code collective} is -1 for a send or receive. */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
             TraceMemory.set(base + CommunicatorFields.DISAGREES_WITH_OFFSET, peer + 1);

@@ -107,11 +107,7 @@ public final class ProcessTrace {
         TraceMemory.set(file.header() + offset, value);
     }
 
-    /**
-     * Says what the process is.
-     *
-     * @param rank what the launcher says, or -1
-     */
+    /** Says what the process is; {@code rank} and {@code size} are what the launcher says, or -1. */
     public synchronized void describe(String program, int rank, int size) {
         set(TraceLayout.RANK_OFFSET, rank);
         set(TraceLayout.SIZE_OFFSET, size);
@@ -185,11 +181,7 @@ public final class ProcessTrace {
                 identity.direction() != ConnectionIdentity.Direction.RECEIVE);
     }
 
-    /**
-     * For a connection that is none, whose code is to be compiled before the first: it writes where nobody reads.
-     *
-     * @param sends whether it is a sending end's
-     */
+    /** For code that is to be compiled before the first connection: it writes where nobody reads. */
     public ConnectionTrace rehearsal(boolean sends) {
         long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
         return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends);
@@ -223,14 +215,7 @@ public final class ProcessTrace {
         return new GinTrace(this, index, at, context);
     }
 
-    /**
-     * What is written down of a link over which nothing comes any more; null if there is no room.
-     *
-     * @param since  when something was last heard over it
-     * @param local  this host's address, and its interface
-     * @param remote the other host's
-     * @param peer   what is there
-     */
+    /** What is traced of a link over which nothing has come since a time; null if there is no room. */
     public synchronized @Nullable SilenceTrace silence(long since, String local, String remote, String peer) {
         int index = blocks.take(TraceLayout.SILENCE, 0, -1);
         if (index < 0) {

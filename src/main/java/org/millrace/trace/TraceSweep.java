@@ -41,11 +41,7 @@ public final class TraceSweep {
 
     private TraceSweep() {}
 
-    /**
-     * Whether a trace's process is surely gone: false in any doubt.
-     *
-     * @param owner the process that made the file, by the file's name
-     */
+    /** Whether the process that made a trace, by its name, is surely gone: false in any doubt. */
     public static boolean isLeft(Path file, ProcessIdentity owner) {
         return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);
     }

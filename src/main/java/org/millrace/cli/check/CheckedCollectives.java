@@ -43,11 +43,7 @@ public final class CheckedCollectives implements AutoCloseable {
         registrations = registers ? List.of(communicator.register(send), communicator.register(receive)) : List.of();
     }
 
-    /**
-     * Places an operation's operands.
-     *
-     * @param elements of the larger operand, rounded down to what every rank has the same part of
-     */
+    /** Places operands of so many elements, rounded down to what every rank has the same part of. */
     public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
             boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);

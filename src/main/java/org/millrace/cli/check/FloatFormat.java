@@ -1,7 +1,5 @@
 package org.millrace.cli.check;
 
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
@@ -128,25 +126,5 @@ enum FloatFormat {
     /** The smallest number above zero: near it, errors are no smaller than half of it. */
     double smallest() {
         return smallest;
-    }
-
-    double get(MemorySegment memory, long index) {
-        return decode(switch (bytes) {
-            case 1 -> memory.get(ValueLayout.JAVA_BYTE, index);
-            case 2 -> memory.getAtIndex(ValueLayout.JAVA_SHORT, index);
-            case 4 -> memory.getAtIndex(ValueLayout.JAVA_INT, index);
-            default -> memory.getAtIndex(ValueLayout.JAVA_LONG, index);
-        });
-    }
-
-    /** Stores a normal number that this format has. */
-    void set(MemorySegment memory, long index, double value) {
-        long bits = encode(value);
-        switch (bytes) {
-            case 1 -> memory.set(ValueLayout.JAVA_BYTE, index, (byte) bits);
-            case 2 -> memory.setAtIndex(ValueLayout.JAVA_SHORT, index, (short) bits);
-            case 4 -> memory.setAtIndex(ValueLayout.JAVA_INT, index, (int) bits);
-            default -> memory.setAtIndex(ValueLayout.JAVA_LONG, index, bits);
-        }
     }
 }

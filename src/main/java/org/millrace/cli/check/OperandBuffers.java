@@ -12,11 +12,7 @@ import org.millrace.Operation;
 public record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {
 
-    /**
-     * In place if {@code send} and {@code receive}, which have room for the larger operand each, are the same.
-     *
-     * @param elements of the larger operand
-     */
+    /** Of so many elements of the larger operand; in place if {@code send} and {@code receive} are the same. */
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {
         boolean inPlace = send == receive;

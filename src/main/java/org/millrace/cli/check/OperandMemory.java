@@ -13,7 +13,7 @@ import org.millrace.cli.launch.RunDeadline;
  * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On
  * the emulated device the copies are plain ones.
  */
-public final class OperandMemory {
+final class OperandMemory {
 
     /** A multiple of every element's size. */
     private static final long PIECE = 4L << 20;

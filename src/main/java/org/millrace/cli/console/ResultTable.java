@@ -9,12 +9,7 @@ import java.util.Map;
 /** A table for people, a line when it is measured, and the same lines for programs. Safe for any thread. */
 public final class ResultTable {
 
-    /**
-     * A column.
-     *
-     * @param key    for programs: what its values are called in JSON
-     * @param format of a value, with a width, as in {@code %12.2f}
-     */
+    /** {@code format} has a width, as in {@code %12.2f}; {@code key} is what JSON calls its values. */
     public record Column(String title, String key, String format) {
 
         String head() {

@@ -83,11 +83,7 @@ final class DoctorReport {
                 .collect(Collectors.joining(", "));
     }
 
-    /**
-     * Ends it.
-     *
-     * @param configuration the settings; null if they are refused
-     */
+    /** Ends it; {@code configuration} is null if settings are refused. */
     void end(@Nullable Configuration configuration, boolean usable) {
         if (json) {
             out.print(Json.write(document(configuration, usable)));

@@ -136,11 +136,7 @@ final class GpuChecks {
         return CheckResult.works("NVIDIA's driver " + version);
     }
 
-    /**
-     * A native library: found and loaded, found but unusable, or nowhere.
-     *
-     * @param harm why it must not be loaded in this process
-     */
+    /** A native library, unless it must not be loaded in this process. */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }

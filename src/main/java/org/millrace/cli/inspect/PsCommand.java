@@ -1,7 +1,6 @@
 package org.millrace.cli.inspect;
 
 import java.io.PrintWriter;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -50,18 +49,11 @@ public final class PsCommand extends InspectCommand {
                 "<LAST MESSAGE");
         for (TracedProcess process : found) {
             Map<String, Object> row = summary(process, links);
-            List<String> cells = new ArrayList<>();
-            cells.add(Long.toString(process.identity().pid()));
-            cells.add(Processes.rank(process, links));
-            cells.add(Processes.state(process));
-            cells.add(Units.seconds((Double) row.get("up_seconds")));
-            cells.add(Units.seconds((Double) row.get("seen_seconds_ago")));
-            cells.add(String.valueOf(row.get("connections")));
-            cells.add(Integer.toString(process.agents().size()));
-            cells.add(process.program());
-            cells.add(process.messages().isEmpty() ? ""
-                    : process.messages().getLast().text().lines().findFirst().orElse(""));
-            table.add(cells.toArray(String[]::new));
+            table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
+                    Units.seconds((Double) row.get("up_seconds")), Units.seconds((Double) row.get("seen_seconds_ago")),
+                    String.valueOf(row.get("connections")), Integer.toString(process.agents().size()),
+                    process.program(), process.messages().isEmpty() ? ""
+                            : process.messages().getLast().text().lines().findFirst().orElse(""));
         }
         return table;
     }

@@ -32,11 +32,7 @@ public final class ProcessRanks implements Ranks {
     private final PrintWriter err;
     private boolean stopped;
 
-    /**
-     * Ranks that do not run yet.
-     *
-     * @param variables what a rank has in its environment besides, unless it is set there already
-     */
+    /** {@code variables} are those of a rank besides, unless they are set there already. */
     public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
@@ -58,9 +54,9 @@ public final class ProcessRanks implements Ranks {
         stopped = true;
         processes.forEach(RankProcess::askToEnd);
         if (!awaitEnd(PATIENCE)) {
-            processes.forEach(RankProcess::terminate);
+            processes.forEach(rank -> rank.process.destroy());
             if (!awaitEnd(PATIENCE)) {
-                processes.forEach(RankProcess::kill);
+                processes.forEach(rank -> rank.process.destroyForcibly());
                 awaitEnd(PATIENCE);
             }
         }
@@ -185,14 +181,6 @@ public final class ProcessRanks implements Ranks {
             } catch (IOException gone) {
                 // then it need not be asked
             }
-        }
-
-        void terminate() {
-            process.destroy();
-        }
-
-        void kill() {
-            process.destroyForcibly();
         }
 
         /** Waits until it has ended and everything it wrote has been passed on. */

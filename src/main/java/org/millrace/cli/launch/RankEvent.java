@@ -16,11 +16,7 @@ public interface RankEvent {
     record Finished(int rank) implements RankEvent {
     }
 
-    /**
-     * The rank's last event: it gives up.
-     *
-     * @param died whether the rank could not even say so itself
-     */
+    /** The rank gives up; {@code died}: it could not even say so itself. */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 
         static Failed of(int rank, Throwable failure) {

@@ -73,11 +73,7 @@ public final class RankRun<E extends RankEvent> {
         this.listener = listener;
     }
 
-    /**
-     * Runs to the end. No rank outlives this call, nor this process, however it ends.
-     *
-     * @return why the run is not complete, the likeliest cause first; empty if it is complete
-     */
+    /** Runs to the end; no rank outlives this call. Returns why it is not complete, the likeliest cause first. */
     public static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline,
             Class<E> type, Listener<E> listener) {
         RankRun<E> run = new RankRun<>(size, type, listener);

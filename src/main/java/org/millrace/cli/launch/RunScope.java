@@ -34,11 +34,6 @@ public final class RunScope implements AutoCloseable {
     private final Thread hook = new Thread(this::clean, "perf-cleanup");
     private volatile @Nullable Ranks ranks;
 
-    /**
-     * A new scope.
-     *
-     * @throws MillraceException if no directory can be made, or the process is ending
-     */
     public RunScope() {
         try {
             directory = newDirectory();
@@ -114,11 +109,6 @@ public final class RunScope implements AutoCloseable {
         }
     }
 
-    /**
-     * Where the ranks meet.
-     *
-     * @return a rendezvous
-     */
     public String rendezvous() {
         return "file:" + directory.resolve("rendezvous");
     }

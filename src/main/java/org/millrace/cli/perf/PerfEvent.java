@@ -13,11 +13,7 @@ sealed interface PerfEvent extends RankEvent {
     record Measured(int rank, int index, CaseResult outOfPlace, CaseResult inPlace) implements PerfEvent {
     }
 
-    /**
-     * How a case's operations travelled, told before it is {@linkplain Measured finished}.
-     *
-     * @param route this rank's side of it; why it was no other is left out
-     */
+    /** How a case's operations travelled, told before it is {@linkplain Measured finished}. */
     record Routed(int rank, int index, Route route) implements PerfEvent {
     }
 
@@ -25,11 +21,7 @@ sealed interface PerfEvent extends RankEvent {
     record Profiled(int rank, int index, String text) implements PerfEvent {
     }
 
-    /**
-     * A planted fault has happened in the rank's process.
-     *
-     * @param fault its text, in the one form that it has in every process
-     */
+    /** A planted fault has happened in the rank's process: its text is the same in every process. */
     record FaultHappened(int rank, String fault) implements PerfEvent {
     }
 

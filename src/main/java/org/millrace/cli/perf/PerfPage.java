@@ -25,12 +25,7 @@ final class PerfPage {
     private final List<Object> runs = new ArrayList<>();
     private final List<String> collectives = new ArrayList<>();
 
-    /**
-     * Adds a run.
-     *
-     * @param document what {@link PerfJson} wrote
-     * @throws IllegalArgumentException if it is something else
-     */
+    /** Adds what {@link PerfJson} wrote, or refuses it. */
     void add(String name, String document) {
         if (!(Json.read(document) instanceof Map<?, ?> run) || !(run.get("results") instanceof List<?> rows)
                 || !(run.get("collective") instanceof String collective)
@@ -76,11 +71,6 @@ final class PerfPage {
                 .replace("/*DATA*/", json);
     }
 
-    /**
-     * Writes the page.
-     *
-     * @throws MillraceException if that is not possible
-     */
     void write(Path file) {
         try {
             Files.writeString(file, html());

@@ -100,11 +100,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
-    /**
-     * How often an operation of a size is timed.
-     *
-     * @param asked what the user wants; 0 to choose
-     */
+    /** How often an operation of a size is timed; {@code asked} is 0 to choose. */
     static int iterations(int asked, long bytes) {
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }

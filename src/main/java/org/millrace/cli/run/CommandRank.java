@@ -16,15 +16,6 @@ import org.millrace.cli.launch.RunDeadline;
 /** A command that runs as one rank: a process of this host, or of another by ssh. */
 final class CommandRank {
 
-    /** What it is told of its end and of what it writes. */
-    interface Listener {
-
-        void ended(CommandRank rank, int status);
-
-        /** What it writes has nowhere to go. */
-        void unwritten(CommandRank rank, IOException why);
-    }
-
     /** For what a rank has started and left, to close its output when it is ended. */
     private static final Duration OUTPUT_PATIENCE = Duration.ofSeconds(2);
     /** What ssh itself ends with when it has no connection, or none any more. */
@@ -33,7 +24,7 @@ final class CommandRank {
     private final Placement placement;
     private final String token;
     private final Process process;
-    private final Listener listener;
+    private final CommandRanks ranks;
     private final CountDownLatch begun = new CountDownLatch(1);
     private final Thread end;
     /** Its process id where it runs; null until it has told that. */
@@ -47,10 +38,10 @@ final class CommandRank {
      * @throws MillraceException if there is no such shell, or no process can be started
      */
     CommandRank(Placement placement, List<String> shell, String todo, String token, RankOutput out, RankOutput err,
-            Listener listener) {
+            CommandRanks ranks) {
         this.placement = placement;
         this.token = token;
-        this.listener = listener;
+        this.ranks = ranks;
         try {
             process = new ProcessBuilder(shell).start();
         } catch (IOException failure) {
@@ -69,7 +60,7 @@ final class CommandRank {
             try {
                 action.run();
             } catch (UncheckedIOException unwritten) {
-                listener.unwritten(this, unwritten.getCause());
+                ranks.unwritten(this, unwritten.getCause());
             }
         });
     }
@@ -102,7 +93,7 @@ final class CommandRank {
                 reader.join(deadline.remaining());
             }
             begun.countDown();
-            listener.ended(this, status);
+            ranks.ended(this, status);
         } catch (InterruptedException spurious) {
             Thread.currentThread().interrupt(); // nobody interrupts this thread, which belongs to this object
         }
@@ -148,7 +139,7 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until it has ended and its listener knows. */
+    /** Waits until it has ended and the ranks know. */
     boolean awaitEnd(Duration patience) throws InterruptedException {
         return end.join(patience);
     }

@@ -104,8 +104,7 @@ final class CommandRanks implements Ranks {
             return null;
         }
         try {
-            CommandRank rank =
-                    new CommandRank(placement, shell(placement), todo(placement), token, out, err, new Ends());
+            CommandRank rank = new CommandRank(placement, shell(placement), todo(placement), token, out, err, this);
             started.add(rank);
             return rank;
         } catch (MillraceException failure) {
@@ -140,31 +139,23 @@ final class CommandRanks implements Ranks {
         return todo.append('\n').append(script).append(token).append('\n').toString();
     }
 
-    private final class Ends implements CommandRank.Listener {
-
-        @Override
-        public void ended(CommandRank rank, int code) {
-            synchronized (CommandRanks.this) {
-                int number = rank.placement().rank();
-                if (code == 0) {
-                    events.accept(new RankEvent.Finished(number));
-                } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
-                    status = status == 0 ? code : status;
-                    events.accept(new RankEvent.Finished(number));
-                } else {
-                    String forced = ending == null || code != ExitStatus.of("KILL") ? ""
-                            : " (SIG" + ending + " had been passed on)";
-                    fail(number, rank.describe(code) + forced, code);
-                }
-            }
+    /** A rank's process has ended, and all it wrote is passed on. */
+    synchronized void ended(CommandRank rank, int code) {
+        int number = rank.placement().rank();
+        if (code == 0) {
+            events.accept(new RankEvent.Finished(number));
+        } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
+            status = status == 0 ? code : status;
+            events.accept(new RankEvent.Finished(number));
+        } else {
+            String forced =
+                    ending == null || code != ExitStatus.of("KILL") ? "" : " (SIG" + ending + " had been passed on)";
+            fail(number, rank.describe(code) + forced, code);
         }
+    }
 
-        @Override
-        public void unwritten(CommandRank rank, IOException why) {
-            synchronized (CommandRanks.this) {
-                fail(rank.placement().rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
-            }
-        }
+    synchronized void unwritten(CommandRank rank, IOException why) {
+        fail(rank.placement().rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
     }
 
     private void fail(int rank, String message, int code) {

@@ -28,14 +28,12 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
         long consumed, long kernelNanos, long wireNanos, long peerNanos, long operation, List<Frame> last) {
 
-    /**
-     * A frame.
-     *
-     * @param number   among those of the connection
-     * @param protocol its name; a number if it is none of NCCL's
-     * @param done     when it was complete; 0 while it is not
-     */
+    /** {@code protocol} is a number if it is none of NCCL's; {@code done} is 0 while the frame is not. */
     public record Frame(long number, long end, long size, String protocol, long taken, long done) {
+    }
+
+    /** What both ends say of a connection: a key, or where it is. */
+    public record Key(long communicator, long high, long low, int from, int to, int channel, int kind, boolean copies) {
     }
 
     /** What a connection stands at, by its counters. */
@@ -100,6 +98,15 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                     entry.longAt(ConnectionFields.FRAME_DONE_OFFSET)));
         }
         return Collections.unmodifiableList(last);
+    }
+
+    public Key key() {
+        if (identity.keyHigh() != 0 || identity.keyLow() != 0) {
+            return new Key(identity.communicator(), identity.keyHigh(), identity.keyLow(), 0, 0, 0, 0, false);
+        }
+        return new Key(identity.communicator(), 0, 0, sends() ? identity.rank() : identity.peer(),
+                sends() ? identity.peer() : identity.rank(), identity.channel(), identity.kind(),
+                identity.direction() == Direction.COPY);
     }
 
     /** Whether the two devices reach each other's memory: nothing is between them. */

@@ -18,11 +18,6 @@ import org.millrace.trace.TraceLayout;
 public record TracedGin(long communicator, int rank, int peers, int context, int queueSize, String name,
         TracedState state, Map<Kind, Long> descriptors, List<Queue> queues) {
 
-    /**
-     * A peer's queue.
-     *
-     * @param completed those of them that are done
-     */
     public record Queue(int peer, long taken, long completed, long lastChange) {
     }
 

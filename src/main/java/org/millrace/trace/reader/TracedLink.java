@@ -6,7 +6,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.Labelled;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 
@@ -27,27 +26,13 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
     public record End(TracedProcess process, TracedConnection connection) {
     }
 
-    /** What both ends say of a connection. */
-    private record Key(long communicator, long high, long low, int from, int to, int channel, int kind) {
-
-        static Key of(ConnectionIdentity identity) {
-            if (identity.keyHigh() != 0 || identity.keyLow() != 0) {
-                return new Key(identity.communicator(), identity.keyHigh(), identity.keyLow(), 0, 0, 0, 0);
-            }
-            boolean receives = identity.direction() == ConnectionIdentity.Direction.RECEIVE;
-            return new Key(identity.communicator(), 0, 0, receives ? identity.peer() : identity.rank(),
-                    receives ? identity.rank() : identity.peer(), identity.channel(), identity.kind());
-        }
-    }
-
     /** The connections of processes that are not closed, each process's in the order of peers and channels. */
     public static List<TracedLink> of(List<TracedProcess> processes) {
-        Map<Key, List<End>> ends = new HashMap<>();
+        Map<TracedConnection.Key, List<End>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
-                    ends.computeIfAbsent(Key.of(connection.identity()), _ -> new ArrayList<>())
-                            .add(new End(process, connection));
+                    ends.computeIfAbsent(connection.key(), _ -> new ArrayList<>()).add(new End(process, connection));
                 }
             }
         }
@@ -56,7 +41,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
             List<TracedLink> own = new ArrayList<>();
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
-                    own.add(link(process, connection, ends.get(Key.of(connection.identity()))));
+                    own.add(link(process, connection, ends.get(connection.key())));
                 }
             }
             links.addAll(numbered(own));

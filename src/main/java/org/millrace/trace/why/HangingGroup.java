@@ -109,14 +109,7 @@ class HangingGroup {
     }
 
     Duration still(List<Link> waiting) {
-        return waiting.stream()
-                .mapToLong(this::stillness)
-                .filter(nanos -> nanos >= 0)
-                .max()
-                .stream()
-                .mapToObj(Duration::ofNanos)
-                .findFirst()
-                .orElse(Duration.ZERO);
+        return Duration.ofNanos(Math.max(0, waiting.stream().mapToLong(this::stillness).max().orElse(0)));
     }
 
     long lastChange() {

@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedGin;
@@ -23,9 +22,6 @@ import org.millrace.trace.reader.TracedState;
  */
 record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
 
-    private record Key(long high, long low) {
-    }
-
     private static final class Ends {
         private @Nullable TracedRank from;
         private @Nullable TracedConnection sender;
@@ -36,7 +32,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     /** Of each communicator that is there. */
     static List<Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
         Map<Long, List<TracedRank>> ranks = new LinkedHashMap<>();
-        Map<Long, Map<Object, Ends>> ends = new HashMap<>();
+        Map<Long, Map<TracedConnection.Key, Ends>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
             Map<Long, List<TracedRank>> own = membersOf(process, states.apply(process));
             own.forEach((hash, some) -> ranks.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
@@ -109,14 +105,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                                 null));
     }
 
-    private static void add(Map<Object, Ends> all, TracedConnection connection, TracedRank member) {
-        ConnectionIdentity identity = connection.identity();
-        boolean sends = connection.sends();
-        Object key = identity.keyHigh() != 0 || identity.keyLow() != 0 ? new Key(identity.keyHigh(), identity.keyLow())
-                : List.of(sends ? identity.rank() : identity.peer(), sends ? identity.peer() : identity.rank(),
-                        identity.channel(), identity.kind(), identity.direction() == Direction.COPY);
-        Ends ends = all.computeIfAbsent(key, none -> new Ends());
-        if (sends) {
+    private static void add(Map<TracedConnection.Key, Ends> all, TracedConnection connection, TracedRank member) {
+        Ends ends = all.computeIfAbsent(connection.key(), none -> new Ends());
+        if (connection.sends()) {
             ends.from = member;
             ends.sender = connection;
         } else {

@@ -8,7 +8,7 @@ import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedProcess;
 
 /** What a rank's process does, as the kernel says. */
-public enum ProcessState {
+enum ProcessState {
     /** It runs, or waits for something. */
     RUNNING("running"),
     /** By a signal, or by a debugger. */
@@ -26,11 +26,11 @@ public enum ProcessState {
         this.label = label;
     }
 
-    public String label() {
+    String label() {
         return label;
     }
 
-    public static ProcessState of(TracedProcess process) {
+    static ProcessState of(TracedProcess process) {
         if (!process.alive()) {
             return DEAD;
         }
@@ -45,11 +45,7 @@ public enum ProcessState {
         }
     }
 
-    /**
-     * By what the kernel says: a process that was killed takes its time to end where cores are scarce.
-     *
-     * @param silent whether the process has not beaten as it should
-     */
+    /** By {@code /proc/PID/status}: a process that was killed takes its time to end where cores are scarce. */
     static ProcessState of(List<String> lines, boolean silent) {
         char state = 'R';
         boolean killed = false;
