@@ -35,8 +35,8 @@ final class Pages {
         pages.put(Path.of("README.md"), "index");
         pages.put(Path.of("CHANGELOG.md"), "changelog");
         pages.put(Path.of("bench", "README.md"), "benchmarks");
-        try (Stream<Path> files = Files.list(MARKDOWN)) {
-            for (Path file : (Iterable<Path>) files.sorted()::iterator) {
+        try (Stream<Path> files = Files.walk(MARKDOWN)) {
+            for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile).sorted()::iterator) {
                 pages.put(file, file.getFileName().toString().replace(".md", ""));
             }
         }

@@ -37,7 +37,7 @@ class ArchitectureTest {
      */
     // @formatter:off
     private static final String PLAN = """
-            6 cli:              console, launch, check, perf, run, doctor, gin.cuda, gin, matrix,
+            6 cli:              console, launch, check, perf, run, doctor, gin.cuda, gin,
                                 inspect, plugin, .
             5 engine:           options, connect, plan, .
             5 gpu:              .

@@ -1,6 +1,7 @@
 package org.millrace;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -53,12 +54,16 @@ class DocsTest {
     }
 
     private static List<Path> pages() throws IOException {
-        List<Path> pages =
-                new ArrayList<>(List.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")));
-        try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
-            files.sorted().forEach(pages::add);
+        return Stream
+                .concat(Stream.of(Path.of("README.md"), Path.of("CHANGELOG.md"), Path.of("bench", "README.md")),
+                        pagesOfTheSite().stream())
+                .toList();
+    }
+
+    private static List<Path> pagesOfTheSite() throws IOException {
+        try (Stream<Path> files = Files.walk(Path.of("src", "site", "markdown"))) {
+            return files.filter(file -> file.toString().endsWith(".md")).sorted().toList();
         }
-        return pages;
     }
 
     @Test
@@ -85,9 +90,9 @@ class DocsTest {
             items.add(item.group(1) + ".md");
         }
         Set<String> expected = new TreeSet<>(Set.of("index.md", "changelog.md", "benchmarks.md"));
-        try (Stream<Path> files = Files.list(Path.of("src", "site", "markdown"))) {
-            files.forEach(page -> expected.add(page.getFileName().toString()));
-        }
+        pagesOfTheSite().forEach(page -> {
+            assertTrue(expected.add(page.getFileName().toString()), page + ": another page has this name");
+        });
         assertEquals(expected, items);
     }
 

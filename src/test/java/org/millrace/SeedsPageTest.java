@@ -28,7 +28,7 @@ import org.millrace.config.Settings;
  */
 class SeedsPageTest {
 
-    private static final Path PAGE = Path.of("src/site/markdown/seeds.md");
+    private static final Path PAGE = Path.of("src/site/markdown/development/seeds.md");
     /** Where the documents lie beside the repository; not everywhere. */
     private static final Path SEEDS = Path.of("../shared/seeds");
     /** NCCL's macros and constants, which the seeds name beside variables. */

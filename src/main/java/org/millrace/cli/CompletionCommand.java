@@ -11,13 +11,10 @@ import picocli.CommandLine.Spec;
         description = {"Write what bash and zsh need to complete this command line.",
                 "For this shell: source <(millrace completion). For every one: millrace completion > "
                         + "~/.local/share/bash-completion/completions/millrace."})
-public final class CompletionCommand implements Runnable {
+final class CompletionCommand implements Runnable {
 
     @Spec
     private CommandSpec spec;
-
-    /** For picocli. */
-    public CompletionCommand() {}
 
     @Override
     public void run() {

@@ -10,16 +10,13 @@ import picocli.CommandLine.Spec;
 
 /** {@code millrace help}. Picocli's own has an option -h, which here all commands inherit. */
 @Command(name = "help", description = "Show the help of a command, as its --help does.")
-public final class HelpCommand implements Runnable {
+final class HelpCommand implements Runnable {
 
     @Spec
     private CommandSpec spec;
 
     @Parameters(arity = "0..*", paramLabel = "COMMAND", description = "Which; of everything if there is none.")
     private List<String> names = List.of();
-
-    /** For picocli. */
-    public HelpCommand() {}
 
     @Override
     public void run() {

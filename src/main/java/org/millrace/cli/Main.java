@@ -7,6 +7,7 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -25,11 +26,7 @@ public final class Main {
 
     private Main() {}
 
-    /**
-     * Runs a command and ends the process.
-     *
-     * @param arguments what stands behind {@code millrace}
-     */
+    /** Runs a command and ends the process. */
     public static void main(String[] arguments) {
         StandardOutput out = new StandardOutput(new FileOutputStream(FileDescriptor.out));
         PrintWriter err = new PrintWriter(System.err, true);
@@ -49,15 +46,13 @@ public final class Main {
         return Math.max(status, ExitCode.SOFTWARE);
     }
 
-    /**
-     * Runs a command.
-     *
-     * @param out       where results go
-     * @param err       where messages go
-     * @param arguments what stands behind {@code millrace}
-     * @return the exit status
-     */
+    /** {@return the exit status of a command} */
     public static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        return run(Map.of(), out, err, arguments);
+    }
+
+    /** The same with further commands, by their names. */
+    public static int run(Map<String, ?> commands, PrintWriter out, PrintWriter err, String... arguments) {
         try {
             Millrace.requireNativeAccess(); // before commands and their options look at the layouts of native memory
         } catch (MillraceException denied) {
@@ -66,6 +61,7 @@ public final class Main {
         }
         MillraceCommand command = new MillraceCommand();
         CommandLine line = new CommandLine(command);
+        commands.forEach(line::addSubcommand);
         line.getSubcommands().get("run").setStopAtPositional(true); // what follows is another command's
         return line.setOut(out)
                 .setExpandAtFiles(false)
@@ -82,7 +78,7 @@ public final class Main {
                 .execute(arguments);
     }
 
-    /** Who speaks: red on a terminal, unless {@code NO_COLOR} is set. */
+    /** What messages begin with: red on a terminal, unless {@code NO_COLOR} is set. */
     static String prefix() {
         Help.Ansi ansi = StatusLine.isTerminal(StatusLine.ERR) ? Help.Ansi.AUTO : Help.Ansi.OFF;
         return Help.defaultColorScheme(ansi).errorText("millrace:") + " ";

@@ -19,13 +19,10 @@ import picocli.CommandLine.Spec;
         description = {"Write this command line's page for man.",
                 "To look at it: millrace man | man -l -. For everyone: millrace man > "
                         + "/usr/local/share/man/man1/millrace.1."})
-public final class ManCommand implements Runnable {
+final class ManCommand implements Runnable {
 
     @Spec
     private CommandSpec spec;
-
-    /** For picocli. */
-    public ManCommand() {}
 
     @Override
     public void run() {

@@ -13,7 +13,6 @@ import org.millrace.cli.inspect.PsCommand;
 import org.millrace.cli.inspect.TopCommand;
 import org.millrace.cli.inspect.TraceCommand;
 import org.millrace.cli.inspect.WhyCommand;
-import org.millrace.cli.matrix.MatrixCommand;
 import org.millrace.cli.perf.CompareCommand;
 import org.millrace.cli.perf.PerfCommand;
 import org.millrace.cli.plugin.PluginCommand;
@@ -35,13 +34,13 @@ import picocli.CommandLine.Spec;
         description = "NCCL for Java, and NCCL's network proxy in Java.",
         synopsisSubcommandLabel = "COMMAND",
         versionProvider = Version.class,
-        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, MatrixCommand.class,
-                DoctorCommand.class, GinCommand.class, PsCommand.class, TopCommand.class, WhyCommand.class,
-                DumpCommand.class, MetricsCommand.class, TraceCommand.class, PluginCommand.class,
-                CompletionCommand.class, ManCommand.class, HelpCommand.class},
+        subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, DoctorCommand.class, GinCommand.class,
+                PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class,
+                TraceCommand.class, PluginCommand.class, CompletionCommand.class,
+                ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
-public final class MillraceCommand implements Runnable, GlobalOptions {
+final class MillraceCommand implements Runnable, GlobalOptions {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
     /** Read by log4j2-millrace-cli.properties. Not {@code millrace.*}: those are settings. */
@@ -68,9 +67,6 @@ public final class MillraceCommand implements Runnable, GlobalOptions {
             scope = ScopeType.INHERIT,
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
-
-    /** For picocli. */
-    public MillraceCommand() {}
 
     @Override
     public Map<String, String> settings() {

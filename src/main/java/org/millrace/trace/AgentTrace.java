@@ -56,12 +56,10 @@ public final class AgentTrace implements AutoCloseable {
         changed[changes++] = connection;
     }
 
-    /** A payload was moved. */
     void moved(long bytes) {
         budget -= bytes;
     }
 
-    /** A pass has ended. */
     public void passed(int work) {
         if (work > 0) {
             busy++;

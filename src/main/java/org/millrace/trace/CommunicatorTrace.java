@@ -6,8 +6,7 @@ import static org.millrace.trace.CommunicatorFields.OPERATION_BYTES;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A communicator and its last operations, as whoever launches them tells: the engine, or NCCL's profiler. From any
- * thread.
+ * A communicator and its last operations, as what launches them tells: the engine, or NCCL's profiler. From any thread.
  */
 public final class CommunicatorTrace implements AutoCloseable {
 
@@ -28,14 +27,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         this.ring = base + TraceLayout.RECORD_BYTES;
     }
 
-    /**
-     * Describes the communicator better than when it was opened: what is not known is -1, or empty.
-     *
-     * @param rank  of this process
-     * @param size  number of ranks
-     * @param nodes number of hosts
-     * @param name  as the program calls it
-     */
+    /** What is known better than when it was opened: -1, or empty, for what is not. */
     public synchronized void describe(int rank, int size, int nodes, String name) {
         TraceMemory.set(base + TraceLayout.RANK_IN_GROUP_OFFSET, rank);
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
@@ -55,11 +47,7 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /**
-     * An end of a connection has found that its peer runs another operation than this rank does: before it fails.
-     *
-     * @param collective the number of this rank's; -1 if it is a send or receive
-     */
+    /** A peer was found to run another operation, before this fails; {@code collective} is -1 for a send or receive. */
     public synchronized void disagrees(int peer, long collective) {
         if (!closed) {
             TraceMemory.set(base + CommunicatorFields.DISAGREES_WITH_OFFSET, peer + 1);
@@ -185,13 +173,11 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** Its kernel has begun on a channel. */
     public synchronized void started(long operation, int channel) {
         stamp(operation, CommunicatorFields.STARTED_OFFSET);
         mark(operation, CommunicatorFields.CHANNELS_STARTED_OFFSET, channel);
     }
 
-    /** Its kernel has ended on a channel. */
     public synchronized void ended(long operation, int channel) {
         mark(operation, CommunicatorFields.CHANNELS_ENDED_OFFSET, channel);
     }

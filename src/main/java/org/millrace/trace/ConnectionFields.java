@@ -48,7 +48,7 @@ public final class ConnectionFields {
     /** What both ends have in common, if it is not 0. */
     public static final int KEY_HIGH_OFFSET = 48;
     public static final int KEY_LOW_OFFSET = 56;
-    /** The how manieth of its communicator and direction it is. */
+    /** Zero-based index among the connections of its communicator and direction. */
     public static final int ORDER_OFFSET = 80;
 
     public static final int FRAMES_OFFSET = 128;

@@ -1,22 +1,15 @@
 package org.millrace.trace;
 
-import java.util.Locale;
-
 /**
  * Which connection a trace is of.
  *
  * @param communicator NCCL's hash of it, or the engine's number
  * @param rank         of this end; -1 if not known
- * @param peer         rank of the other end; -1 if not known
  * @param channel      -1 if not known
- * @param direction    which way data goes
  * @param kind         0 of collectives, 1 of sends and receives, {@link #COLLNET}, -1 if not known
  * @param keyHigh      with the other half: what both ends have in common, 0 if there is nothing
- * @param keyLow       the other half
- * @param order        the how manieth of its communicator and direction it is
+ * @param order        zero-based index among the connections of its communicator and direction
  * @param firstStep    where its counters begin
- * @param network      what carries it
- * @param peerText     the other end in words
  * @param name         the connection in words
  */
 public record ConnectionIdentity(long communicator, int rank, int peer, int channel, Direction direction, int kind,
@@ -25,16 +18,10 @@ public record ConnectionIdentity(long communicator, int rank, int peer, int chan
     /** With a network that reduces: it has no peer. */
     public static final int COLLNET = 2;
 
-    /** Which way data goes. */
-    public enum Direction {
+    public enum Direction implements Labelled {
         SEND,
         RECEIVE,
         /** From one memory to another, with a proxy between that serves both ends. */
         COPY;
-
-        /** Its name in lower case. */
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 }

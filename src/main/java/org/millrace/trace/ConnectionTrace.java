@@ -86,13 +86,7 @@ public final class ConnectionTrace implements AutoCloseable {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
     }
 
-    /**
-     * A frame goes to the network, or its slot does for what comes in.
-     *
-     * @param end      the first step after it
-     * @param size     of its payload
-     * @param protocol NCCL's number
-     */
+    /** A frame goes to the network, or its slot does for what comes in; {@code end} is the first step after it. */
     public void taken(long end, long size, int protocol) {
         if (ring != 0) {
             long entry = entry(frames);
@@ -111,11 +105,7 @@ public final class ConnectionTrace implements AutoCloseable {
         }
     }
 
-    /**
-     * The oldest frame is complete: the network has read it, or the device was told that it is there.
-     *
-     * @param end the first step after it
-     */
+    /** The oldest frame, up to {@code end}: the network has read it, or the device was told that it is there. */
     public void done(long end) {
         framesDone++;
         done = end;

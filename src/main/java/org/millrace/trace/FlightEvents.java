@@ -19,7 +19,6 @@ import jdk.jfr.Timespan;
  */
 final class FlightEvents {
 
-    /** Whether this Java has the module. */
     private static final boolean PRESENT = ModuleLayer.boot().findModule("jdk.jfr").isPresent();
 
     private FlightEvents() {}
@@ -29,7 +28,6 @@ final class FlightEvents {
         return PRESENT && FlightRecorder.isInitialized();
     }
 
-    /** An operation was enqueued. */
     static void operation(long communicator, int rank, TraceName name, long sequence, long bytes) {
         if (Types.OPERATION.isEnabled()) {
             OperationEvent event = new OperationEvent();
@@ -42,7 +40,6 @@ final class FlightEvents {
         }
     }
 
-    /** A connection was made. */
     static void connection(ConnectionIdentity identity) {
         if (Types.CONNECTION.isEnabled()) {
             ConnectionEvent event = new ConnectionEvent();
@@ -56,7 +53,6 @@ final class FlightEvents {
         }
     }
 
-    /** A connection has failed. */
     static void loss(String why) {
         if (Types.LOSS.isEnabled()) {
             LossEvent event = new LossEvent();
@@ -65,23 +61,21 @@ final class FlightEvents {
         }
     }
 
-    /** Whether anybody wants to know of stalls. */
     static boolean wantsStalls() {
         return Types.STALL.isEnabled();
     }
 
-    /** A connection that has something to do does nothing. */
-    static void stall(String connection, long taken, long done, boolean blocked, long nanos) {
+    /** @param block of the connection */
+    static void stall(long block, long nanos) {
         StallEvent event = new StallEvent();
-        event.connection = connection;
-        event.taken = taken;
-        event.done = done;
-        event.blocked = blocked;
+        event.connection = TraceMemory.text(block + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES);
+        event.taken = TraceMemory.get(block + ConnectionFields.TAKEN_OFFSET);
+        event.done = TraceMemory.get(block + ConnectionFields.DONE_OFFSET);
+        event.blocked = TraceMemory.get(block + ConnectionFields.BLOCKED_OFFSET) - event.taken >= 0;
         event.stands = nanos;
         event.commit();
     }
 
-    /** Kernels asked for flushes of what they got. */
     static void flush(int context, long flushes) {
         if (Types.FLUSH.isEnabled()) {
             GinFlushEvent event = new GinFlushEvent();

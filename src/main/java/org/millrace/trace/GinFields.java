@@ -1,7 +1,5 @@
 package org.millrace.trace;
 
-import java.util.Locale;
-
 /**
  * A GIN context's block: what its kernels posted, by kind, and its queues.
  *
@@ -32,8 +30,7 @@ public final class GinFields {
     public static final int QUEUE_COMPLETED_OFFSET = 8;
     public static final int QUEUE_LAST_CHANGE_OFFSET = 16;
 
-    /** What a kernel asks for. */
-    public enum Kind {
+    public enum Kind implements Labelled {
         /** Of bytes of a window. */
         PUT,
         /** Out of the descriptor itself. */
@@ -48,11 +45,6 @@ public final class GinFields {
         SIGNALLED,
         /** Signals of all these that were counted up at the peer without a frame. */
         REACHED;
-
-        /** Its name in lower case. */
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
     private GinFields() {}

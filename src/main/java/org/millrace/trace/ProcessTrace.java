@@ -90,7 +90,6 @@ public final class ProcessTrace {
         }
     }
 
-    /** This process's; null if there is none. */
     public static @Nullable ProcessTrace current() {
         return current;
     }
@@ -101,7 +100,6 @@ public final class ProcessTrace {
         return own == null ? 1 : Math.max(1, TraceSweep.living(Objects.requireNonNull(own.path().getParent())));
     }
 
-    /** The file. */
     public Path path() {
         return file.path();
     }
@@ -114,13 +112,7 @@ public final class ProcessTrace {
         TraceMemory.set(file.header() + offset, value);
     }
 
-    /**
-     * Says what the process is.
-     *
-     * @param program for people
-     * @param rank    what the launcher says, or -1
-     * @param size    what the launcher says, or -1
-     */
+    /** Says what the process is; {@code rank} and {@code size} are what the launcher says, or -1. */
     public synchronized void describe(String program, int rank, int size) {
         set(TraceLayout.RANK_OFFSET, rank);
         set(TraceLayout.SIZE_OFFSET, size);
@@ -194,11 +186,7 @@ public final class ProcessTrace {
                 identity.direction() != ConnectionIdentity.Direction.RECEIVE);
     }
 
-    /**
-     * For a connection that is none, whose code is to be compiled before the first: it writes where nobody reads.
-     *
-     * @param sends whether it is a sending end's
-     */
+    /** For code that is to be compiled before the first connection: it writes where nobody reads. */
     public ConnectionTrace rehearsal(boolean sends) {
         long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
         return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends);
@@ -232,14 +220,7 @@ public final class ProcessTrace {
         return new GinTrace(this, index, at, context);
     }
 
-    /**
-     * What is written down of a link over which nothing comes any more; null if there is no room.
-     *
-     * @param since  when something was last heard over it
-     * @param local  this host's address, and its interface
-     * @param remote the other host's
-     * @param peer   what is there
-     */
+    /** What is traced of a link over which nothing has come since a time; null if there is no room. */
     public synchronized @Nullable SilenceTrace silence(long since, String local, String remote, String peer) {
         int index = blocks.take(TraceLayout.SILENCE, 0, -1);
         if (index < 0) {
@@ -265,13 +246,13 @@ public final class ProcessTrace {
         heartbeat.needed(true);
     }
 
-    /** What had failed before is closed, too: whoever closed it has heard of the failure. */
+    /** Closed, even if it has failed: what closes it has been told of the failure. */
     synchronized void closeFailed(int index) {
         blocks.reopen(index);
         close(index);
     }
 
-    /** It stays failed for whoever looks afterwards, and nothing is open for it any more. */
+    /** It stays failed for later readers, and nothing is open for it any more. */
     synchronized void lost(int index) {
         blocks.fail(index);
         close(index);

@@ -1,18 +1,23 @@
 package org.millrace.trace;
 
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.millrace.trace.ConnectionIdentity.Direction;
 
-/** Whether this process's connections stand still, at a glance: no file is read, and next to nothing is allocated. */
+/** Which of this process's connections stand still, at a glance: no file is read, and next to nothing is allocated. */
 public final class Stillness {
 
-    private Stillness() {}
+    private static final long STALL_NANOS = 1_000_000_000;
+
+    /** For each block: when its connection had last changed when Flight Recorder was told of its stall. */
+    private final Map<Long, Long> told = new HashMap<>();
+
+    Stillness() {}
 
     /**
      * Whether an open connection has stood still for so long with something posted, or none has moved, or a link is
      * silent.
-     *
-     * @param nanos how long
      */
     public static boolean of(ProcessTrace trace, long nanos) {
         long now = System.nanoTime();
@@ -29,7 +34,7 @@ public final class Stillness {
                 continue;
             }
             boolean still = now - TraceMemory.get(at + ConnectionFields.LAST_CHANGE_OFFSET) >= nanos;
-            if (still && (state == TraceLayout.FAILED || waits(at))) {
+            if (still && (state == TraceLayout.FAILED || isPosted(at) || isUnconsumed(at))) {
                 return true;
             }
             moves |= !still;
@@ -37,11 +42,28 @@ public final class Stillness {
         return !moves;
     }
 
-    private static boolean waits(long at) {
+    private static boolean isPosted(long at) {
         long taken = TraceMemory.get(at + ConnectionFields.TAKEN_OFFSET);
-        long done = TraceMemory.get(at + ConnectionFields.DONE_OFFSET);
-        return taken != done || TraceMemory.get(at + ConnectionFields.BLOCKED_OFFSET) - taken >= 0
-                || TraceMemory.getInt(at + ConnectionFields.DIRECTION_OFFSET) == Direction.RECEIVE.ordinal()
-                        && done - TraceMemory.get(at + ConnectionFields.CONSUMED_OFFSET) > 0;
+        return taken != TraceMemory.get(at + ConnectionFields.DONE_OFFSET)
+                || TraceMemory.get(at + ConnectionFields.BLOCKED_OFFSET) - taken >= 0;
+    }
+
+    private static boolean isUnconsumed(long at) {
+        return TraceMemory.getInt(at + ConnectionFields.DIRECTION_OFFSET) == Direction.RECEIVE.ordinal()
+                && TraceMemory.get(at + ConnectionFields.DONE_OFFSET)
+                        - TraceMemory.get(at + ConnectionFields.CONSUMED_OFFSET) > 0;
+    }
+
+    /** Tells Flight Recorder of connections that have stood still for a second with something posted, each once. */
+    void tellFlightRecorder(List<Long> blocks) {
+        long now = System.nanoTime();
+        for (Long at : blocks) {
+            long last = TraceMemory.get(at + ConnectionFields.LAST_CHANGE_OFFSET);
+            if (TraceMemory.getInt(at + TraceLayout.STATE_OFFSET) == TraceLayout.OPEN
+                    && TraceMemory.getInt(at + TraceLayout.TYPE_OFFSET) == TraceLayout.CONNECTION && last != 0
+                    && now - last > STALL_NANOS && isPosted(at) && !Long.valueOf(last).equals(told.put(at, last))) {
+                FlightEvents.stall(at, now - last);
+            }
+        }
     }
 }

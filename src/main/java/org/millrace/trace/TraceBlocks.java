@@ -13,8 +13,8 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 
 /**
- * The blocks of a trace's file: which are taken, and by what. One that is closed stays for whoever looks afterwards,
- * and is taken again when {@value #KEPT} others were closed after it. Used under the lock of {@link ProcessTrace}.
+ * The blocks of a trace's file: which are taken, and by what. One that is closed stays for later readers, and is taken
+ * again when {@value #KEPT} others were closed after it. Used under the lock of {@link ProcessTrace}.
  */
 final class TraceBlocks {
 

@@ -42,7 +42,6 @@ final class TraceFile {
         return path;
     }
 
-    /** Its first byte's address. */
     long header() {
         return header;
     }

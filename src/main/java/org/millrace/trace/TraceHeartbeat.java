@@ -21,7 +21,7 @@ final class TraceHeartbeat {
     private final AtomicBoolean locking = new AtomicBoolean();
     private volatile @Nullable Thread thread;
     /** Of the thread that runs alone: another begins anew. */
-    private final StallEvents stalls = new StallEvents();
+    private final Stillness stillness = new Stillness();
 
     TraceHeartbeat(ProcessTrace trace) {
         this.trace = trace;
@@ -55,7 +55,7 @@ final class TraceHeartbeat {
             if (beats % BEATS_PER_MEASUREMENT == 0) {
                 trace.measure();
                 if (FlightEvents.wanted() && FlightEvents.wantsStalls()) {
-                    stalls.look(trace.blocks());
+                    stillness.tellFlightRecorder(trace.blocks());
                 }
             }
             if (beats % BEATS_PER_TOUCH == 0) {

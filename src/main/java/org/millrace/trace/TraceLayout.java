@@ -21,35 +21,12 @@ package org.millrace.trace;
  * <p>
  * The file grows by {@value #GROWTH} blocks, whose bytes are all there before the header counts them. A block that was
  * closed may be taken again, with its generation counted up. {@code state} is stored last, with release; what describes
- * a block is written before and does not change while the block is open, unless the table below says so.
+ * a block is written before and does not change while the block is open, unless it is said below.
  *
- * <table>
- * <caption>Who writes what</caption>
- * <tr>
- * <th>fields</th>
- * <th>writer</th>
- * </tr>
- * <tr>
- * <td>header, settings, messages, type, state, what describes a block</td>
- * <td>{@link ProcessTrace}, under its lock</td>
- * </tr>
- * <tr>
- * <td>heartbeat, whether the file is locked, an agent's CPU time</td>
- * <td>the thread of {@link ProcessTrace}</td>
- * </tr>
- * <tr>
- * <td>a connection's counters and its ring; an agent's passes</td>
- * <td>the agent's thread</td>
- * </tr>
- * <tr>
- * <td>how much of a link is silent</td>
- * <td>the thread of {@link ProcessTrace}</td>
- * </tr>
- * <tr>
- * <td>a communicator's operations</td>
- * <td>{@link CommunicatorTrace}, under its lock</td>
- * </tr>
- * </table>
+ * Each field has one writer: {@link ProcessTrace}, under its lock, of the header, settings, messages, types, states and
+ * what describes a block; its thread of the heartbeat, whether the file is locked, an agent's CPU time and how much of
+ * a link is silent; the agent's thread of a connection's counters and ring, and of its own passes;
+ * {@link CommunicatorTrace}, under its lock, of operations.
  */
 public final class TraceLayout {
 
@@ -58,13 +35,10 @@ public final class TraceLayout {
     /** Of this format: a reader knows one. */
     public static final int VERSION = 1;
 
-    /** Bytes before the first block. */
     public static final int HEADER_BYTES = 16 << 10;
     /** Bytes of a block before its ring. */
     public static final int RECORD_BYTES = 512;
-    /** Bytes of a block's ring. */
     public static final int RING_BYTES = 4096;
-    /** Bytes of a block. */
     public static final int BLOCK_BYTES = RECORD_BYTES + RING_BYTES;
     /** Blocks by which a file grows: together a multiple of a page. */
     public static final int GROWTH = 16;
@@ -166,7 +140,6 @@ public final class TraceLayout {
     public static final int OPENED_OFFSET = 64;
     public static final int CLOSED_OFFSET = 72;
 
-    /** Where a block lies in its file. */
     public static long block(int index) {
         return HEADER_BYTES + (long) index * BLOCK_BYTES;
     }

@@ -48,13 +48,6 @@ final class TraceMemory {
         return (int) INT.getOpaque(MEMORY, address);
     }
 
-    /** Whole words, each of which a reader sees soon. */
-    static void copy(long from, long to, int bytes) {
-        for (int at = 0; at < bytes; at += Long.BYTES) {
-            set(to + at, get(from + at));
-        }
-    }
-
     static void clear(long address, long bytes) {
         MEMORY.asSlice(address, bytes).fill((byte) 0);
     }

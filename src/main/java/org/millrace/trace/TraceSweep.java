@@ -24,7 +24,7 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 
 /**
- * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for whoever asks
+ * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for those who ask
  * what happened, until a later process finds that they have been there for an hour, or that they are many.
  */
 public final class TraceSweep {
@@ -41,11 +41,7 @@ public final class TraceSweep {
 
     private TraceSweep() {}
 
-    /**
-     * Whether a trace's process is surely gone: false in any doubt.
-     *
-     * @param owner the process that made the file, by the file's name
-     */
+    /** Whether the process that made a trace, by its name, is surely gone: false in any doubt. */
     public static boolean isLeft(Path file, ProcessIdentity owner) {
         return owner.isOfThisNamespace() ? owner.isProvablyDead() : wasLocked(file) && OwnerLock.isFree(file);
     }

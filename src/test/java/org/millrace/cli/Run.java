@@ -3,7 +3,9 @@ package org.millrace.cli;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
+import java.util.stream.Stream;
 import org.millrace.cli.console.JavaCommand;
+import org.millrace.cli.matrix.MatrixMain;
 
 /** A command that has run in this process: its exit status and what it printed. */
 record Run(int status, String out, String err) {
@@ -12,11 +14,24 @@ record Run(int status, String out, String err) {
         System.setProperty(JavaCommand.OPTIONS, ChildMain.BRIEF);
     }
 
-    static Run of(String... arguments) {
+    private interface CommandLineMain {
+        int run(PrintWriter out, PrintWriter err, String... arguments);
+    }
+
+    private static Run of(CommandLineMain main, String... arguments) {
         StringWriter out = new StringWriter();
         StringWriter err = new StringWriter();
-        int status = Main.run(new PrintWriter(out, true), new PrintWriter(err, true), arguments);
+        int status = main.run(new PrintWriter(out, true), new PrintWriter(err, true), arguments);
         return new Run(status, out.toString(), err.toString());
+    }
+
+    static Run of(String... arguments) {
+        return of(Main::run, arguments);
+    }
+
+    /** Of the command line with {@code matrix}. */
+    static Run matrix(String... arguments) {
+        return of(MatrixMain::run, Stream.concat(Stream.of("matrix"), Stream.of(arguments)).toArray(String[]::new));
     }
 
     /** Lines of the table, as columns. */

@@ -23,7 +23,7 @@ class UsageTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                    "| what to do? There are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
+                    "| what to do? There are: run, perf, compare, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin, completion, man, help",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | there is no 'perff'; did you mean perf?",
@@ -34,7 +34,7 @@ class UsageTest {
                     "run -n 1 -x NOT_HERE -- x | -x NOT_HERE: there is no such variable here",
                     "run -n 1 --master-port 70000 -- x | --master-port: a number from 1 to 65535",
                     "run -n 1 -D MILLRACE_NET=pigeon -- x | MILLRACE_NET=pigeon is not usable",
-                    "bogus | there is no 'bogus'; there are: run, perf, compare, matrix, doctor, gin, ps, top, why, dump, "
+                    "bogus | there is no 'bogus'; there are: run, perf, compare, doctor, gin, ps, top, why, dump, "
                             + "metrics, trace, plugin, completion, man, help",
                     "plugin instal | there is no 'instal'; did you mean install?",
                     "help perff | there is no 'perff'; did you mean perf?",
@@ -71,8 +71,6 @@ class UsageTest {
                     "gin put --contexts 100000 | a whole number from 1 to 256",
                     "gin put -r 10000 | a whole number from 1 to 256",
                     "gin put --net pigeon | MILLRACE_NET=pigeon is not usable; allowed: auto, shm, socket, ucx",
-                    "matrix -r 1000 | a whole number from 1 to 256",
-                    "matrix --json /tmp | /tmp is a directory; name a file",
                     "perf all_reduce --deadline 30 | '30' is not usable; allowed: a time",
                     "perf all_reduce --device gpu | MILLRACE_DEVICE=gpu: there is no such device; allowed: auto, or "
                             + "one of those found",
@@ -85,16 +83,7 @@ class UsageTest {
                     "perf all_reduce --device host -D MILLRACE_FAULT=flip:frame=3 | MILLRACE_FAULT: fault "
                             + "'flip:frame=3': 'bit=' is missing",
                     "gin put -D MILLRACE_FAULT=burn | MILLRACE_FAULT: fault 'burn': there is no fault 'burn'",
-                    "matrix -D NCCL_ALGO=star | NCCL_ALGO=star: there is no algorithm star",
-                    "perf all_reduce -D MILLRACE_NET | NAME=VALUE",
-                    "matrix --collective allreduce | --collective: there is no 'allreduce'; did you mean all_reduce?",
-                    "matrix --algorithm nvls | --algorithm: there is no 'nvls'; allowed: ring, tree, collnet",
-                    "matrix --algorithm tree --transport COLLNET | no cell is all of that",
-                    "matrix --transport IB | --transport: there is no 'IB'; allowed: P2P, P2P by copy, SHM",
-                    "matrix --protocol LL64 | there is no 'LL64'; allowed: LL, LL128, Simple",
-                    "matrix --mode DMA | there is no 'DMA'; allowed: NORMAL, OFFSET, PTR",
-                    "matrix --ranks 1 | one rank has nobody to send to",
-                    "matrix -D MILLRACE_NETT=shm | did you mean MILLRACE_NET?",})
+                    "perf all_reduce -D MILLRACE_NET | NAME=VALUE",})
     void whatCannotBeUnderstoodIsExplainedAndGivesStatus2(String arguments, String expected) {
         Run run = Run.of(arguments == null ? new String[0] : arguments.split(" "));
         assertEquals(2, run.status(), run.toString());

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.Communicator;
 import org.millrace.DataType;
-import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Stream;
@@ -30,9 +29,6 @@ public final class CheckedCollectives implements AutoCloseable {
     /**
      * Operations on a communicator.
      *
-     * @param stream    where they are enqueued
-     * @param arena     owner of the operands
-     * @param largest   bytes of the largest operand
      * @param deadline  for all operations together
      * @param registers whether the operands are registered, to be used in place where that is possible
      */
@@ -47,38 +43,12 @@ public final class CheckedCollectives implements AutoCloseable {
         registrations = registers ? List.of(communicator.register(send), communicator.register(receive)) : List.of();
     }
 
-    /**
-     * Runs an operation once and checks it. All ranks do, with the same arguments.
-     *
-     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
-     * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
-     * @param bytes     of the larger operand, rounded down to what every rank has the same part of, but for an element
-     *                  of each
-     * @param inPlace   whether it is to run in place, where it can
-     * @return how many elements of this rank's result are wrong
-     * @throws org.millrace.MillraceException if it fails, or is not done in time
-     */
-    public long countWrong(long seed, Operation operation, DataType type, int reduction, long bytes, boolean inPlace) {
-        CollectiveCall call = new CollectiveCall(operation, communicator.size());
-        Reduction chosen =
-                Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
-        boolean oneOperand = inPlace && operation.hasInPlace();
-        return countWrong(place(call, type, chosen,
-                Math.max(operation.parts(communicator.size()), bytes / type.bytes()), oneOperand),
-                RandomOperands.of(seed, 0, oneOperand));
-    }
-
-    /**
-     * Places an operation's operands.
-     *
-     * @param elements of the larger operand, rounded down to what every rank has the same part of
-     */
+    /** Places operands of so many elements, rounded down to what every rank has the same part of. */
     public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
             boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
     }
 
-    /** Fills this rank's operand. */
     public void fill(OperandBuffers buffers, RandomOperands operands) {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
@@ -118,7 +88,6 @@ public final class CheckedCollectives implements AutoCloseable {
      * A clock after which all ranks stop something together: an operation that only some of them go on to would never
      * complete.
      *
-     * @param time from now on
      * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
      */
     public BooleanSupplier commonClock(Duration time) {

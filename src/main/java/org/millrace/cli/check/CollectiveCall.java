@@ -12,20 +12,15 @@ import org.millrace.Stream;
 /**
  * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
  * the call is given, as in nccl-tests' table.
- *
- * @param ranks size of the group
  */
 public record CollectiveCall(Operation operation, int ranks) {
 
-    /** The root of those that have one. */
     public static final int ROOT = 0;
 
     /**
      * A part of a rank's result, in the order of its memory.
      *
      * @param source whose operand it is a copy of; {@link #ALL} if it is the reduction of all ranks'
-     * @param first  the index in the operand of its first element
-     * @param count  how many elements
      */
     public record Part(int source, long first, long count) {
 

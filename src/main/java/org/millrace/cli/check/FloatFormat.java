@@ -1,7 +1,5 @@
 package org.millrace.cli.check;
 
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /**
@@ -9,7 +7,6 @@ import org.millrace.DataType;
  * on the emulated device, whose mistakes would otherwise cancel out.
  */
 enum FloatFormat {
-    /** {@link DataType#FLOAT16}. */
     BINARY16(2, 0x1p-11, 0x1p-24) {
         @Override
         double decode(long bits) {
@@ -21,7 +18,6 @@ enum FloatFormat {
             return Float.floatToFloat16((float) value);
         }
     },
-    /** {@link DataType#FLOAT32}. */
     BINARY32(4, 0x1p-24, 0x1p-149) {
         @Override
         double decode(long bits) {
@@ -33,7 +29,6 @@ enum FloatFormat {
             return Float.floatToRawIntBits((float) value);
         }
     },
-    /** {@link DataType#FLOAT64}. */
     BINARY64(8, 0x1p-53, 0x1p-1074) {
         @Override
         double decode(long bits) {
@@ -131,25 +126,5 @@ enum FloatFormat {
     /** The smallest number above zero: near it, errors are no smaller than half of it. */
     double smallest() {
         return smallest;
-    }
-
-    double get(MemorySegment memory, long index) {
-        return decode(switch (bytes) {
-            case 1 -> memory.get(ValueLayout.JAVA_BYTE, index);
-            case 2 -> memory.getAtIndex(ValueLayout.JAVA_SHORT, index);
-            case 4 -> memory.getAtIndex(ValueLayout.JAVA_INT, index);
-            default -> memory.getAtIndex(ValueLayout.JAVA_LONG, index);
-        });
-    }
-
-    /** Stores a normal number that this format has. */
-    void set(MemorySegment memory, long index, double value) {
-        long bits = encode(value);
-        switch (bytes) {
-            case 1 -> memory.set(ValueLayout.JAVA_BYTE, index, (byte) bits);
-            case 2 -> memory.setAtIndex(ValueLayout.JAVA_SHORT, index, (short) bits);
-            case 4 -> memory.setAtIndex(ValueLayout.JAVA_INT, index, (int) bits);
-            default -> memory.setAtIndex(ValueLayout.JAVA_LONG, index, bits);
-        }
     }
 }

@@ -1,12 +1,10 @@
 package org.millrace.cli.check;
 
-import java.lang.foreign.MemorySegment;
-
 /**
  * Floating-point numbers: computed in double precision, and compared with what rounding to the type after every step
  * allows. The order in which a collective combines ranks is its own business, so that results may differ by as much.
  */
-final class FloatReference implements Reference {
+final class FloatReference extends Reference {
 
     private static final double DOUBLE_ROUNDOFF = 0x1p-53;
 
@@ -24,6 +22,7 @@ final class FloatReference implements Reference {
     private final double absolute;
 
     FloatReference(FloatFormat format, Reduction reduction, int ranks, RandomOperands operands) {
+        super(format.bytes());
         this.format = format;
         this.reduction = reduction;
         this.ranks = ranks;
@@ -46,26 +45,13 @@ final class FloatReference implements Reference {
     }
 
     @Override
-    public int elementBytes() {
-        return format.bytes();
+    long element(int rank, long index) {
+        return format.encode(value(rank, index));
     }
 
     @Override
-    public void fill(MemorySegment memory, int rank, long first, long count) {
-        for (long i = 0; i < count; i++) {
-            format.set(memory, i, value(rank, first + i));
-        }
-    }
-
-    @Override
-    public long countWrong(MemorySegment memory, long first, long count) {
-        long wrong = 0;
-        for (long i = 0; i < count; i++) {
-            if (!isRight(format.get(memory, i), first + i)) {
-                wrong++;
-            }
-        }
-        return wrong;
+    boolean isRight(long bits, long index) {
+        return isRight(format.decode(bits), index);
     }
 
     /**

@@ -1,13 +1,10 @@
 package org.millrace.cli.check;
 
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import org.millrace.DataType;
 
 /** Integers: sums and products wrap around, and every bit must be right. */
-final class IntegerReference implements Reference {
+final class IntegerReference extends Reference {
 
-    private final DataType type;
     private final Reduction reduction;
     private final int ranks;
     private final RandomOperands operands;
@@ -16,7 +13,7 @@ final class IntegerReference implements Reference {
     private final int spare;
 
     IntegerReference(DataType type, Reduction reduction, int ranks, RandomOperands operands) {
-        this.type = type;
+        super(type.bytes());
         this.reduction = reduction;
         this.ranks = ranks;
         this.operands = operands;
@@ -25,33 +22,16 @@ final class IntegerReference implements Reference {
     }
 
     @Override
-    public int elementBytes() {
-        return type.bytes();
-    }
-
-    @Override
-    public void fill(MemorySegment memory, int rank, long first, long count) {
-        for (long i = 0; i < count; i++) {
-            set(memory, i, value(rank, first + i));
-        }
-    }
-
-    @Override
-    public long countWrong(MemorySegment memory, long first, long count) {
-        long wrong = 0;
-        for (long i = 0; i < count; i++) {
-            if (get(memory, i) != expected(first + i)) {
-                wrong++;
-            }
-        }
-        return wrong;
+    boolean isRight(long bits, long index) {
+        return extend(bits) == expected(index);
     }
 
     /**
      * Any bits; for an average so small that the sum does not wrap, since what a quotient of a wrapped sum is depends
      * on who divides.
      */
-    private long value(int rank, long index) {
+    @Override
+    long element(int rank, long index) {
         long bits = extend(operands.bits(rank, index));
         if (reduction != Reduction.AVG) {
             return bits;
@@ -60,9 +40,9 @@ final class IntegerReference implements Reference {
     }
 
     private long expected(long index) {
-        long result = value(0, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
+        long result = element(0, index) * (reduction == Reduction.MULSUM ? Reduction.factor(0) : 1);
         for (int rank = 1; rank < ranks; rank++) {
-            long value = value(rank, index);
+            long value = element(rank, index);
             result = switch (reduction) {
                 case SUM, AVG -> result + value;
                 case PROD -> result * value;
@@ -84,21 +64,5 @@ final class IntegerReference implements Reference {
     /** The low bits as a number of this type. */
     private long extend(long bits) {
         return unsigned ? bits << spare >>> spare : bits << spare >> spare;
-    }
-
-    private long get(MemorySegment memory, long index) {
-        return extend(switch (type.bytes()) {
-            case 1 -> memory.get(ValueLayout.JAVA_BYTE, index);
-            case 4 -> memory.getAtIndex(ValueLayout.JAVA_INT, index);
-            default -> memory.getAtIndex(ValueLayout.JAVA_LONG, index);
-        });
-    }
-
-    private void set(MemorySegment memory, long index, long value) {
-        switch (type.bytes()) {
-            case 1 -> memory.set(ValueLayout.JAVA_BYTE, index, (byte) value);
-            case 4 -> memory.setAtIndex(ValueLayout.JAVA_INT, index, (int) value);
-            default -> memory.setAtIndex(ValueLayout.JAVA_LONG, index, value);
-        }
     }
 }

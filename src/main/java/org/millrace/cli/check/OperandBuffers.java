@@ -7,19 +7,12 @@ import org.millrace.Operation;
 /**
  * An operation on elements, and where one rank's lie.
  *
- * @param count   what the call is given
- * @param send    this rank's elements
- * @param receive where its result goes
- * @param inPlace whether both lie in one operand
+ * @param count what the call is given
  */
 public record OperandBuffers(CollectiveCall call, DataType type, Reduction reduction, long count, MemorySegment send,
         MemorySegment receive, boolean inPlace) {
 
-    /**
-     * In place if {@code send} and {@code receive}, which have room for the larger operand each, are the same.
-     *
-     * @param elements of the larger operand
-     */
+    /** Of so many elements of the larger operand; in place if {@code send} and {@code receive} are the same. */
     static OperandBuffers of(CollectiveCall call, DataType type, Reduction reduction, long elements, int rank,
             MemorySegment send, MemorySegment receive) {
         boolean inPlace = send == receive;

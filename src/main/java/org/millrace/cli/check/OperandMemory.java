@@ -13,7 +13,7 @@ import org.millrace.cli.launch.RunDeadline;
  * Fills and checks device memory from the host, in pieces, so that the host needs no second copy of large operands. On
  * the emulated device the copies are plain ones.
  */
-public final class OperandMemory {
+final class OperandMemory {
 
     /** A multiple of every element's size. */
     private static final long PIECE = 4L << 20;
@@ -47,7 +47,6 @@ public final class OperandMemory {
         }
     }
 
-    /** Fills with a rank's operands. */
     void fill(MemorySegment memory, Reference reference, int rank) {
         int bytes = reference.elementBytes();
         forEachPiece(memory, (piece, target, offset) -> {
@@ -61,11 +60,7 @@ public final class OperandMemory {
         forEachPiece(memory, (piece, target, offset) -> upload(piece.fill(POISON), target));
     }
 
-    /**
-     * The number of elements that are not what they must be.
-     *
-     * @param parts what they must be, in the order of the memory
-     */
+    /** The number of elements that are not what they must be. */
     long countWrong(MemorySegment memory, Reference reference, List<CollectiveCall.Part> parts) {
         int element = reference.elementBytes();
         long[] wrong = {0};

@@ -15,7 +15,6 @@ public record RandomOperands(long seed) {
         return new RandomOperands(mix(seed + mix(2L * index + (inPlace ? 1 : 0))));
     }
 
-    /** 64 random bits. */
     long bits(int rank, long index) {
         return mix(seed + mix(rank + 1) + index * GOLDEN);
     }

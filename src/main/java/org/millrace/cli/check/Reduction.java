@@ -1,6 +1,5 @@
 package org.millrace.cli.check;
 
-import java.util.Arrays;
 import java.util.Locale;
 import org.millrace.ReduceOp;
 
@@ -29,10 +28,6 @@ public enum Reduction {
     /** What {@link #MULSUM} multiplies a rank's elements by: exact in every type. */
     static int factor(int rank) {
         return 2 + rank % 2;
-    }
-
-    static String labels() {
-        return String.join(", ", Arrays.stream(values()).map(Reduction::toString).toList());
     }
 
     @Override

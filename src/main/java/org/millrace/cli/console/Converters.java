@@ -17,16 +17,10 @@ public final class Converters {
 
     private Converters() {}
 
-    /**
-     * Values of one type.
-     *
-     * @param <T> what a value is in the program
-     */
     public abstract static class OfValueType<T> implements ITypeConverter<T> {
 
         private final ValueType<T> type;
 
-        /** For a subclass without parameters, as picocli wants it. */
         protected OfValueType(ValueType<T> type) {
             this.type = type;
         }
@@ -48,41 +42,31 @@ public final class Converters {
         }
     }
 
-    /** Sizes of 0 to 1 TiB. */
     public static final class Size extends OfValueType<Long> {
-        /** For picocli. */
         public Size() {
             super(new SizeType(0, 1L << 40, 1));
         }
     }
 
-    /** Times of 1 ms to a week. */
     public static final class Time extends OfValueType<Duration> {
-        /** For picocli. */
         public Time() {
             super(new DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
         }
     }
 
-    /** 0 or 1. */
     public static final class Flag extends OfValueType<Boolean> {
-        /** For picocli. */
         public Flag() {
             super(ValueTypes.booleans());
         }
     }
 
-    /** Whole numbers of at least 1. */
     public static final class Count extends OfValueType<Integer> {
-        /** For picocli. */
         public Count() {
             super(ValueTypes.integers(1, Integer.MAX_VALUE));
         }
     }
 
-    /** Whole numbers of at least 0. */
     public static final class CountOrNone extends OfValueType<Integer> {
-        /** For picocli. */
         public CountOrNone() {
             super(ValueTypes.integers(0, Integer.MAX_VALUE));
         }
@@ -93,15 +77,12 @@ public final class Converters {
      * channels.
      */
     public static final class Few extends OfValueType<Integer> {
-        /** For picocli. */
         public Few() {
             super(ValueTypes.integers(1, 256));
         }
     }
 
-    /** Any whole number of 64 bits. */
     public static final class Seed extends OfValueType<Long> {
-        /** For picocli. */
         public Seed() {
             super(ValueTypes.longs());
         }
@@ -111,9 +92,6 @@ public final class Converters {
      * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
      */
     public static final class ResultFile implements ITypeConverter<Path> {
-        /** For picocli. */
-        public ResultFile() {}
-
         @Override
         public Path convert(String text) {
             Path file = Path.of(text);

@@ -23,11 +23,6 @@ public final class ExitStatus {
         return "killed by signal " + (status - SIGNALED) + (name == null ? "" : " (SIG" + name + ")");
     }
 
-    /**
-     * The status of a process that a signal has ended.
-     *
-     * @param signal its name, as in {@code TERM}
-     */
     public static int of(String signal) {
         return SIGNALS.entrySet()
                 .stream()

@@ -15,11 +15,7 @@ public final class FailureText {
         return isUnexpected(failure) ? failure.toString() : failure.getMessage();
     }
 
-    /**
-     * Whether a failure is none that we report on purpose.
-     *
-     * @return true if only its stack trace explains it
-     */
+    /** Whether only its stack trace explains it, as it is none that we report on purpose. */
     public static boolean isUnexpected(Throwable failure) {
         return failure.getMessage() == null
                 || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);

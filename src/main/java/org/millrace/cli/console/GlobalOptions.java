@@ -8,6 +8,5 @@ public interface GlobalOptions {
     /** The settings of the command line, by the names of the environment variables: a copy. */
     Map<String, String> settings();
 
-    /** Whether failures are shown with stack traces. */
     boolean stackTraces();
 }

@@ -11,11 +11,7 @@ public final class Host {
 
     private Host() {}
 
-    /**
-     * The lines of a file of {@code /proc} or {@code /sys}.
-     *
-     * @return its lines; none if it cannot be read
-     */
+    /** The lines of a file of {@code /proc} or {@code /sys}; none if it cannot be read. */
     public static List<String> lines(Path path) {
         try {
             return Files.readAllLines(path);
@@ -24,20 +20,12 @@ public final class Host {
         }
     }
 
-    /**
-     * The first line of a file of {@code /proc} or {@code /sys}.
-     *
-     * @return the line, stripped; empty if there is none
-     */
+    /** The first line of such a file, stripped; empty if there is none. */
     public static Optional<String> line(String path) {
         return lines(Path.of(path)).stream().findFirst().map(String::strip);
     }
 
-    /**
-     * What stands behind a key and a colon, as in {@code /proc/meminfo}.
-     *
-     * @return the value, stripped; empty if there is none
-     */
+    /** What stands behind a key and a colon, as in {@code /proc/meminfo}, stripped. */
     public static Optional<String> field(String path, String key) {
         return lines(Path.of(path)).stream()
                 .filter(line -> line.startsWith(key + ":") || line.startsWith(key + "\t"))
@@ -45,12 +33,10 @@ public final class Host {
                 .findFirst();
     }
 
-    /** The name of this machine. */
     public static String name() {
         return line("/proc/sys/kernel/hostname").orElse("localhost");
     }
 
-    /** Name, release and architecture of the kernel. */
     public static String kernel() {
         return System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
                 + System.getProperty("os.arch");

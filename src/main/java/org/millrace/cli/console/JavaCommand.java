@@ -26,11 +26,11 @@ public final class JavaCommand {
 
     private JavaCommand() {}
 
-    /** The same Java first, options, class path or module path, and main class. */
+    /** The same Java first, options, class path, and main class. */
     public static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        // who has no memory left cannot say so, and whoever waits for it would wait
+        // a JVM without memory left cannot say so, and its parent would wait
         command.add("-XX:+ExitOnOutOfMemoryError");
         // a debugger's or profiler's port is taken by this process
         ManagementFactory.getRuntimeMXBean()
@@ -42,20 +42,9 @@ public final class JavaCommand {
                 .splitAsStream(System.getProperty(OPTIONS, ""))
                 .filter(option -> !option.isEmpty())
                 .toList());
-        Module module = JavaCommand.class.getModule();
         String classPath = System.getProperty("java.class.path");
-        if (module.isNamed()) {
-            command.addAll(List.of("--enable-native-access=" + module.getName(), "--module-path",
-                    System.getProperty("jdk.module.path")));
-            if (!classPath.isEmpty()) {
-                command.addAll(List.of("--class-path", classPath));
-            }
-            command.addAll(List.of("--module", module.getName() + "/" + MAIN));
-        } else if (isJar(classPath)) {
-            command.addAll(List.of("-jar", classPath)); // its manifest grants what it needs
-        } else {
-            command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, MAIN));
-        }
+        command.addAll(isJar(classPath) ? List.of("-jar", classPath) // its manifest grants what it needs
+                : List.of("--enable-native-access=ALL-UNNAMED", "--class-path", classPath, MAIN));
         command.addAll(arguments);
         return command;
     }

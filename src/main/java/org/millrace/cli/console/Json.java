@@ -41,11 +41,7 @@ public final class Json {
         return GSON.toJson(value) + '\n';
     }
 
-    /**
-     * Keeps a text in the file that an option names.
-     *
-     * @throws MillraceException if that cannot be done
-     */
+    /** Keeps a text in the file that an option names. */
     public static void save(String option, Path file, String text) {
         try {
             Files.writeString(file, text);

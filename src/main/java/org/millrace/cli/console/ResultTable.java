@@ -9,13 +9,7 @@ import java.util.Map;
 /** A table for people, a line when it is measured, and the same lines for programs. Safe for any thread. */
 public final class ResultTable {
 
-    /**
-     * A column.
-     *
-     * @param title  for people
-     * @param key    for programs: what its values are called in JSON
-     * @param format of a value, with a width, as in {@code %12.2f}
-     */
+    /** {@code format} has a width, as in {@code %12.2f}; {@code key} is what JSON calls its values. */
     public record Column(String title, String key, String format) {
 
         String head() {
@@ -27,7 +21,6 @@ public final class ResultTable {
     private final List<Map<String, Object>> rows = new ArrayList<>();
     private List<Column> columns = List.of();
 
-    /** A table without columns. */
     public ResultTable(PrintWriter out) {
         this.out = out;
     }
@@ -38,7 +31,6 @@ public final class ResultTable {
         print(columns.stream().map(Column::head).toList());
     }
 
-    /** Prints a line: a value for each column. */
     public synchronized void row(Object... values) {
         Map<String, Object> row = new LinkedHashMap<>();
         List<String> shown = new ArrayList<>();

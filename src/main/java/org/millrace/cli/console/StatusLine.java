@@ -12,9 +12,7 @@ import java.util.List;
  */
 public final class StatusLine {
 
-    /** Number of the descriptor of standard output. */
     public static final int OUT = 1;
-    /** Number of the descriptor of standard error. */
     public static final int ERR = 2;
 
     private static final List<String> TERMINALS = List.of("/dev/pts/", "/dev/tty", "/dev/console");
@@ -23,12 +21,6 @@ public final class StatusLine {
     private final boolean terminal;
     private int shown;
 
-    /**
-     * A line that is not there yet.
-     *
-     * @param out      where it is written
-     * @param terminal whether that is one
-     */
     public StatusLine(PrintWriter out, boolean terminal) {
         this.out = out;
         this.terminal = terminal;
@@ -47,12 +39,6 @@ public final class StatusLine {
         }
     }
 
-    /** Whether there is a line to write. */
-    public boolean isVisible() {
-        return terminal;
-    }
-
-    /** Writes the line. */
     public void show(String text) {
         if (terminal) {
             erase();
@@ -62,7 +48,6 @@ public final class StatusLine {
         }
     }
 
-    /** Takes the line away. */
     public void erase() {
         if (shown > 0) {
             out.print("\r" + " ".repeat(shown) + "\r");

@@ -5,9 +5,6 @@ import picocli.CommandLine.IVersionProvider;
 /** Says which version this is: the jar's manifest knows. */
 public final class Version implements IVersionProvider {
 
-    /** For picocli. */
-    public Version() {}
-
     /** The version of Millrace: what the jar says, or {@code "(not built into a jar)"}. */
     public static String millrace() {
         String version = Version.class.getPackage().getImplementationVersion();

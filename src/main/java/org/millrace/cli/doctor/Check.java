@@ -5,8 +5,7 @@ import java.util.function.Supplier;
 /**
  * Looks at one thing that Millrace needs or can use.
  *
- * @param subject what is looked at, in one or two words
- * @param look    may take a few seconds; need not catch what it does not expect
+ * @param look may take a few seconds; need not catch what it does not expect
  */
 record Check(String subject, Supplier<CheckResult> look) {
 }

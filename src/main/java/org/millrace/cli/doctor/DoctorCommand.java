@@ -36,9 +36,6 @@ public final class DoctorCommand implements Callable<Integer> {
     @Option(names = "--probe", hidden = true)
     private @Nullable Probe probe;
 
-    /** For picocli. */
-    public DoctorCommand() {}
-
     @Override
     public Integer call() {
         if (probe != null) {

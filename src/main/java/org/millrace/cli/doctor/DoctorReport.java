@@ -31,12 +31,6 @@ final class DoctorReport {
     private final int width;
     private final Map<String, CheckResult> found = new LinkedHashMap<>();
 
-    /**
-     * An empty report.
-     *
-     * @param json  whether it is written for programs
-     * @param width characters of a line for people
-     */
     DoctorReport(PrintWriter out, boolean json, int width) {
         this.out = out;
         this.json = json;
@@ -88,12 +82,7 @@ final class DoctorReport {
                 .collect(Collectors.joining(", "));
     }
 
-    /**
-     * Ends it.
-     *
-     * @param configuration the settings; null if they are refused
-     * @param usable        whether Millrace can be used at all
-     */
+    /** Ends it; {@code configuration} is null if settings are refused. */
     void end(@Nullable Configuration configuration, boolean usable) {
         if (json) {
             out.print(Json.write(document(configuration, usable)));

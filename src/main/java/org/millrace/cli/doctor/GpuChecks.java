@@ -45,12 +45,7 @@ final class GpuChecks {
     private final Map<Probe, Optional<CheckResult>> harms = new EnumMap<>(Probe.class);
     private @Nullable CudaReport cuda;
 
-    /**
-     * Starts the trials, all at once.
-     *
-     * @param settings  those of the command line
-     * @param arguments of this process
-     */
+    /** Starts the trials, all at once. */
     GpuChecks(Map<String, String> settings, List<String> arguments) {
         this.settings = settings;
         for (Probe probe : Probe.values()) {
@@ -141,12 +136,7 @@ final class GpuChecks {
         return CheckResult.works("NVIDIA's driver " + version);
     }
 
-    /**
-     * A native library: found and loaded, found but unusable, or nowhere.
-     *
-     * @param harm   why it must not be loaded in this process
-     * @param loaded loads it
-     */
+    /** A native library, unless it must not be loaded in this process. */
     static CheckResult library(Optional<CheckResult> harm, Supplier<NativeLibrary.Report> loaded) {
         return harm.orElseGet(() -> library(loaded.get()));
     }

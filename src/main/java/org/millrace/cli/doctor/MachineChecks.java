@@ -64,11 +64,9 @@ final class MachineChecks {
     static CheckResult java() {
         String java =
                 Runtime.version() + ", " + System.getProperty("java.vendor") + ", " + System.getProperty("java.home");
-        Module module = MachineChecks.class.getModule();
-        if (!module.isNativeAccessEnabled()) {
-            String name = module.isNamed() ? module.getName() : "ALL-UNNAMED";
+        if (!MachineChecks.class.getModule().isNativeAccessEnabled()) {
             return CheckResult.unusable(java + "; native access is not granted",
-                    "start Java with --enable-native-access=" + name + ", or run millrace.jar with java -jar");
+                    "start Java with --enable-native-access=ALL-UNNAMED, or run millrace.jar with java -jar");
         }
         String incomplete = RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
@@ -92,7 +90,6 @@ final class MachineChecks {
                                 + " whole JDK for such");
     }
 
-    /** The operating system. */
     static CheckResult kernel() {
         String kernel = Host.kernel();
         return System.getProperty("os.name").equals("Linux") ? CheckResult.works(kernel)

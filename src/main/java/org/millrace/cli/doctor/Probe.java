@@ -80,11 +80,6 @@ enum Probe {
             this.process = process;
         }
 
-        /**
-         * Starts it.
-         *
-         * @param arguments those of this command line
-         */
         static Trial start(Probe probe, List<String> arguments) {
             List<String> all = new ArrayList<>(arguments);
             all.addAll(List.of("--probe", probe.name()));

@@ -20,7 +20,6 @@ import org.millrace.trace.reader.TracedProcess.TracedAgent;
  */
 final class DumpDocument {
 
-    /** Of what is documented. */
     private static final int SCHEMA = 1;
 
     private DumpDocument() {}
@@ -105,7 +104,6 @@ final class DumpDocument {
         return one;
     }
 
-    /** One direction of a connection. */
     static Map<String, Object> link(TracedLink link) {
         TracedConnection connection = link.connection();
         TracedProcess process = link.process();

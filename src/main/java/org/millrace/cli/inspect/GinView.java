@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.GinFields.Kind;
 import org.millrace.trace.reader.TracedGin;
@@ -38,20 +39,17 @@ final class GinView {
 
     private final List<Context> contexts = new ArrayList<>();
 
-    GinView(List<TracedProcess> earlier, List<TracedProcess> now) {
+    /** @param seconds between the two looks */
+    GinView(List<TracedProcess> earlier, List<TracedProcess> now, ToDoubleFunction<TracedProcess> seconds) {
         Map<String, TracedGin> before = new HashMap<>();
-        Map<String, TracedProcess> processes = new HashMap<>();
         for (TracedProcess process : earlier) {
-            processes.put(process.file().toString(), process);
             process.gin().forEach(context -> before.put(key(process, context), context));
         }
         for (TracedProcess process : now) {
-            TracedProcess then = processes.get(process.file().toString());
-            double seconds = (process.read() - (then == null ? process.epochNanos() : then.read())) / 1e9;
             for (TracedGin context : process.gin()) {
                 if (context.state() != TracedState.CLOSED) {
-                    contexts.add(
-                            new Context(process, context, Math.max(1e-3, seconds), before.get(key(process, context))));
+                    contexts.add(new Context(process, context, seconds.applyAsDouble(process),
+                            before.get(key(process, context))));
                 }
             }
         }
@@ -91,7 +89,6 @@ final class GinView {
         return lines;
     }
 
-    /** The same as data. */
     List<Map<String, Object>> json() {
         return contexts.stream().map(each -> {
             Map<String, Object> one = new LinkedHashMap<>(DumpDocument.gin(each.process, each.gin));

@@ -5,62 +5,46 @@ import com.sun.net.httpserver.HttpServer;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.socket.handshake.NamedHost;
 import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.cli.console.GlobalOptions;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace metrics}. */
 @Command(
         name = "metrics",
         description = {"Counters of all processes of this user in OpenMetrics' format: once on standard output, or by"
                 + " HTTP for Prometheus, with --listen. Nothing runs inside the job."})
-public final class MetricsCommand implements Callable<Integer> {
+public final class MetricsCommand extends InspectCommand {
 
-    @Spec
-    private CommandSpec spec;
-    @ParentCommand
-    private GlobalOptions parent;
-    @Mixin
-    private Processes processes;
     @Option(
             names = "--listen",
             paramLabel = "ADDRESS:PORT",
-            description = "Answer GET /metrics at this address until Ctrl-C; port 0 takes any that is free. Whoever"
-                    + " reaches the address may read.")
+            description = "Answer GET /metrics at this address until Ctrl-C; port 0 takes any that is free. Anybody"
+                    + " who reaches the address may read.")
     private @Nullable String listen;
-
-    /** For picocli. */
-    public MetricsCommand() {}
 
     @Override
     public Integer call() throws InterruptedException {
         if (listen == null) {
-            spec.commandLine().getOut().print(OpenMetrics.of(processes.read(parent.settings())));
-            spec.commandLine().getOut().flush();
+            print(OpenMetrics.of(processes.read()));
             return ExitCode.OK;
         }
         if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {
             throw new MillraceException("--listen needs the module " + Server.MODULE + ", and the Java runtime "
                     + System.getProperty("java.home") + " lacks it; 'millrace metrics' alone prints the same");
         }
-        int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read(parent.settings())));
+        int port = Server.start(address(listen), () -> OpenMetrics.of(processes.read()));
         spec.commandLine()
                 .getOut()
                 .println("http://" + listen.substring(0, listen.lastIndexOf(':')) + ":" + port + "/metrics");
-        spec.commandLine().getOut().flush();
+        out().flush();
         new CountDownLatch(1).await();
         return ExitCode.OK;
     }
@@ -79,7 +63,7 @@ public final class MetricsCommand implements Callable<Integer> {
         }
     }
 
-    /** Apart, so that a runtime without the JDK's server can load the command. */
+    /** By itself, so that a runtime without the JDK's server can load the command. */
     private static final class Server {
         static final String MODULE = "jdk.httpserver";
 

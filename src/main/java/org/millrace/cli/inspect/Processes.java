@@ -7,10 +7,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.cli.console.GlobalOptions;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.file.SharedDirectory;
@@ -24,7 +24,7 @@ import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
 
 /** Which processes a command looks at, and where their traces are. */
-public final class Processes {
+final class Processes {
 
     @Spec(Target.MIXEE)
     private CommandSpec spec;
@@ -42,12 +42,9 @@ public final class Processes {
     /** Traces of processes that lived when they were looked at. */
     private final Set<Path> lived = new HashSet<>();
 
-    /** For picocli. */
-    public Processes() {}
-
     /** Reads their traces; those that cannot be read are said on standard error. */
-    public List<TracedProcess> read(Map<String, String> settings) {
-        List<TracedProcess> found = readAll(settings);
+    List<TracedProcess> read() {
+        List<TracedProcess> found = readAll();
         return pids.isEmpty() ? found
                 : found.stream().filter(process -> pids.contains(process.identity().pid())).toList();
     }
@@ -58,17 +55,15 @@ public final class Processes {
         return pids.isEmpty() ? read.stream().filter(process -> lived.contains(process.file())).toList() : read;
     }
 
-    /** The numbers that were named; empty for all. */
     List<Long> pids() {
         return pids;
     }
 
     /** Reads all traces, whichever processes were named. */
-    List<TracedProcess> readAll(Map<String, String> settings) {
-        return readAll(directory(settings));
+    List<TracedProcess> readAll() {
+        return readAll(directory());
     }
 
-    /** Reads all traces of a directory. */
     List<TracedProcess> readAll(Path from) {
         try {
             return TraceReader.readAll(from,
@@ -78,27 +73,28 @@ public final class Processes {
         }
     }
 
-    /** The same, and an error if there is none. */
-    public List<TracedProcess> require(Map<String, String> settings) {
-        List<TracedProcess> found = read(settings);
+    List<TracedProcess> require() {
+        List<TracedProcess> found = read();
         if (found.isEmpty()) {
-            throw new MillraceException(nothing(settings));
+            throw new MillraceException(nothing());
         }
         return found;
     }
 
     /** Says that nothing was found, and what may be the reason. */
-    public String nothing(Map<String, String> settings) {
+    String nothing() {
         return (pids.isEmpty() ? "no process of this user" : "none of the processes " + pids) + " has a trace in "
-                + directory(settings)
+                + directory()
                 + ": nothing of Millrace runs there, it was started with MILLRACE_TRACE=off, or with another"
                 + " MILLRACE_TRACE_DIRECTORY (--directory)";
     }
 
-    private Path directory(Map<String, String> settings) {
+    private Path directory() {
         Path chosen = directory;
         if (chosen == null) {
-            chosen = Configuration.load(settings).get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual);
+            chosen = Configuration.load(((GlobalOptions) spec.root().userObject()).settings())
+                    .get(Settings.TRACE_DIRECTORY)
+                    .orElseGet(SharedDirectory::usual);
         }
         if (!Files.isDirectory(chosen)) {
             throw new MillraceException(chosen + " is no directory");

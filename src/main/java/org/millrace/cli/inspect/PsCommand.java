@@ -1,35 +1,22 @@
 package org.millrace.cli.inspect;
 
 import java.io.PrintWriter;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
-import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Json;
 import org.millrace.trace.reader.TracedLink;
 import org.millrace.trace.reader.TracedProcess;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace ps}. */
 @Command(name = "ps", description = {"List this user's processes that have Millrace's connections."})
-public final class PsCommand implements Callable<Integer> {
+public final class PsCommand extends InspectCommand {
 
     private static final int WIDE = 1000;
 
-    @Spec
-    private CommandSpec spec;
-    @ParentCommand
-    private GlobalOptions parent;
-    @Mixin
-    private Processes processes;
     @Option(
             names = {"-a", "--all"},
             description = "Also those that ended with something open, or by a failure, as long as their traces are there.")
@@ -37,19 +24,16 @@ public final class PsCommand implements Callable<Integer> {
     @Option(names = "--json", description = "Write JSON.")
     private boolean json;
 
-    /** For picocli. */
-    public PsCommand() {}
-
     @Override
     public Integer call() {
-        List<TracedProcess> read = processes.read(parent.settings());
+        List<TracedProcess> read = processes.read();
         List<TracedProcess> found = all ? read : processes.living(read);
         List<TracedLink> links = TracedLink.of(found);
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         if (json) {
             out.print(Json.write(found.stream().map(process -> summary(process, links)).toList()));
         } else if (read.isEmpty()) {
-            out.println(processes.nothing(parent.settings()));
+            out.println(processes.nothing());
         } else {
             table(found, links).lines(WIDE).forEach(out::println);
             if (found.size() < read.size()) {
@@ -65,18 +49,11 @@ public final class PsCommand implements Callable<Integer> {
                 "<LAST MESSAGE");
         for (TracedProcess process : found) {
             Map<String, Object> row = summary(process, links);
-            List<String> cells = new ArrayList<>();
-            cells.add(Long.toString(process.identity().pid()));
-            cells.add(Processes.rank(process, links));
-            cells.add(Processes.state(process));
-            cells.add(Units.seconds((Double) row.get("up_seconds")));
-            cells.add(Units.seconds((Double) row.get("seen_seconds_ago")));
-            cells.add(String.valueOf(row.get("connections")));
-            cells.add(Integer.toString(process.agents().size()));
-            cells.add(process.program());
-            cells.add(process.messages().isEmpty() ? ""
-                    : process.messages().getLast().text().lines().findFirst().orElse(""));
-            table.add(cells.toArray(String[]::new));
+            table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
+                    Units.seconds((Double) row.get("up_seconds")), Units.seconds((Double) row.get("seen_seconds_ago")),
+                    String.valueOf(row.get("connections")), Integer.toString(process.agents().size()),
+                    process.program(), process.messages().isEmpty() ? ""
+                            : process.messages().getLast().text().lines().findFirst().orElse(""));
         }
         return table;
     }

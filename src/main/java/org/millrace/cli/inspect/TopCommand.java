@@ -5,28 +5,22 @@ import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Json;
 import org.millrace.cli.console.Paragraph;
 import org.millrace.trace.reader.TracedProcess;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace top}. */
 @Command(
         name = "top",
         description = {"Show what each connection of running processes does, and for whom it waits, again and again:"
                 + " rates, and since when nothing has happened. One that ends meanwhile stays. Ctrl-C ends it."})
-public final class TopCommand implements Callable<Integer> {
+public final class TopCommand extends InspectCommand {
 
     private static final int USUAL_WIDTH = 80;
     /** Cursor to the first place; the rest of a line, and of the screen, is cleared behind what is written. */
@@ -34,12 +28,6 @@ public final class TopCommand implements Callable<Integer> {
     private static final String CLEAR_LINE = "\u001b[K";
     private static final String CLEAR_BELOW = "\u001b[J";
 
-    @Spec
-    private CommandSpec spec;
-    @ParentCommand
-    private GlobalOptions parent;
-    @Mixin
-    private Processes processes;
     @Option(names = "--once", description = "Show one interval, and end.")
     private boolean once;
     @Option(names = "--json", description = "Write JSON, a document for each interval.")
@@ -56,22 +44,18 @@ public final class TopCommand implements Callable<Integer> {
             description = "Width of what is shown (default: that of the terminal, or 80).")
     private @Nullable Integer columns;
 
-    /** For picocli. */
-    public TopCommand() {}
-
     @Override
     public Integer call() throws InterruptedException {
         if (!(interval >= 0.05 && interval <= 3600)) {
             throw new ParameterException(spec.commandLine(),
                     "--interval=" + interval + " is not usable; allowed: 0.05 to 3600 seconds");
         }
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         boolean inPlace = !json && !once && System.console() != null && System.console().isTerminal();
-        List<TracedProcess> before =
-                processes.living(once ? processes.require(parent.settings()) : processes.read(parent.settings()));
+        List<TracedProcess> before = processes.living(once ? processes.require() : processes.read());
         do {
             TimeUnit.NANOSECONDS.sleep(Duration.ofMillis((long) (interval * 1000)).toNanos());
-            List<TracedProcess> read = processes.read(parent.settings());
+            List<TracedProcess> read = processes.read();
             List<TracedProcess> now = processes.living(read);
             TopView view = new TopView(before, now);
             int[] size = inPlace ? terminal() : new int[] {Integer.MAX_VALUE, USUAL_WIDTH};
@@ -79,7 +63,7 @@ public final class TopCommand implements Callable<Integer> {
             if (json) {
                 out.print(Json.write(view.json()));
             } else if (read.isEmpty()) {
-                show(out, inPlace, Paragraph.wrap("", processes.nothing(parent.settings()), size[1]).lines().toList());
+                show(out, inPlace, Paragraph.wrap("", processes.nothing(), size[1]).lines().toList());
             } else {
                 show(out, inPlace, view.lines(size[1], size[0]));
             }

@@ -29,11 +29,11 @@ final class TopView {
     TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
         processes = now;
         links = TracedLink.of(now);
-        gin = new GinView(earlier, now);
         for (TracedProcess process : earlier) {
             processesBefore.put(process.file().toString(), process);
             process.connections().forEach(connection -> before.put(key(process, connection), connection));
         }
+        gin = new GinView(earlier, now, this::seconds);
     }
 
     private static String key(TracedProcess process, TracedConnection connection) {
@@ -197,7 +197,6 @@ final class TopView {
         return number < 0 ? "?" : Integer.toString(number);
     }
 
-    /** The same as data. */
     Map<String, Object> json() {
         Map<String, Object> all = new LinkedHashMap<>();
         List<Object> each = new ArrayList<>();

@@ -7,9 +7,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cli.console.GlobalOptions;
 import org.millrace.cli.console.Json;
 import org.millrace.config.DurationType;
 import org.millrace.trace.reader.TraceReader;
@@ -19,12 +17,8 @@ import org.millrace.trace.why.Verdict;
 import org.millrace.trace.why.Verdict.Cause;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace why}. */
 @Command(
@@ -32,18 +26,9 @@ import picocli.CommandLine.Spec;
         description = {"Say in a sentence why nothing moves: which rank the others wait for, and for what.",
                 "From what this user's processes on this host have written down (MILLRACE_TRACE), while they hang, or"
                         + " after they have died."})
-public final class WhyCommand implements Callable<Integer> {
+public final class WhyCommand extends InspectCommand {
 
     private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private GlobalOptions parent;
-
-    @Mixin
-    private Processes processes;
 
     @Option(names = "--json", description = "For programs: a list of verdicts.")
     private boolean json;
@@ -63,9 +48,6 @@ public final class WhyCommand implements Callable<Integer> {
                     + " directories of such.")
     private @Nullable List<Path> from;
 
-    /** For picocli. */
-    public WhyCommand() {}
-
     @Override
     public Integer call() throws IOException {
         Duration quiet = quiet();
@@ -75,14 +57,14 @@ public final class WhyCommand implements Callable<Integer> {
             all.addAll(read());
             return List.copyOf(all);
         }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
-        PrintWriter out = spec.commandLine().getOut();
+        PrintWriter out = out();
         if (json) {
             out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
         } else {
             boolean stands = verdicts.stream().anyMatch(verdict -> verdict.cause() != Cause.ENDED);
             if (!stands) {
                 long alive = all.stream().filter(TracedProcess::alive).count();
-                out.println(all.isEmpty() ? processes.nothing(parent.settings())
+                out.println(all.isEmpty() ? processes.nothing()
                         : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
                                 + " that have ended." + late(Hang.withoutCore(all, quiet)));
             }
@@ -102,7 +84,7 @@ public final class WhyCommand implements Callable<Integer> {
     }
 
     private List<TracedProcess> read() throws IOException {
-        List<TracedProcess> all = new ArrayList<>(processes.readAll(parent.settings()));
+        List<TracedProcess> all = new ArrayList<>(processes.readAll());
         for (Path path : from == null ? List.<Path>of() : from) {
             all.addAll(Files.isDirectory(path) ? processes.readAll(path) : List.of(TraceReader.read(path)));
         }

@@ -32,15 +32,7 @@ public final class ProcessRanks implements Ranks {
     private final PrintWriter err;
     private boolean stopped;
 
-    /**
-     * Ranks that do not run yet.
-     *
-     * @param size      how many
-     * @param command   the command that starts a rank
-     * @param variables what a rank has in its environment besides, unless it is set there already
-     * @param events    receives what they report
-     * @param err       receives what they write besides
-     */
+    /** {@code variables} are those of a rank besides, unless they are set there already. */
     public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
@@ -62,9 +54,9 @@ public final class ProcessRanks implements Ranks {
         stopped = true;
         processes.forEach(RankProcess::askToEnd);
         if (!awaitEnd(PATIENCE)) {
-            processes.forEach(RankProcess::terminate);
+            processes.forEach(rank -> rank.process.destroy());
             if (!awaitEnd(PATIENCE)) {
-                processes.forEach(RankProcess::kill);
+                processes.forEach(rank -> rank.process.destroyForcibly());
                 awaitEnd(PATIENCE);
             }
         }
@@ -126,11 +118,6 @@ public final class ProcessRanks implements Ranks {
                     .start(() -> readLines(process.errorReader(), this::relay));
         }
 
-        /**
-         * Starts a rank.
-         *
-         * @param variables of its environment, besides this process's; those that are set here already stay
-         */
         static RankProcess start(int rank, List<String> command, Map<String, String> variables,
                 Consumer<RankEvent> events, PrintWriter err) {
             try {
@@ -194,14 +181,6 @@ public final class ProcessRanks implements Ranks {
             } catch (IOException gone) {
                 // then it need not be asked
             }
-        }
-
-        void terminate() {
-            process.destroy();
-        }
-
-        void kill() {
-            process.destroyForcibly();
         }
 
         /** Waits until it has ended and everything it wrote has been passed on. */

@@ -10,19 +10,13 @@ import org.millrace.cli.console.FailureText;
  */
 public interface RankEvent {
 
-    /** The rank that says it. */
     int rank();
 
     /** The rank's last event: it has done everything. */
     record Finished(int rank) implements RankEvent {
     }
 
-    /**
-     * The rank's last event: it gives up.
-     *
-     * @param trace the stack trace, or empty
-     * @param died  whether the rank could not even say so itself
-     */
+    /** The rank gives up; {@code died}: it could not even say so itself. */
     record Failed(int rank, String message, String trace, boolean died) implements RankEvent {
 
         static Failed of(int rank, Throwable failure) {

@@ -15,8 +15,6 @@ import org.millrace.engine.bootstrap.RemoteFailure;
 /**
  * Runs ranks to their end: starts them, hears what they report, and ends all of them when one fails or the deadline
  * passes. Every command with ranks runs them by this loop. Used by one thread.
- *
- * @param <E> the command's own events
  */
 public final class RankRun<E extends RankEvent> {
 
@@ -39,14 +37,7 @@ public final class RankRun<E extends RankEvent> {
         }
     }
 
-    /** Makes ranks that have not been started. */
     public interface Launcher {
-        /**
-         * Makes them.
-         *
-         * @param rendezvous where they meet
-         * @param events     takes what they report, from any thread
-         */
         Ranks launch(String rendezvous, Consumer<RankEvent> events);
     }
 
@@ -66,11 +57,6 @@ public final class RankRun<E extends RankEvent> {
     private final List<RankEvent.Failed> failed = new ArrayList<>();
     private int ended;
 
-    /**
-     * Says why a run ended early.
-     *
-     * @param traces whether with stack traces
-     */
     public static void print(List<Failure> failures, PrintWriter err, boolean traces) {
         for (Failure failure : failures) {
             err.println("millrace: " + failure.message());
@@ -87,16 +73,7 @@ public final class RankRun<E extends RankEvent> {
         this.listener = listener;
     }
 
-    /**
-     * Runs to the end. No rank outlives this call, nor this process, however it ends.
-     *
-     * @param size     number of ranks
-     * @param launcher what makes them
-     * @param deadline for everything together
-     * @param type     the type of the events that the ranks report
-     * @param listener takes them
-     * @return why the run is not complete, the likeliest cause first; empty if it is complete
-     */
+    /** Runs to the end; no rank outlives this call. Returns why it is not complete, the likeliest cause first. */
     public static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline,
             Class<E> type, Listener<E> listener) {
         RankRun<E> run = new RankRun<>(size, type, listener);

@@ -5,11 +5,7 @@ import java.util.function.Consumer;
 /** What one rank does, as a thread or as a process. */
 public interface RankWorker {
 
-    /**
-     * Does all of it. When it returns, the rank has finished; what it throws is why it failed.
-     *
-     * @throws Exception whatever it is, the other ranks and the user hear of it
-     */
+    /** Does all of it; of what it throws the other ranks and the user are told. */
     void run(Reporter reporter) throws Exception;
 
     /** Ends it early: the rank's communicator fails, and with it what the rank is doing. Safe from any thread. */
@@ -27,7 +23,6 @@ public interface RankWorker {
             this.events = events;
         }
 
-        /** Runs the rank to its end. Never throws. */
         void run(RankWorker worker) {
             try {
                 worker.run(this);
@@ -39,7 +34,6 @@ public interface RankWorker {
             }
         }
 
-        /** Reports something. */
         public void tell(RankEvent event) {
             events.accept(event);
         }

@@ -14,11 +14,6 @@ public interface Ranks {
      */
     void stop();
 
-    /**
-     * Waits until the ranks' threads or processes have ended.
-     *
-     * @param patience how long
-     * @return false if the time passed first
-     */
+    /** Waits until the ranks' threads or processes have ended; false if the time passed first. */
     boolean awaitEnd(Duration patience);
 }

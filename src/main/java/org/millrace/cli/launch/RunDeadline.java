@@ -2,19 +2,13 @@ package org.millrace.cli.launch;
 
 import java.time.Duration;
 
-/**
- * A moment by which something must have happened.
- *
- * @param allowed how long that was when it was set
- */
+/** A moment by which something must have happened. */
 public record RunDeadline(Duration allowed, long nanoTime) {
 
-    /** In so long a time from now. */
     public static RunDeadline after(Duration allowed) {
         return new RunDeadline(allowed, System.nanoTime() + allowed.toNanos());
     }
 
-    /** Whether it is over. */
     public boolean passed() {
         return System.nanoTime() - nanoTime >= 0;
     }

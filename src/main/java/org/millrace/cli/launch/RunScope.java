@@ -34,11 +34,6 @@ public final class RunScope implements AutoCloseable {
     private final Thread hook = new Thread(this::clean, "perf-cleanup");
     private volatile @Nullable Ranks ranks;
 
-    /**
-     * A new scope.
-     *
-     * @throws MillraceException if no directory can be made, or the process is ending
-     */
     public RunScope() {
         try {
             directory = newDirectory();
@@ -114,20 +109,11 @@ public final class RunScope implements AutoCloseable {
         }
     }
 
-    /**
-     * Where the ranks meet.
-     *
-     * @return a rendezvous
-     */
     public String rendezvous() {
         return "file:" + directory.resolve("rendezvous");
     }
 
-    /**
-     * Ranks that must not outlive the run.
-     *
-     * @param started the ranks, in place of those that were named before
-     */
+    /** Ranks that must not outlive the run. */
     public void owns(Ranks started) {
         ranks = started;
     }

@@ -18,13 +18,6 @@ public final class ThreadRanks implements Ranks {
     private final List<Thread> threads = new ArrayList<>();
     private final AtomicBoolean stopped = new AtomicBoolean();
 
-    /**
-     * Ranks that do not run yet.
-     *
-     * @param size   how many
-     * @param worker what a rank does
-     * @param events takes what they report
-     */
     public ThreadRanks(int size, IntFunction<? extends RankWorker> worker, Consumer<RankEvent> events) {
         for (int rank = 0; rank < size; rank++) {
             RankWorker each = worker.apply(rank);

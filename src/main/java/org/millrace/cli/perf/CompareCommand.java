@@ -46,9 +46,6 @@ public final class CompareCommand implements Callable<Integer> {
     @Nullable
     private Path html;
 
-    /** For picocli. */
-    public CompareCommand() {}
-
     @Override
     public Integer call() {
         PerfPage page = new PerfPage();

@@ -40,7 +40,6 @@ final class Measurement {
         this.collectives = collectives;
     }
 
-    /** Measures all lines. */
     void run(RankWorker.Reporter reporter) {
         PerfPlan.Case first = plan.cases().getFirst();
         smallStarters(first);

@@ -62,9 +62,6 @@ public final class PerfCommand implements Callable<Integer> {
     /** Whether every rank is a process of its own. */
     private boolean processes;
 
-    /** For picocli. */
-    public PerfCommand() {}
-
     @Override
     public Integer call() {
         Map<String, String> settings = settings();
@@ -85,12 +82,10 @@ public final class PerfCommand implements Callable<Integer> {
 
         PerfResults results = new PerfResults(plan);
         PrintWriter out = spec.commandLine().getOut();
-        PerfTable table = new PerfTable(out, plan, results);
-        PerfDisplay display = new PerfDisplay(out, plan, results, table, options.describe(plan, processes),
+        PerfTable table = new PerfTable(out, plan, results, options.describe(plan, processes),
                 StatusLine.isTerminal(StatusLine.OUT));
-        List<RankRun.Failure> failures = run(plan, display, settings);
-        display.erase();
-
+        List<RankRun.Failure> failures = run(plan, table, settings);
+        table.eraseStatus();
         boolean complete = failures.isEmpty();
         if (complete) {
             failures = missedFaults(device, configuration, results);
@@ -149,7 +144,7 @@ public final class PerfCommand implements Callable<Integer> {
         }
     }
 
-    private List<RankRun.Failure> run(PerfPlan plan, PerfDisplay display, Map<String, String> settings) {
+    private List<RankRun.Failure> run(PerfPlan plan, PerfTable table, Map<String, String> settings) {
         return RankRun.run(plan.ranks(), (rendezvous, events) -> processes
                 ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, rendezvous)),
                         rank -> variables(rank, settings), events, spec.commandLine().getErr())
@@ -157,7 +152,7 @@ public final class PerfCommand implements Callable<Integer> {
                     Map<String, String> own = new HashMap<>(settings);
                     own.putAll(variables(rank, settings));
                     return new PerfWorker(plan, rank, rendezvous, own);
-                }, events), RunDeadline.after(plan.deadline()), PerfEvent.class, display);
+                }, events), RunDeadline.after(plan.deadline()), PerfEvent.class, table);
     }
 
     /** What tells a rank's host from others: on GPUs every rank's, elsewhere what the user asks for. */

@@ -6,13 +6,6 @@ import org.millrace.cli.launch.RankEvent;
 /** What a rank of a measurement tells the process that shows the table. */
 sealed interface PerfEvent extends RankEvent {
 
-    /**
-     * The rank has joined the communicator.
-     *
-     * @param pid    its process
-     * @param host   its machine
-     * @param device what runs its operations
-     */
     record Joined(int rank, long pid, String host, String device) implements PerfEvent {
     }
 
@@ -20,27 +13,15 @@ sealed interface PerfEvent extends RankEvent {
     record Measured(int rank, int index, CaseResult outOfPlace, CaseResult inPlace) implements PerfEvent {
     }
 
-    /**
-     * How a case's operations travelled, told before it is {@linkplain Measured finished}.
-     *
-     * @param route this rank's side of it; why it was no other is left out
-     */
+    /** How a case's operations travelled, told before it is {@linkplain Measured finished}. */
     record Routed(int rank, int index, Route route) implements PerfEvent {
     }
 
-    /**
-     * For how long a case's kernels ran, told before it is {@linkplain Measured finished}.
-     *
-     * @param text a line for people
-     */
+    /** For how long a case's kernels ran, told before it is {@linkplain Measured finished}. */
     record Profiled(int rank, int index, String text) implements PerfEvent {
     }
 
-    /**
-     * A planted fault has happened in the rank's process.
-     *
-     * @param fault its text, in the one form that it has in every process
-     */
+    /** A planted fault has happened in the rank's process: its text is the same in every process. */
     record FaultHappened(int rank, String fault) implements PerfEvent {
     }
 

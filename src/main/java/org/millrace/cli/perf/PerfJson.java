@@ -23,13 +23,7 @@ final class PerfJson {
         this.results = results;
     }
 
-    /**
-     * The whole document.
-     *
-     * @param processes     whether every rank was a process of its own
-     * @param configuration the settings
-     * @param failures      why the run ended early; empty if it did not
-     */
+    /** The whole document. */
     String write(boolean processes, Configuration configuration, List<String> failures) {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("collective", plan.collective().label());

@@ -206,13 +206,6 @@ final class PerfOptions {
     @Nullable
     String workerRendezvous;
 
-    /**
-     * What is to be measured.
-     *
-     * @param data         the seed
-     * @param faultPlanted whether something will go wrong on purpose
-     * @throws ParameterException if options contradict each other
-     */
     PerfPlan plan(long data, boolean faultPlanted) {
         PerfPlan.Sizes sizes = new PerfPlan.Sizes(min, max,
                 step != null ? 1 : Optional.ofNullable(factor).orElse(DEFAULT_FACTOR), step != null ? step : 0);

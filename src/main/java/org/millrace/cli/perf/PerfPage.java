@@ -25,13 +25,7 @@ final class PerfPage {
     private final List<Object> runs = new ArrayList<>();
     private final List<String> collectives = new ArrayList<>();
 
-    /**
-     * Adds a run.
-     *
-     * @param name     of its line
-     * @param document what {@link PerfJson} wrote
-     * @throws IllegalArgumentException if it is something else
-     */
+    /** Adds what {@link PerfJson} wrote, or refuses it. */
     void add(String name, String document) {
         if (!(Json.read(document) instanceof Map<?, ?> run) || !(run.get("results") instanceof List<?> rows)
                 || !(run.get("collective") instanceof String collective)
@@ -65,7 +59,6 @@ final class PerfPage {
         return Boolean.TRUE.equals(processes) ? "processes" : "threads";
     }
 
-    /** The page. */
     String html() {
         Map<String, Object> data = new LinkedHashMap<>();
         data.put("title", String.join(", ", collectives.stream().distinct().toList()) + ": time and bandwidth by size");
@@ -78,11 +71,6 @@ final class PerfPage {
                 .replace("/*DATA*/", json);
     }
 
-    /**
-     * Writes the page.
-     *
-     * @throws MillraceException if that is not possible
-     */
     void write(Path file) {
         try {
             Files.writeString(file, html());

@@ -11,15 +11,6 @@ import org.millrace.cli.check.Reduction;
 /**
  * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree
  * on it.
- *
- * @param collective the operation
- * @param ranks      how many take part
- * @param cases      the lines of the table, in order
- * @param checking   which results are compared with a reference
- * @param seed       what operands are made from
- * @param deadline   how long everything together may take
- * @param profile    whether ranks tell for how long their kernels ran
- * @param register   whether the operands are registered
  */
 record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking checking, long seed, Duration deadline,
         boolean profile, boolean register) {
@@ -40,13 +31,9 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     /**
      * One line of the table.
      *
-     * @param index      its number, from 0
-     * @param type       type of the elements
-     * @param reduction  how they are combined
-     * @param count      elements of the larger operand of one rank: the call is given fewer where the other one is only
-     *                   a part of it
-     * @param warmup     operations before those that are timed
-     * @param iterations operations that are timed
+     * @param count  elements of the larger operand of one rank: the call is given fewer where the other one is only a
+     *               part of it
+     * @param warmup operations before those that are timed
      */
     record Case(int index, DataType type, Reduction reduction, long count, int warmup, int iterations) {
 
@@ -63,7 +50,6 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
     /**
      * The sizes of nccl-tests: from the smallest to the largest, by a factor or a step.
      *
-     * @param min    bytes of the first
      * @param max    bytes that no size exceeds
      * @param factor what a size is multiplied by to get the next; 1 if {@code step} is used
      * @param step   bytes that are added to a size to get the next; 0 if {@code factor} is used
@@ -114,12 +100,7 @@ record PerfPlan(Operation collective, int ranks, List<Case> cases, Checking chec
      */
     private static final int STARTERS_OF_SMALL = 30_000;
 
-    /**
-     * How often an operation of a size is timed.
-     *
-     * @param asked what the user wants; 0 to choose
-     * @param bytes operand of one rank
-     */
+    /** How often an operation of a size is timed; {@code asked} is 0 to choose. */
     static int iterations(int asked, long bytes) {
         return asked > 0 ? asked : Math.clamp(BYTES_PER_LINE / Math.max(1, bytes), FEWEST_ITERATIONS, MOST_ITERATIONS);
     }

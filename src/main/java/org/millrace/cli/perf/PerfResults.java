@@ -22,14 +22,7 @@ import org.millrace.net.fault.Fault;
  */
 final class PerfResults {
 
-    /**
-     * A complete line.
-     *
-     * @param line       what was measured
-     * @param outOfPlace all ranks together
-     * @param inPlace    all ranks together
-     * @param route      how its operations travelled; empty if the device does not tell
-     */
+    /** A complete line; the route is empty if the device does not tell. */
     record Row(PerfPlan.Case line, PerfEvent.CaseResult outOfPlace, PerfEvent.CaseResult inPlace,
             Optional<Route> route) {
     }

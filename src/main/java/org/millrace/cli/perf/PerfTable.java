@@ -5,31 +5,66 @@ import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
 import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.console.StatusLine;
+import org.millrace.cli.launch.RankRun;
+import org.millrace.cli.launch.RunDeadline;
 
 /**
  * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results
- * begin with {@code #}.
+ * begin with {@code #}. On a terminal a line below it says what is going on while the next line takes long.
  */
-final class PerfTable {
+final class PerfTable implements RankRun.Listener<PerfEvent> {
 
     private final PrintWriter out;
     private final PerfPlan plan;
     private final PerfResults results;
+    private final String how;
+    private final StatusLine status;
+    private final long start = System.nanoTime();
     private boolean begun;
     private Optional<Route> route = Optional.empty();
 
-    PerfTable(PrintWriter out, PerfPlan plan, PerfResults results) {
+    /**
+     * @param how      the options in one line
+     * @param terminal whether {@code out} is one
+     */
+    PerfTable(PrintWriter out, PerfPlan plan, PerfResults results, String how, boolean terminal) {
         this.out = out;
         this.plan = plan;
         this.results = results;
+        this.how = how;
+        this.status = new StatusLine(out, terminal);
     }
 
-    /**
-     * What is measured and by whom.
-     *
-     * @param how one line: the options
-     */
-    void printHeader(String how) {
+    @Override
+    public void heard(PerfEvent event) {
+        results.add(event);
+        if (event instanceof PerfEvent.Joined && results.allJoined()) {
+            status.erase();
+            printHeader();
+        }
+        results.takeComplete().forEach(row -> {
+            status.erase();
+            print(row);
+        });
+    }
+
+    @Override
+    public String overdue(RunDeadline deadline) {
+        return RankRun.Listener.super.overdue(deadline) + ": " + results.whereabouts();
+    }
+
+    @Override
+    public void waiting() {
+        int next = results.rows().size();
+        String doing = !results.allJoined() ? "the ranks are joining"
+                : next < plan.cases().size()
+                        ? "line " + (next + 1) + " of " + plan.cases().size() + ": " + plan.cases().get(next)
+                        : "the ranks are leaving";
+        status.show(String.format(Locale.ROOT, "%s, %.0f s", doing, (System.nanoTime() - start) / 1e9));
+    }
+
+    private void printHeader() {
         out.println("# " + plan.collective().label() + ": " + how);
         out.println("# time is that of one operation, averaged over the iterations, of the slowest rank");
         out.println("#");
@@ -88,6 +123,10 @@ final class PerfTable {
         out.printf(Locale.ROOT, sample.nanos() < 1e7 ? "  %8.2f" : "  %8.0f", sample.nanos() / 1e3);
         out.printf(Locale.ROOT, "  %7.2f  %7.2f  %6s", PerfResults.algorithmBandwidth(line, sample),
                 results.busBandwidth(line, sample), sample.isChecked() ? sample.wrong() : "N/A");
+    }
+
+    void eraseStatus() {
+        status.erase();
     }
 
     void printFooter() {

@@ -1,10 +1,10 @@
 package org.millrace.cli.perf;
 
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
-import java.util.function.Predicate;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
@@ -17,11 +17,9 @@ final class Selection {
 
     private Selection() {}
 
-    /** Element types. */
     record Types(List<DataType> values) {
     }
 
-    /** Reductions. */
     record Reductions(List<Reduction> values) {
     }
 
@@ -29,66 +27,44 @@ final class Selection {
     static final class TypesConverter implements ITypeConverter<Types> {
         @Override
         public Types convert(String text) {
-            List<String> labels = Arrays.stream(DataType.values()).map(DataType::label).toList();
-            return new Types(select(text, List.of(DataType.values()), labels,
-                    name -> type -> type.label().equalsIgnoreCase(name) || type.name().equalsIgnoreCase(name)));
+            return new Types(several(text, DataType.values(), DataType::label));
         }
     }
 
-    /** Reductions by NCCL's name. */
     static final class ReductionsConverter implements ITypeConverter<Reductions> {
         @Override
         public Reductions convert(String text) {
-            List<String> labels = Arrays.stream(Reduction.values()).map(Reduction::toString).toList();
-            return new Reductions(select(text, List.of(Reduction.values()), labels,
-                    name -> reduction -> reduction.name().equalsIgnoreCase(name)));
+            return new Reductions(several(text, Reduction.values(), Reduction::toString));
         }
     }
 
-    /** Collectives by the names of nccl-tests. */
-    static final class Collectives implements Iterable<String> {
-        @Override
-        public Iterator<String> iterator() {
-            return labels().iterator();
-        }
-    }
-
-    private static List<String> labels() {
-        return Arrays.stream(Operation.values()).map(Operation::label).toList();
-    }
-
-    private static String unknown(String name, List<String> known, String choice) {
-        return "there is no '" + name + "'; "
-                + NearestName.hint(name, known, "allowed: " + choice + String.join(", ", known));
-    }
-
-    /** One collective. */
     static final class CollectiveConverter implements ITypeConverter<Operation> {
         @Override
         public Operation convert(String text) {
-            return Arrays.stream(Operation.values())
-                    .filter(operation -> operation.label().equalsIgnoreCase(text))
-                    .findFirst()
-                    .orElseThrow(() -> new TypeConversionException(unknown(text, labels(), "")));
+            return one(text, Operation.values(), Operation::label, "");
         }
     }
 
-    private interface Match<T> {
-        Predicate<T> of(String name);
+    static final class Collectives implements Iterable<String> {
+        @Override
+        public Iterator<String> iterator() {
+            return Arrays.stream(Operation.values()).map(Operation::label).iterator();
+        }
     }
 
-    private static <T> List<T> select(String text, List<T> all, List<String> labels, Match<T> match) {
-        if (text.equalsIgnoreCase("all")) {
-            return all;
-        }
-        List<T> selected = new ArrayList<>();
-        for (String name : text.split(",")) {
-            selected.add(all.stream()
-                    .filter(match.of(name.strip()))
-                    .findFirst()
-                    .orElseThrow(() -> new TypeConversionException(
-                            unknown(name.strip(), labels, "all, or one or more of "))));
-        }
-        return selected;
+    private static <T extends Enum<T>> List<T> several(String text, T[] all, Function<T, String> label) {
+        return text.equalsIgnoreCase("all") ? List.of(all)
+                : Stream.of(text.split(","))
+                        .map(name -> one(name.strip(), all, label, "all, or one or more of "))
+                        .toList();
+    }
+
+    private static <T extends Enum<T>> T one(String name, T[] all, Function<T, String> label, String choice) {
+        List<String> labels = Arrays.stream(all).map(label).toList();
+        return Arrays.stream(all)
+                .filter(each -> label.apply(each).equalsIgnoreCase(name) || each.name().equalsIgnoreCase(name))
+                .findFirst()
+                .orElseThrow(() -> new TypeConversionException("there is no '" + name + "'; "
+                        + NearestName.hint(name, labels, "allowed: " + choice + String.join(", ", labels))));
     }
 }

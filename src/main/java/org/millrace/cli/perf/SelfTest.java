@@ -21,12 +21,7 @@ public final class SelfTest {
 
     private SelfTest() {}
 
-    /**
-     * Runs it with two threads of this process.
-     *
-     * @param settings the settings, the device among them; names are those of the environment variables
-     * @return what went wrong; empty if nothing did
-     */
+    /** Two threads of this process; returns what went wrong. */
     public static List<String> run(Map<String, String> settings) {
         PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
                 List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),

@@ -31,16 +31,12 @@ public final class PluginCommand implements Runnable {
     @Spec
     private CommandSpec spec;
 
-    /** For picocli. */
-    public PluginCommand() {}
-
     @Override
     public void run() {
         throw new ParameterException(spec.commandLine(),
                 "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
     }
 
-    /** {@code millrace plugin install DIR}. */
     @Command(
             name = "install",
             description = {"Put the NCCL plugin, with everything it needs, into a directory.",
@@ -72,9 +68,6 @@ public final class PluginCommand implements Runnable {
                 description = "Make no cache of classes and profiles. With one, which takes some seconds and Java 25,"
                         + " the first operations of a process are quicker.")
         private boolean noCache;
-
-        /** For picocli. */
-        public InstallCommand() {}
 
         @Override
         public Integer call() {

@@ -16,16 +16,6 @@ import org.millrace.cli.launch.RunDeadline;
 /** A command that runs as one rank: a process of this host, or of another by ssh. */
 final class CommandRank {
 
-    /** What it is told of its end and of what it writes. */
-    interface Listener {
-
-        /** The process has ended, and all it wrote is passed on. */
-        void ended(CommandRank rank, int status);
-
-        /** What it writes has nowhere to go. */
-        void unwritten(CommandRank rank, IOException why);
-    }
-
     /** For what a rank has started and left, to close its output when it is ended. */
     private static final Duration OUTPUT_PATIENCE = Duration.ofSeconds(2);
     /** What ssh itself ends with when it has no connection, or none any more. */
@@ -34,7 +24,7 @@ final class CommandRank {
     private final Placement placement;
     private final String token;
     private final Process process;
-    private final Listener listener;
+    private final CommandRanks ranks;
     private final CountDownLatch begun = new CountDownLatch(1);
     private final Thread end;
     /** Its process id where it runs; null until it has told that. */
@@ -45,16 +35,13 @@ final class CommandRank {
      *
      * @param shell the command line of the shell that becomes the rank
      * @param todo  what that shell is told to do first; it then writes the token and its process id
-     * @param token a word that nobody else writes
-     * @param out   takes the lines of its standard output
-     * @param err   takes those of its standard error
      * @throws MillraceException if there is no such shell, or no process can be started
      */
     CommandRank(Placement placement, List<String> shell, String todo, String token, RankOutput out, RankOutput err,
-            Listener listener) {
+            CommandRanks ranks) {
         this.placement = placement;
         this.token = token;
-        this.listener = listener;
+        this.ranks = ranks;
         try {
             process = new ProcessBuilder(shell).start();
         } catch (IOException failure) {
@@ -73,7 +60,7 @@ final class CommandRank {
             try {
                 action.run();
             } catch (UncheckedIOException unwritten) {
-                listener.unwritten(this, unwritten.getCause());
+                ranks.unwritten(this, unwritten.getCause());
             }
         });
     }
@@ -106,13 +93,12 @@ final class CommandRank {
                 reader.join(deadline.remaining());
             }
             begun.countDown();
-            listener.ended(this, status);
+            ranks.ended(this, status);
         } catch (InterruptedException spurious) {
             Thread.currentThread().interrupt(); // nobody interrupts this thread, which belongs to this object
         }
     }
 
-    /** Its end in words. */
     String describe(int status) {
         String where = placement.isHere() ? "" : " on " + placement.host();
         boolean sshFailed = !placement.isHere() && status == SSH_FAILED;
@@ -153,12 +139,11 @@ final class CommandRank {
         process.destroyForcibly();
     }
 
-    /** Waits until it has ended and its listener knows. */
+    /** Waits until it has ended and the ranks know. */
     boolean awaitEnd(Duration patience) throws InterruptedException {
         return end.join(patience);
     }
 
-    /** What it takes for a word to be one in a shell. */
     static String quote(String word) {
         return "'" + word.replace("'", "'\\''") + "'";
     }

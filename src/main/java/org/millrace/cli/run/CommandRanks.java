@@ -27,7 +27,6 @@ final class CommandRanks implements Ranks {
     /**
      * What runs.
      *
-     * @param words     the command and its arguments
      * @param variables what a rank has in its environment besides; an empty value means that it has no such variable
      * @param ssh       the command that runs another on another host, with its options
      * @param grace     between a signal that ends, and the end by force: whole seconds
@@ -59,13 +58,6 @@ final class CommandRanks implements Ranks {
     private @Nullable String ending;
     private @Nullable RunDeadline end;
 
-    /**
-     * Ranks that do not run yet.
-     *
-     * @param out    takes what they write to standard output
-     * @param err    takes what they write to standard error
-     * @param events told of their ends
-     */
     CommandRanks(List<Placement> placements, Command command, OutputStream out, OutputStream err,
             Consumer<RankEvent> events) {
         this.placements = placements;
@@ -112,8 +104,7 @@ final class CommandRanks implements Ranks {
             return null;
         }
         try {
-            CommandRank rank =
-                    new CommandRank(placement, shell(placement), todo(placement), token, out, err, new Ends());
+            CommandRank rank = new CommandRank(placement, shell(placement), todo(placement), token, out, err, this);
             started.add(rank);
             return rank;
         } catch (MillraceException failure) {
@@ -148,31 +139,23 @@ final class CommandRanks implements Ranks {
         return todo.append('\n').append(script).append(token).append('\n').toString();
     }
 
-    private final class Ends implements CommandRank.Listener {
-
-        @Override
-        public void ended(CommandRank rank, int code) {
-            synchronized (CommandRanks.this) {
-                int number = rank.placement().rank();
-                if (code == 0) {
-                    events.accept(new RankEvent.Finished(number));
-                } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
-                    status = status == 0 ? code : status;
-                    events.accept(new RankEvent.Finished(number));
-                } else {
-                    String forced = ending == null || code != ExitStatus.of("KILL") ? ""
-                            : " (SIG" + ending + " had been passed on)";
-                    fail(number, rank.describe(code) + forced, code);
-                }
-            }
+    /** A rank's process has ended, and all it wrote is passed on. */
+    synchronized void ended(CommandRank rank, int code) {
+        int number = rank.placement().rank();
+        if (code == 0) {
+            events.accept(new RankEvent.Finished(number));
+        } else if (ending != null && code == ExitStatus.of(ending)) { // as it was asked to
+            status = status == 0 ? code : status;
+            events.accept(new RankEvent.Finished(number));
+        } else {
+            String forced =
+                    ending == null || code != ExitStatus.of("KILL") ? "" : " (SIG" + ending + " had been passed on)";
+            fail(number, rank.describe(code) + forced, code);
         }
+    }
 
-        @Override
-        public void unwritten(CommandRank rank, IOException why) {
-            synchronized (CommandRanks.this) {
-                fail(rank.placement().rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
-            }
-        }
+    synchronized void unwritten(CommandRank rank, IOException why) {
+        fail(rank.placement().rank(), "what it writes cannot be passed on: " + why.getMessage(), 1);
     }
 
     private void fail(int rank, String message, int code) {

@@ -12,10 +12,7 @@ import org.millrace.cli.console.Host;
 /**
  * Where a rank runs.
  *
- * @param rank      of all ranks
- * @param host      as the user names it; with the user's name there before it, where one is given
- * @param localRank of those on this host
- * @param localSize how many those are
+ * @param host as the user names it; with the user's name there before it, where one is given
  */
 record Placement(int rank, String host, int localRank, int localSize) {
 

@@ -27,7 +27,6 @@ final class RankOutput {
     /**
      * Passes on what a rank writes, until it ends. A carriage return ends a line too: progress is seen as it comes.
      *
-     * @param from  what the rank writes
      * @param taken lines that are not passed on
      * @throws UncheckedIOException if they cannot be written where they should go
      */

@@ -117,9 +117,6 @@ public final class RunCommand implements Callable<Integer> {
     @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "The command and its arguments, behind --.")
     private List<String> words;
 
-    /** For picocli. */
-    public RunCommand() {}
-
     @Override
     public Integer call() {
         Configuration.load(parent.settings()); // here, so that it is said once, and not by every rank

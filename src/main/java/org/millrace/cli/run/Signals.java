@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * Signals that come to this process go to somebody, in place of ending it. By {@code sun.misc.Signal} of
+ * Signals of this process call a function, in place of ending it. By {@code sun.misc.Signal} of
  * {@code jdk.unsupported}, the only way that Java has; by reflection, as the compiler warns of it in any other use.
  * Where there is no such module, signals end this process as always.
  */

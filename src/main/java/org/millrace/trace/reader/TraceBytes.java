@@ -61,7 +61,6 @@ final class TraceBytes {
         return clean.toString();
     }
 
-    /** A part of this one. */
     TraceBytes slice(int offset, int length) {
         return new TraceBytes(bytes.slice(offset, length));
     }

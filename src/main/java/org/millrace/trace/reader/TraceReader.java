@@ -31,11 +31,7 @@ public final class TraceReader {
 
     private TraceReader() {}
 
-    /**
-     * The processes of a directory's traces, in the order of their numbers.
-     *
-     * @param unreadable learns which files could not be read, and why; one that is gone meanwhile is none of these
-     */
+    /** By their numbers. {@code unreadable} learns of files that cannot be read, but for one that is gone by then. */
     public static List<TracedProcess> readAll(Path directory, BiConsumer<Path, IOException> unreadable)
             throws IOException {
         List<TracedProcess> found = new ArrayList<>();

@@ -12,22 +12,13 @@ import org.millrace.trace.TraceLayout;
  * A communicator, as its process wrote it down.
  *
  * @param hash      what all its ranks have in common
- * @param rank      of the process; -1 if not known
- * @param size      number of ranks; -1 if not known
- * @param nodes     number of hosts; -1 if not known
  * @param name      as the program calls it; may be empty
- * @param state     whether it is open
  * @param opened    when, in nanoseconds of the host's clock
- * @param closed    when it failed, or was closed
  * @param kernels   whether it is told when each operation's kernel begins and ends
  * @param function  since when the thread that runs the kernels has been in a function of the program; 0 if in none
- * @param begun     how many operations' kernels have begun, if it is told
- * @param ended     how many operations' kernels have ended, if it is told
  * @param differs   the rank that was found to run another operation; -1 if none was
  * @param differsAt the number of the collective in which it does; -1 if it is a send or receive
- * @param enqueued  how many operations
  * @param oldest    one from before the last whose kernel had not ended; null if there is none, or nobody tells
- * @param last      the last of them, oldest first
  */
 public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
         long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
@@ -37,20 +28,11 @@ public record TracedCommunicator(long hash, int rank, int size, int nodes, Strin
      * An operation.
      *
      * @param number          among those that the process has written down
-     * @param name            as users know it
      * @param sequence        its number in the communicator, the same on all ranks; of a send or receive, its number
      *                        among those to or from the peer; -1 if not known
-     * @param bytes           of one rank's data
-     * @param count           elements
      * @param type            NCCL's number of their type; -1 if not known
-     * @param channels        how many it runs on; 0 if not known
-     * @param peer            of a send or receive; -1 otherwise
-     * @param root            -1 if there is none
-     * @param enqueued        when
      * @param started         when its kernel began; 0 if it has not, or nobody told
-     * @param ended           when its kernel ended; 0 if it has not, or nobody told
      * @param channelsStarted a bit for each channel on which its kernel has begun
-     * @param channelsEnded   a bit for each channel on which its kernel has ended
      * @param how             algorithm and protocol; empty if not known
      */
     public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,

@@ -3,58 +3,43 @@ package org.millrace.trace.reader;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.ConnectionIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.Labelled;
 import org.millrace.trace.TraceLayout;
 
 /**
  * One direction of a connection, as its process wrote it down.
  *
- * @param block       its place in the file
- * @param generation  tells it from others that had the place before
- * @param state       whether it is open
- * @param identity    which connection it is
- * @param agent       the number of the agent that serves it; -1 for none yet, -2 if none is needed
- * @param opened      when, in nanoseconds of the host's clock
- * @param closed      when; 0 while it is open
- * @param frames      how many were taken
- * @param bytes       of their payloads
- * @param taken       first step that was not taken
- * @param done        first step that is not complete
- * @param lastChange  when anything happened
- * @param blocked     a step that is there and could not be taken, unless it is below {@code taken}
- * @param consumed    on the receiving side, the first step that the device has not used
- * @param kernelNanos for how long it waited for the kernel
- * @param wireNanos   for how long it waited for the network
- * @param peerNanos   for how long it waited for the peer
- * @param operation   the number of the operation of its last frame; -1 if not known
- * @param last        the last frames, oldest first; empty if they are not remembered
+ * @param block      its place in the file
+ * @param generation tells it from others that had the place before
+ * @param agent      the number of the agent that serves it; -1 for none yet, -2 if none is needed
+ * @param closed     when; 0 while it is open
+ * @param taken      first step that was not taken
+ * @param done       first step that is not complete
+ * @param blocked    a step that is there and could not be taken, unless it is below {@code taken}
+ * @param consumed   on the receiving side, the first step that the device has not used
+ * @param operation  the number of the operation of its last frame; -1 if not known
+ * @param last       the last frames, oldest first; empty if they are not remembered
  */
 public record TracedConnection(int block, long generation, TracedState state, ConnectionIdentity identity, int agent,
         long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
         long consumed, long kernelNanos, long wireNanos, long peerNanos, long operation, List<Frame> last) {
 
-    /**
-     * A frame.
-     *
-     * @param number   among those of the connection
-     * @param end      first step after it
-     * @param size     of its payload
-     * @param protocol its name; a number if it is none of NCCL's
-     * @param taken    when it was taken
-     * @param done     when it was complete; 0 while it is not
-     */
+    /** {@code protocol} is a number if it is none of NCCL's; {@code done} is 0 while the frame is not. */
     public record Frame(long number, long end, long size, String protocol, long taken, long done) {
     }
 
+    /** What both ends say of a connection: a key, or where it is. */
+    public record Key(long communicator, long high, long low, int from, int to, int channel, int kind, boolean copies) {
+    }
+
     /** What a connection stands at, by its counters. */
-    public enum Standing {
+    public enum Standing implements Labelled {
         /** Nothing to send is there: the kernel has posted nothing, or the peer has sent nothing. */
         IDLE,
-        /** Frames are under way. */
         UNDER_WAY,
         /** A step to send is there, and the network takes nothing. */
         NO_ROOM,
@@ -62,11 +47,6 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         DEVICE_FULL,
         /** All that came was handed to the device, and it has not used it all. */
         UNCONSUMED;
-
-        /** Its name in lower case. */
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
     private static final String[] PROTOCOLS = {"LL", "LL128", "Simple"};
@@ -120,12 +100,20 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return Collections.unmodifiableList(last);
     }
 
+    public Key key() {
+        if (identity.keyHigh() != 0 || identity.keyLow() != 0) {
+            return new Key(identity.communicator(), identity.keyHigh(), identity.keyLow(), 0, 0, 0, 0, false);
+        }
+        return new Key(identity.communicator(), 0, 0, sends() ? identity.rank() : identity.peer(),
+                sends() ? identity.peer() : identity.rank(), identity.channel(), identity.kind(),
+                identity.direction() == Direction.COPY);
+    }
+
     /** Whether the two devices reach each other's memory: nothing is between them. */
     public boolean isDirect() {
         return agent == ConnectionFields.NO_AGENT;
     }
 
-    /** Whether data goes out. */
     public boolean sends() {
         return identity.direction() != Direction.RECEIVE;
     }
@@ -135,7 +123,6 @@ public record TracedConnection(int block, long generation, TracedState state, Co
         return blocked - taken >= 0;
     }
 
-    /** What it stands at. */
     public Standing standing() {
         if (isBlocked()) {
             return sends() ? Standing.NO_ROOM : Standing.DEVICE_FULL;

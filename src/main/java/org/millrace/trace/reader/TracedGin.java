@@ -12,27 +12,12 @@ import org.millrace.trace.TraceLayout;
 /**
  * A GIN context, as its process wrote it down.
  *
- * @param communicator what all ranks of its communicator have in common
- * @param rank         of the process; -1 if not known
- * @param peers        number of ranks
- * @param context      its number
- * @param queueSize    descriptors of each queue
- * @param name         in words
- * @param state        whether it is open
- * @param descriptors  how many of each kind
- * @param queues       of its first peers
+ * @param queueSize descriptors of each queue
+ * @param queues    of its first peers
  */
 public record TracedGin(long communicator, int rank, int peers, int context, int queueSize, String name,
         TracedState state, Map<Kind, Long> descriptors, List<Queue> queues) {
 
-    /**
-     * A peer's queue.
-     *
-     * @param peer       whose
-     * @param taken      descriptors that were taken from it
-     * @param completed  those of them that are done
-     * @param lastChange when anything happened, in nanoseconds of the host's clock
-     */
     public record Queue(int peer, long taken, long completed, long lastChange) {
     }
 

@@ -4,10 +4,9 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.Labelled;
 import org.millrace.trace.reader.TracedCommunicator.Operation;
 
 /**
@@ -15,11 +14,8 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
  * plugin neither rank nor channel, and so a takeover's connection knows neither; its key is in the peer's trace as
  * well.
  *
- * @param process      whose it is
- * @param connection   this end
  * @param rank         this end's; -1 if nobody says
- * @param peer         the other end's; -1 if nobody says
- * @param channel      -1 if not known; of a takeover's the how manieth it is between the two, which is the channel
+ * @param channel      -1 if not known; of a takeover's its index among those between the two, which is the channel
  *                     where all channels have the same neighbours
  * @param communicator it is part of; null if its process wrote none down
  * @param other        the other end; null if no trace has it
@@ -27,36 +23,16 @@ import org.millrace.trace.reader.TracedCommunicator.Operation;
 public record TracedLink(TracedProcess process, TracedConnection connection, int rank, int peer, int channel,
         @Nullable TracedCommunicator communicator, @Nullable End other) {
 
-    /**
-     * An end, and whose it is.
-     *
-     * @param process    whose
-     * @param connection the end
-     */
     public record End(TracedProcess process, TracedConnection connection) {
-    }
-
-    /** What both ends say of a connection. */
-    private record Key(long communicator, long high, long low, int from, int to, int channel, int kind) {
-
-        static Key of(ConnectionIdentity identity) {
-            if (identity.keyHigh() != 0 || identity.keyLow() != 0) {
-                return new Key(identity.communicator(), identity.keyHigh(), identity.keyLow(), 0, 0, 0, 0);
-            }
-            boolean receives = identity.direction() == ConnectionIdentity.Direction.RECEIVE;
-            return new Key(identity.communicator(), 0, 0, receives ? identity.peer() : identity.rank(),
-                    receives ? identity.rank() : identity.peer(), identity.channel(), identity.kind());
-        }
     }
 
     /** The connections of processes that are not closed, each process's in the order of peers and channels. */
     public static List<TracedLink> of(List<TracedProcess> processes) {
-        Map<Key, List<End>> ends = new HashMap<>();
+        Map<TracedConnection.Key, List<End>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
-                    ends.computeIfAbsent(Key.of(connection.identity()), _ -> new ArrayList<>())
-                            .add(new End(process, connection));
+                    ends.computeIfAbsent(connection.key(), _ -> new ArrayList<>()).add(new End(process, connection));
                 }
             }
         }
@@ -65,7 +41,7 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
             List<TracedLink> own = new ArrayList<>();
             for (TracedConnection connection : process.connections()) {
                 if (connection.state() != TracedState.CLOSED) {
-                    own.add(link(process, connection, ends.get(Key.of(connection.identity()))));
+                    own.add(link(process, connection, ends.get(connection.key())));
                 }
             }
             links.addAll(numbered(own));
@@ -124,12 +100,11 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         return numbered;
     }
 
-    /** Whether its channel is counted, and not said by whoever made it. */
+    /** Whether its channel is counted, and not said by what made it. */
     public boolean isChannelCounted() {
         return connection.identity().channel() < 0;
     }
 
-    /** What it waits for now. */
     public Party waitsFor() {
         return switch (connection.standing()) {
             case IDLE -> connection.sends() ? Party.KERNEL : Party.PEER;
@@ -139,14 +114,8 @@ public record TracedLink(TracedProcess process, TracedConnection connection, int
         };
     }
 
-    /** Whom a connection waits for. */
-    public enum Party {
+    public enum Party implements Labelled {
         KERNEL, WIRE, PEER;
-
-        /** Its name in lower case. */
-        public String label() {
-            return name().toLowerCase(Locale.ROOT);
-        }
     }
 
     /** For how long nothing has happened, in seconds; 0 if nothing ever did. */

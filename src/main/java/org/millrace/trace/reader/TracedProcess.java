@@ -9,27 +9,15 @@ import org.millrace.trace.TraceLayout;
 /**
  * All that a process has written down, at one moment.
  *
- * @param file          where
- * @param identity      which process
- * @param alive         whether it still runs: false only if that is sure
- * @param host          where it runs
- * @param program       what it is, in words
- * @param rank          what its launcher says; -1 if nothing
- * @param size          what its launcher says; -1 if nothing
- * @param failed        whether it said that it failed
- * @param read          when its reading began, in nanoseconds of the host's clock, as all times here: all was then as
- *                      it is told, but for what has changed since
- * @param heartbeat     when the process last said that it runs; it does so while it has anything open
- * @param late          when it last ran after it had not for longer than it should: it had no core; 0 if never
- * @param epochMillis   milliseconds since 1970, at the moment
- * @param epochNanos    that the host's clock was here
- * @param settings      what was set
- * @param agents        threads that serve connections
- * @param communicators those of the process
- * @param connections   open ones, and the last that were closed
- * @param gin           contexts of GIN
- * @param silences      links over which nothing came for long
- * @param messages      the last, oldest first
+ * @param alive       whether it still runs: false only if that is sure
+ * @param rank        what its launcher says; -1 if nothing
+ * @param read        when its reading began, in nanoseconds of the host's clock, as all times here: all was then as it
+ *                    is told, but for what has changed since
+ * @param heartbeat   when the process last said that it runs; it does so while it has anything open
+ * @param late        when it last ran after it had not for longer than it should: it had no core; 0 if never
+ * @param epochMillis milliseconds since 1970, at the moment
+ * @param epochNanos  that the host's clock was here
+ * @param connections open ones, and the last that were closed
  */
 public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, String host, String program, int rank,
         int size, boolean failed, long read, long heartbeat, long late, long epochMillis, long epochNanos,
@@ -43,22 +31,13 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
      * A thread that serves connections.
      *
      * @param number   as connections name it
-     * @param name     of the agent
      * @param thread   the kernel's number; 0 if it has not run
-     * @param passes   how many
-     * @param busy     those of them in which something was done
      * @param clock    when the passes were counted
      * @param cpuNanos for how long the thread had a core, within the last second
      */
     public record TracedAgent(int number, String name, int thread, long passes, long busy, long clock, long cpuNanos) {
     }
 
-    /**
-     * Something that was worth to be read later.
-     *
-     * @param time when
-     * @param text what
-     */
     public record Message(long time, String text) {
     }
 

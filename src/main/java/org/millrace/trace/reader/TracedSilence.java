@@ -8,8 +8,6 @@ import org.millrace.trace.TraceLayout;
  * A link over which nothing came for long.
  *
  * @param state   open while it is silent; failed if its streams were lost meanwhile
- * @param since   when something was last heard over it
- * @param closed  when it was over
  * @param streams how many streams of connections it had
  * @param local   this host's address and interface
  * @param remote  the other host's address, with its name if it is known

@@ -1,11 +1,11 @@
 package org.millrace.trace.reader;
 
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.Labelled;
 import org.millrace.trace.TraceLayout;
 
 /** Whether something is still there. */
-public enum TracedState {
+public enum TracedState implements Labelled {
     OPEN, CLOSED, FAILED;
 
     /** Null if nothing is there, or something that this release does not know. */
@@ -16,10 +16,5 @@ public enum TracedState {
             case TraceLayout.FAILED -> FAILED;
             default -> null;
         };
-    }
-
-    /** Its name in lower case. */
-    public String label() {
-        return name().toLowerCase(Locale.ROOT);
     }
 }

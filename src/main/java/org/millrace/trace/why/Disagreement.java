@@ -18,7 +18,6 @@ final class Disagreement extends HangingGroup {
         super(links, quiet);
     }
 
-    /** A verdict if ranks run different things. */
     @Nullable
     Verdict disagreement(List<Link> waiting) {
         for (TracedRank finder : links.members()) {
@@ -27,11 +26,7 @@ final class Disagreement extends HangingGroup {
                 return found(finder, other, Objects.requireNonNull(finder.communicator()).differsAt(), waiting);
             }
         }
-        Verdict verdict = remembered(waiting);
-        if (verdict == null) {
-            verdict = transfers(links.members(), waiting);
-        }
-        return verdict == null ? forgotten(waiting) : verdict;
+        return firstOf(() -> remembered(waiting), () -> transfers(links.members(), waiting), () -> forgotten(waiting));
     }
 
     /**
@@ -54,11 +49,10 @@ final class Disagreement extends HangingGroup {
                 Collections.max(involved, Comparator.comparing(each -> Collections.frequency(involved, each)));
         int at = involved.indexOf(most);
         TracedRank finder = involved.get(at & ~1);
-        return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), waiting.isEmpty() ? null : waiting.getFirst(),
-                null, said(finder, "of a send and its receive"), still(waiting));
+        return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), first(waiting), null,
+                said(finder, "of a send and its receive"), still(waiting));
     }
 
-    /** What a rank has said of it. */
     private static String said(TracedRank finder, String otherwise) {
         return finder.process()
                 .messages()
@@ -95,13 +89,13 @@ final class Disagreement extends HangingGroup {
         String detail = its != null && theirs != null
                 ? "it has enqueued " + Verdict.words(its) + ", and they have enqueued " + Verdict.words(theirs)
                 : said(finder, "of collective #" + number);
-        return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead,
-                waiting.isEmpty() ? null : waiting.getFirst(), its == null ? theirs : its, detail, still(waiting));
+        return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead, first(waiting),
+                its == null ? theirs : its, detail, still(waiting));
     }
 
     /**
-     * Of each collective that ranks remember: whoever is alone with what it says of it is wrong. Of two that alone
-     * remember it the one that is behind: those that are far ahead have been through it with the other.
+     * Of each collective that ranks remember: a rank that alone has another one is wrong. Of two that alone remember it
+     * the one that is behind: those that are far ahead have been through it with the other.
      */
     private @Nullable Verdict remembered(List<Link> waiting) {
         List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
@@ -117,9 +111,8 @@ final class Disagreement extends HangingGroup {
                                 : told.size() == 2 || told.stream()
                                         .allMatch(each -> each == member
                                                 || member.lastCollective() < each.lastCollective()))) {
-                    return verdict(Cause.DISAGREEMENT, member, null, waiting.isEmpty() ? null : waiting.getFirst(),
-                            mine, "it has enqueued " + Verdict.words(mine) + ", and they have enqueued "
-                                    + Verdict.words(others.getFirst()),
+                    return verdict(Cause.DISAGREEMENT, member, null, first(waiting), mine, "it has enqueued "
+                            + Verdict.words(mine) + ", and they have enqueued " + Verdict.words(others.getFirst()),
                             still(waiting));
                 }
             }
@@ -151,8 +144,8 @@ final class Disagreement extends HangingGroup {
                 .orElse(null);
         Mismatch first = all.stream().filter(each -> each.isOf(most)).findFirst().orElse(null);
         return first == null ? null
-                : verdict(Cause.DISAGREEMENT, most, first.from == most ? first.to : first.from,
-                        waiting.isEmpty() ? null : waiting.getFirst(), first.from == most ? first.send : first.receive,
+                : verdict(Cause.DISAGREEMENT, most, first.from == most ? first.to : first.from, first(waiting),
+                        first.from == most ? first.send : first.receive,
                         first.from.shortly() + " has enqueued " + Verdict.words(first.send) + ", and "
                                 + first.to.shortly() + " " + Verdict.words(first.receive),
                         still(waiting));

@@ -28,27 +28,16 @@ final class EngineHang extends HangingGroup {
                 && hadCores();
     }
 
-    /** What to say if it does. */
     @Nullable
     Verdict find(List<Link> waiting) {
-        Verdict verdict = inFunction();
-        if (verdict == null) {
-            verdict = missing();
-        }
+        Verdict verdict = firstOf(this::inFunction, this::missing);
         if ((verdict == null || verdict.cause() == Cause.NOT_BEGUN)
                 && links.members().stream().anyMatch(member -> member.waitsForCore(lateNanos(quiet)))) {
             return null;
         }
-        if (verdict == null) {
-            verdict = wire(waiting);
-        }
-        if (verdict == null) {
-            verdict = outside();
-        }
-        if (verdict == null) {
-            verdict = notConsumed(waiting, root(waiting));
-        }
-        return verdict == null ? elsewhere() : verdict;
+        return verdict != null ? verdict
+                : firstOf(() -> wire(waiting), this::outside, () -> notConsumed(waiting, root(waiting)),
+                        this::elsewhere);
     }
 
     /** Ranks of this host that are in an operation, and nothing here shows why it does not end. */
@@ -72,7 +61,7 @@ final class EngineHang extends HangingGroup {
             return null;
         }
         Link link = shows(rank, null);
-        TracedRank peer = link == null ? null : link.from() == rank ? link.to() : link.from();
+        TracedRank peer = otherEnd(link, rank);
         return verdict(rank.hasPending() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, rank, peer, link,
                 rank.hasPending() ? operation(rank) : kernels.waitedIn(rank),
                 (rank.hasPending() ? "what is before it on its stream has not ended" : "; all others are in one")
@@ -91,7 +80,7 @@ final class EngineHang extends HangingGroup {
             return null;
         }
         Link link = shows(stuck, null);
-        TracedRank peer = link == null ? null : link.from() == stuck ? link.to() : link.from();
+        TracedRank peer = otherEnd(link, stuck);
         return verdict(Cause.NOT_CONSUMED, stuck, peer, link, operation(stuck),
                 "a function that one of its streams has called does not return" + over(link, peer),
                 Duration.ofNanos(stuck.inFunction()));
@@ -104,7 +93,7 @@ final class EngineHang extends HangingGroup {
             return null;
         }
         Link link = shows(missing.rank(), missing.waiting());
-        TracedRank peer = link == null ? missing.waiting() : link.from() == missing.rank() ? link.to() : link.from();
+        TracedRank peer = link == null ? missing.waiting() : otherEnd(link, missing.rank());
         return verdict(missing.enqueued() ? Cause.NOT_BEGUN : Cause.NOT_LAUNCHED, missing.rank(), peer, link,
                 missing.enqueued() && !missing.rank().pending().isEmpty() ? missing.rank().pending().getFirst()
                         : missing.operation(),

@@ -9,10 +9,7 @@ import org.millrace.trace.reader.TracedState;
 /**
  * What kernels of a rank have asked for of another rank by GIN, and how much of it is done.
  *
- * @param from    the rank whose kernels ask
- * @param to      the other rank
- * @param context its number
- * @param queue   what was read of it
+ * @param from the rank whose kernels ask
  */
 record GinQueue(TracedRank from, TracedRank to, int context, Queue queue) {
 

@@ -38,7 +38,7 @@ public final class Hang extends HangingGroup {
 
     /**
      * Verdicts on the processes of this host, by the states that their kernel tells. Files are read one after the
-     * other, and ranks go on meanwhile: so what the first reading comes to is told only if a second one comes to the
+     * other, and ranks go on meanwhile: so a verdict on the first reading is told only if a second reading gives the
      * same. Then it was so at a moment between the two: who waits in the first has not come further by the second, and
      * who is behind in the second was not further in the first.
      *
@@ -52,13 +52,7 @@ public final class Hang extends HangingGroup {
                         .toList();
     }
 
-    /**
-     * A verdict for each communicator in which something waits.
-     *
-     * @param processes all that have written down anything
-     * @param quiet     for how long a connection has stood still that counts
-     * @param states    of the processes
-     */
+    /** A verdict for each communicator in which something waits. */
     static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
             Function<TracedProcess, ProcessState> states) {
         List<Verdict> verdicts = new ArrayList<>();
@@ -94,8 +88,6 @@ public final class Hang extends HangingGroup {
     /**
      * How many processes have just been without a core for so long that nothing is said of what they wait for, nor of
      * who waits for them.
-     *
-     * @param quiet for how long a connection has stood still that counts
      */
     public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
         return processes.stream()
@@ -124,13 +116,8 @@ public final class Hang extends HangingGroup {
         if (silence != null) {
             return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
         }
-        verdict = stopped(waiting);
-        if (verdict == null) {
-            verdict = new Disagreement(links, quiet).disagreement(waiting);
-        }
-        if (verdict == null) {
-            verdict = failedConnection(waiting);
-        }
+        verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
+                () -> failedConnection(waiting));
         if (failed) { // its kernels have left, and what lies there is nobody's any more
             return verdict == null ? failedRank() : verdict;
         }
@@ -184,12 +171,8 @@ public final class Hang extends HangingGroup {
         if (first == null) {
             return null;
         }
-        Link link = links.all()
-                .stream()
-                .filter(each -> each.from() == first || each.to() == first)
-                .findFirst()
-                .orElse(null);
-        TracedRank peer = link == null ? null : link.from() == first ? link.to() : link.from();
+        Link link = linkOf(first, links.all());
+        TracedRank peer = otherEnd(link, first);
         return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
                 ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
                         Duration.ZERO)
@@ -231,11 +214,8 @@ public final class Hang extends HangingGroup {
     private @Nullable Verdict stopped(List<Link> waiting) {
         for (TracedRank member : links.members()) {
             if (member.state() == ProcessState.STOPPED) {
-                Link link = waiting.stream()
-                        .filter(each -> each.from() == member || each.to() == member)
-                        .findFirst()
-                        .orElse(null);
-                TracedRank peer = link == null ? null : link.from() == member ? link.to() : link.from();
+                Link link = linkOf(member, waiting);
+                TracedRank peer = otherEnd(link, member);
                 return verdict(Cause.STOPPED, member, peer, link, missedIn(member),
                         peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
             }

@@ -5,6 +5,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +34,31 @@ class HangingGroup {
             @Nullable Operation operation, String detail, Duration still) {
         long moved = links.gin().stream().mapToLong(each -> each.queue().lastChange()).reduce(lastChange(), Math::max);
         return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
+    }
+
+    /** The first verdict that one of these questions comes to. */
+    @SafeVarargs
+    static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
+        for (Supplier<@Nullable Verdict> question : questions) {
+            Verdict verdict = question.get();
+            if (verdict != null) {
+                return verdict;
+            }
+        }
+        return null;
+    }
+
+    static @Nullable Link first(List<Link> links) {
+        return links.isEmpty() ? null : links.getFirst();
+    }
+
+    /** A rank's link, of those that are given. */
+    static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
+        return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
+    }
+
+    static @Nullable TracedRank otherEnd(@Nullable Link link, TracedRank rank) {
+        return link == null ? null : link.from() == rank ? link.to() : link.from();
     }
 
     Set<Long> pids() {
@@ -83,14 +109,7 @@ class HangingGroup {
     }
 
     Duration still(List<Link> waiting) {
-        return waiting.stream()
-                .mapToLong(this::stillness)
-                .filter(nanos -> nanos >= 0)
-                .max()
-                .stream()
-                .mapToObj(Duration::ofNanos)
-                .findFirst()
-                .orElse(Duration.ZERO);
+        return Duration.ofNanos(Math.max(0, waiting.stream().mapToLong(this::stillness).max().orElse(0)));
     }
 
     long lastChange() {

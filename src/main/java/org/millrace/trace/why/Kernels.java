@@ -15,8 +15,6 @@ final class Kernels {
     /**
      * A rank that is waited for.
      *
-     * @param rank      which has not come to it
-     * @param waiting   a rank that is in it
      * @param operation what it is, as the one that waits has it
      * @param enqueued  whether the rank has enqueued it, and only its kernel has not begun
      */
@@ -29,7 +27,6 @@ final class Kernels {
         this.members = members;
     }
 
-    /** Whether it can be told. */
     boolean areTold() {
         return members.stream().allMatch(TracedRank::tellsKernels);
     }

@@ -7,25 +7,16 @@ import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedConnection.Standing;
 import org.millrace.trace.reader.TracedState;
 
-/**
- * A connection with what both ends have written down of it.
- *
- * @param from     rank that sends; null if nothing of it was found
- * @param sender   what it has written down
- * @param to       rank that receives; null if nothing of it was found
- * @param receiver what it has written down
- */
+/** A connection with what both ends have written down of it. */
 record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nullable TracedRank to,
         @Nullable TracedConnection receiver) {
 
-    /** Slots of a connection. */
     private static final int SLOTS = 8;
 
-    /** What a connection shows of what it waits for, to whoever looks from outside. */
+    /** What a connection shows from outside of what it waits for. */
     enum Sign {
         /** Nothing: all that was posted is used. */
         NONE,
-        /** It has failed. */
         FAILED,
         /** What was posted has not arrived, and there is room for it. */
         ON_THE_WIRE,
@@ -72,7 +63,6 @@ record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nulla
                         .orElse(arrived + 1);
     }
 
-    /** Nothing is between the devices. */
     boolean isDirect() {
         return sender != null && sender.isDirect() || receiver != null && receiver.isDirect();
     }

@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.reader.TracedCommunicator;
 import org.millrace.trace.reader.TracedConnection;
 import org.millrace.trace.reader.TracedGin;
@@ -19,15 +18,9 @@ import org.millrace.trace.reader.TracedState;
  * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are
  * found by the key that they have in common, or by their ranks, channel and kind.
  *
- * @param hash    what its ranks have in common, and perhaps another job's
- * @param members its ranks, by their numbers
- * @param all     its connections
- * @param gin     its ranks' queues of GIN's descriptors
+ * @param hash what its ranks have in common, and perhaps another job's
  */
 record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue> gin) {
-
-    private record Key(long high, long low) {
-    }
 
     private static final class Ends {
         private @Nullable TracedRank from;
@@ -39,7 +32,7 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
     /** Of each communicator that is there. */
     static List<Links> of(List<TracedProcess> processes, Function<TracedProcess, ProcessState> states) {
         Map<Long, List<TracedRank>> ranks = new LinkedHashMap<>();
-        Map<Long, Map<Object, Ends>> ends = new HashMap<>();
+        Map<Long, Map<TracedConnection.Key, Ends>> ends = new HashMap<>();
         for (TracedProcess process : processes) {
             Map<Long, List<TracedRank>> own = membersOf(process, states.apply(process));
             own.forEach((hash, some) -> ranks.computeIfAbsent(hash, key -> new ArrayList<>()).addAll(some));
@@ -112,14 +105,9 @@ record Links(long hash, List<TracedRank> members, List<Link> all, List<GinQueue>
                                 null));
     }
 
-    private static void add(Map<Object, Ends> all, TracedConnection connection, TracedRank member) {
-        ConnectionIdentity identity = connection.identity();
-        boolean sends = connection.sends();
-        Object key = identity.keyHigh() != 0 || identity.keyLow() != 0 ? new Key(identity.keyHigh(), identity.keyLow())
-                : List.of(sends ? identity.rank() : identity.peer(), sends ? identity.peer() : identity.rank(),
-                        identity.channel(), identity.kind(), identity.direction() == Direction.COPY);
-        Ends ends = all.computeIfAbsent(key, none -> new Ends());
-        if (sends) {
+    private static void add(Map<TracedConnection.Key, Ends> all, TracedConnection connection, TracedRank member) {
+        Ends ends = all.computeIfAbsent(connection.key(), none -> new Ends());
+        if (connection.sends()) {
             ends.from = member;
             ends.sender = connection;
         } else {

@@ -39,11 +39,9 @@ final class NcclHang extends HangingGroup {
         return newest > oldest && now() - last >= quiet.toNanos();
     }
 
-    /** What to say if connections stand still, or operations. */
     @Nullable
     Verdict find(List<Link> waiting) {
-        Verdict verdict = wire(waiting);
-        return verdict == null ? kernel(waiting) : verdict;
+        return firstOf(() -> wire(waiting), () -> kernel(waiting));
     }
 
     private @Nullable Verdict kernel(List<Link> waiting) {
@@ -112,14 +110,10 @@ final class NcclHang extends HangingGroup {
                 .filter(Objects::nonNull)
                 .findFirst()
                 .orElse(null);
-        Link link = root != null ? root
-                : waiting.stream()
-                        .filter(each -> each.to() == behind || each.from() == behind)
-                        .findFirst()
-                        .orElse(null);
+        Link link = root != null ? root : linkOf(behind, waiting);
         long ahead = links.members().stream().filter(each -> each.lastCollective() > behind.lastCollective()).count();
-        return verdict(Cause.NOT_LAUNCHED, behind, link == null ? null : link.to() == behind ? link.from() : link.to(),
-                link, missing, "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
+        return verdict(Cause.NOT_LAUNCHED, behind, otherEnd(link, behind), link, missing,
+                "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
     }
 
     /** The rank that has enqueued less than the others, if there is one. */

@@ -8,12 +8,11 @@ import org.millrace.trace.TraceLayout;
 import org.millrace.trace.reader.TracedProcess;
 
 /** What a rank's process does, as the kernel says. */
-public enum ProcessState {
+enum ProcessState {
     /** It runs, or waits for something. */
     RUNNING("running"),
     /** By a signal, or by a debugger. */
     STOPPED("stopped"),
-    /** It has ended. */
     DEAD("dead"),
     /** It is of another host, or of another namespace. */
     UNKNOWN("not seen from here");
@@ -27,13 +26,11 @@ public enum ProcessState {
         this.label = label;
     }
 
-    /** In words. */
-    public String label() {
+    String label() {
         return label;
     }
 
-    /** The state of a process whose trace was read. */
-    public static ProcessState of(TracedProcess process) {
+    static ProcessState of(TracedProcess process) {
         if (!process.alive()) {
             return DEAD;
         }
@@ -48,12 +45,7 @@ public enum ProcessState {
         }
     }
 
-    /**
-     * By what the kernel says: a process that was killed takes its time to end where cores are scarce.
-     *
-     * @param lines  of {@code /proc/PID/status}
-     * @param silent whether the process has not beaten as it should
-     */
+    /** By {@code /proc/PID/status}: a process that was killed takes its time to end where cores are scarce. */
     static ProcessState of(List<String> lines, boolean silent) {
         char state = 'R';
         boolean killed = false;

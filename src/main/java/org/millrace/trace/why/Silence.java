@@ -10,19 +10,10 @@ import org.millrace.trace.reader.TracedSilence;
 import org.millrace.trace.reader.TracedState;
 import org.millrace.trace.why.Verdict.Cause;
 
-/**
- * A link over which nothing comes any more, and a rank that has connections over it.
- *
- * @param of   the rank
- * @param link as its process has written it down
- */
+/** A link over which nothing comes any more, and a rank that has connections over it. */
 record Silence(TracedRank of, TracedSilence link) {
 
-    /**
-     * The longest of some ranks of this host.
-     *
-     * @param lost whether also those count whose connections were lost, and have failed since
-     */
+    /** The longest of some ranks of this host; also of connections that have failed since, if {@code lost}. */
     static @Nullable Silence longest(List<TracedRank> ranks, boolean lost) {
         return ranks.stream()
                 .flatMap(rank -> rank.process().silences().stream().map(link -> new Silence(rank, link)))
@@ -32,14 +23,7 @@ record Silence(TracedRank of, TracedSilence link) {
                 .orElse(null);
     }
 
-    /**
-     * What to say of it.
-     *
-     * @param hash      of the communicator that stands still for it; 0 if none does
-     * @param operation that it stands still in, if that is known
-     * @param now       by the host's clock
-     * @param members   of that communicator
-     */
+    /** What to say of it; {@code hash} is 0 if no communicator stands still for it. */
     Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
         boolean open = link.state() == TracedState.OPEN;
         return new Verdict(Cause.SILENT, hash, of, null, null, operation,

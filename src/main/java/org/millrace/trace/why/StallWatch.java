@@ -38,7 +38,7 @@ public final class StallWatch {
     private long next;
     private int silencesSeen;
     private final AtomicBoolean looking = new AtomicBoolean();
-    /** What was told to stand still, and when it had moved last; of whoever looks. */
+    /** What was told to stand still, and when it had moved last; of the thread that looks. */
     private final Map<Object, Long> told = new HashMap<>();
 
     StallWatch(BooleanSupplier still, Hang.Reading reading, Duration quiet, Consumer<Verdict> tell) {
@@ -52,7 +52,6 @@ public final class StallWatch {
     /**
      * Watches this process's connections while it lives.
      *
-     * @param own   its trace
      * @param quiet for how long a connection stands still before it is told; zero: never
      * @param tell  gets the sentence, with what it is of
      */
@@ -70,7 +69,7 @@ public final class StallWatch {
         own.watch(() -> watch.glance(own.silences()));
     }
 
-    /** Whether a message says what a stall came to. */
+    /** Whether a message is the verdict on a stall. */
     static boolean isTold(String message) {
         return message.startsWith(TOLD);
     }
@@ -104,7 +103,7 @@ public final class StallWatch {
         }
     }
 
-    /** One look, which may take its time: what it comes to was so when it began to read for the second time. */
+    /** One look, which may take its time: what it tells was so when it began to read for the second time. */
     void look() throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(reading, quiet)) {

@@ -11,9 +11,6 @@ import org.millrace.trace.reader.TracedState;
 /**
  * A rank of a communicator.
  *
- * @param process      whose it is
- * @param state        of the process
- * @param hash         of the communicator
  * @param rank         its number; -1 if nobody told
  * @param communicator what was written down of it: its operations; null if nothing was
  */
@@ -58,7 +55,6 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         return communicator.enqueued() <= communicator.last().size() ? -1 : UNKNOWN;
     }
 
-    /** The last that were enqueued. */
     List<Operation> operations() {
         return communicator == null ? List.of() : communicator.last();
     }
@@ -68,7 +64,6 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         return communicator != null && communicator.kernels();
     }
 
-    /** Whether an operation's kernel has begun. */
     boolean hasBegun(Operation operation) {
         return communicator != null && operation.number() < communicator.begun();
     }
@@ -83,12 +78,10 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
         return communicator == null || communicator.function() == 0 ? 0 : process.heartbeat() - communicator.function();
     }
 
-    /** Whether a kernel has begun that has not ended. */
     boolean isInside() {
         return communicator != null && communicator.begun() > communicator.ended();
     }
 
-    /** Whether a kernel is to come. */
     boolean hasPending() {
         return communicator != null && communicator.enqueued() > communicator.begun();
     }
@@ -120,7 +113,6 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
                         .orElse(null);
     }
 
-    /** When it was first heard of. */
     long opened() {
         return communicator != null ? communicator.opened()
                 : process.connections()
@@ -137,12 +129,10 @@ record TracedRank(TracedProcess process, ProcessState state, long hash, int rank
                 || Math.abs(process.read() - process.heartbeat()) < HERE_NANOS;
     }
 
-    /** When it was last heard of. */
     long lastSeen() {
         return state == ProcessState.DEAD ? process.heartbeat() : process.read();
     }
 
-    /** Whether anybody told of its collectives. */
     boolean tellsCollectives() {
         return lastCollective() != UNKNOWN;
     }

@@ -16,13 +16,9 @@ import org.millrace.trace.reader.TracedState;
 /**
  * What the ranks of a communicator wait for.
  *
- * @param cause     why nothing moves
- * @param hash      of the communicator
  * @param culprit   rank that the others wait for; of a connection the one that sends; null if nothing is known of it
  * @param peer      rank on the other end of that connection; null if there is none, or nothing is known of it
- * @param link      the connection that shows it; null if none does
  * @param operation what is waited for, as far as anybody told; null if nobody did
- * @param detail    what is to be said besides
  * @param silence   the link over which nothing comes; null if none is silent
  * @param since     when anything moved last, by the host's clock
  * @param still     for how long nothing has moved
@@ -32,25 +28,20 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence, long since,
         Duration still, Set<Long> members) {
 
-    /** Why nothing moves. */
     public enum Cause {
         /** A rank has not enqueued what the others wait in. */
         NOT_LAUNCHED,
         /** A rank has enqueued it, and its kernel has not begun: something else is before it. */
         NOT_BEGUN,
-        /** A rank's process has ended. */
         GONE,
         /** The processes of all ranks have ended: the first is named. */
         ENDED,
-        /** A rank's process is stopped. */
         STOPPED,
         /** Nothing comes from another host any more. */
         SILENT,
-        /** A connection has failed. */
         CUT,
         /** What was sent does not arrive. */
         WIRE,
-        /** A kernel does not take what has arrived. */
         NOT_CONSUMED,
         /** Nothing here shows why an operation with ranks of other hosts does not end. */
         ELSEWHERE,
@@ -59,13 +50,12 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         /** A rank's communicator has failed for another reason. */
         FAILED;
 
-        /** Its name in lower case, with blanks. */
         public String label() {
             return name().toLowerCase(Locale.ROOT).replace('_', ' ');
         }
     }
 
-    /** Whether another reading came to this, too. */
+    /** Whether another reading gives the same. */
     boolean isSame(Verdict other) {
         return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
                 ? other.culprit == null
@@ -92,7 +82,6 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
         return members.stream().anyMatch(pids::contains);
     }
 
-    /** In a sentence. */
     public String sentence() {
         boolean saysState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
         String who = culprit != null ? saysState ? culprit.whose() : culprit.words()
@@ -148,7 +137,6 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                 + ")";
     }
 
-    /** For programs. */
     public Map<String, @Nullable Object> json() {
         Map<String, @Nullable Object> json = new LinkedHashMap<>();
         json.put("cause", cause.label());

@@ -145,16 +145,24 @@ class ReferenceTest {
         for (int rank = 0; rank < 2; rank++) {
             MemorySegment elements = operand(type, Reduction.SUM, rank);
             for (int i = 0; i < COUNT; i++) {
-                double value = format.get(elements, i);
+                double value = get(format, elements, i);
                 assertTrue(Math.abs(value) >= (rank == 0 ? 1 : 0.5) && Math.abs(value) < (rank == 0 ? 2 : 1),
                         type + " " + value);
                 different.add(value);
-                format.set(memory, 0, value);
-                assertEquals(value, format.get(memory, 0));
+                set(format, memory, 0, value);
+                assertEquals(value, get(format, memory, 0));
             }
         }
         double all = 4 * 0.5 / format.roundoff(); // two signs, two exponents
         assertTrue(different.size() > 0.5 * Math.min(all, 2 * COUNT), type + ": " + different.size());
+    }
+
+    private static double get(FloatFormat format, MemorySegment memory, int index) {
+        return format.decode(Reference.get(memory, format.bytes(), index));
+    }
+
+    private static void set(FloatFormat format, MemorySegment memory, int index, double value) {
+        Reference.set(memory, format.bytes(), index, format.encode(value));
     }
 
     @Test
@@ -182,9 +190,9 @@ class ReferenceTest {
         for (int i = 0; i < COUNT; i++) {
             double max = Double.NEGATIVE_INFINITY;
             for (MemorySegment input : inputs) {
-                max = Math.max(max, format.get(input, i));
+                max = Math.max(max, get(format, input, i));
             }
-            format.set(result, i, max);
+            set(format, result, i, max);
         }
         assertEquals(0, wrong(result, type, Reduction.MAX), type + " seed " + SEED);
         result.set(ValueLayout.JAVA_BYTE, 0, (byte) (result.get(ValueLayout.JAVA_BYTE, 0) ^ 1));

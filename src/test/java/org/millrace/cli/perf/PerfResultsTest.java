@@ -85,7 +85,7 @@ class PerfResultsTest {
     @Test
     void theTableHasTheColumnsOfNcclTests() {
         StringWriter text = new StringWriter();
-        new PerfTable(new PrintWriter(text), plan, results)
+        new PerfTable(new PrintWriter(text), plan, results, "", false)
                 .print(new PerfResults.Row(cases.getFirst(), new PerfEvent.CaseResult(500, 5),
                         new PerfEvent.CaseResult(12_345_678, PerfEvent.CaseResult.UNCHECKED), Optional.empty()));
         List<String> lines = text.toString().lines().map(line -> line.strip().replaceAll(" +", " ")).toList();
@@ -106,7 +106,7 @@ class PerfResultsTest {
             measured(rank, 1, 1, 0);
         }
         StringWriter text = new StringWriter();
-        PerfTable table = new PerfTable(new PrintWriter(text), plan, results);
+        PerfTable table = new PerfTable(new PrintWriter(text), plan, results, "", false);
         List<PerfResults.Row> rows = results.takeComplete();
         rows.forEach(table::print);
         table.print(rows.getLast());

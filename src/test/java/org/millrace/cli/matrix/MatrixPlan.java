@@ -59,12 +59,13 @@ record MatrixPlan(List<CellGroup> groups, long seed, Map<String, String> setting
     /** The command line that runs this cell alone, on the same data. */
     String rerunCommand(CellResult result) {
         CellGroup group = result.group();
-        List<String> words = new ArrayList<>(List.of("millrace", "matrix", "--seed", String.valueOf(seed),
-                "--collective", result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
+        List<String> words = new ArrayList<>(List.of("--seed", String.valueOf(seed), "--collective",
+                result.cell().operation().label(), "--algorithm", group.algorithm(), "--transport",
                 group.variant().label(), "--protocol", group.protocol(), "--mode", group.mode().name(), "--ranks",
                 String.valueOf(group.ranks()), "--processes", group.processes() ? "1" : "0"));
         settings.forEach((name, value) -> words.addAll(List.of("-D", name + "=" + shown(name, value))));
-        return String.join(" ", words.stream().map(MatrixPlan::quoted).toList());
+        return "mvn -Pmatrix -Dmatrix.args=\"" + String.join(" ", words.stream().map(MatrixPlan::quoted).toList())
+                + '"';
     }
 
     private static String shown(String name, String value) {

@@ -1,7 +1,6 @@
 package org.millrace.cli.matrix;
 
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,8 +14,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
-import org.millrace.cli.console.Json;
-import org.millrace.cli.console.StatusLine;
 import org.millrace.cli.launch.RankMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.NearestName;
@@ -30,7 +27,7 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Spec;
 
-/** {@code millrace matrix}. */
+/** The table of what runs how: {@code mvn -Pmatrix -Dmatrix.args="--quick"}. */
 @Command(
         name = "matrix",
         description = {
@@ -39,7 +36,7 @@ import picocli.CommandLine.Spec;
                 "A cell counts only if the communicator says that what was asked for is what ran; if it is not, its "
                         + "reason is printed."},
         sortOptions = false)
-public final class MatrixCommand implements Callable<Integer> {
+final class MatrixCommand implements Callable<Integer> {
 
     private static final int QUICK_GROUPS = 6;
     /**
@@ -104,13 +101,6 @@ public final class MatrixCommand implements Callable<Integer> {
     private @Nullable Long seed;
 
     @Option(
-            names = "--json",
-            paramLabel = "FILE",
-            converter = Converters.ResultFile.class,
-            description = "Write the results there too, for programs.")
-    private @Nullable Path json;
-
-    @Option(
             names = "--deadline",
             paramLabel = "TIME",
             defaultValue = "4h",
@@ -124,9 +114,6 @@ public final class MatrixCommand implements Callable<Integer> {
     /** Number of ranks, a colon, and where they meet. */
     @Option(names = "--worker-rendezvous", hidden = true)
     private @Nullable String workerRendezvous;
-
-    /** For picocli. */
-    public MatrixCommand() {}
 
     @Override
     public Integer call() {
@@ -144,13 +131,10 @@ public final class MatrixCommand implements Callable<Integer> {
         long start = System.nanoTime();
         List<CellResult> results =
                 new MatrixRun(plan, settings, (rank, rendezvous) -> workerArguments(rank, rendezvous, chosen),
-                        spec.commandLine().getErr(), StatusLine.isTerminal(StatusLine.ERR), deadline).run();
+                        spec.commandLine().getErr(), deadline).run();
         double seconds = (System.nanoTime() - start) / 1e9;
         PrintWriter out = spec.commandLine().getOut();
         new MatrixTable(out, plan, results).print(String.format(Locale.ROOT, "seed: %d, %.0f s", chosen, seconds));
-        if (json != null) {
-            Json.save("--json", json, MatrixJson.write(plan, results, seconds));
-        }
         return results.stream().allMatch(CellResult::isGood) ? ExitCode.OK : ExitCode.SOFTWARE;
     }
 

@@ -13,7 +13,7 @@ import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.cli.check.Reduction;
 
-class PerfDisplayTest {
+class PerfTableTest {
 
     private final List<PerfPlan.Case> cases =
             PerfPlan.cases(List.of(DataType.FLOAT32), List.of(Reduction.SUM), new PerfPlan.Sizes(8, 16, 2, 0), 1, 1, 0);
@@ -22,28 +22,27 @@ class PerfDisplayTest {
     private final PerfResults results = new PerfResults(plan);
     private final StringWriter text = new StringWriter();
 
-    private PerfDisplay display(boolean terminal) {
-        PrintWriter out = new PrintWriter(text);
-        return new PerfDisplay(out, plan, results, new PerfTable(out, plan, results), "how", terminal);
+    private PerfTable table(boolean terminal) {
+        return new PerfTable(new PrintWriter(text), plan, results, "how", terminal);
     }
 
     @Test
-    void onATerminalALineSaysWhatIsGoingOnAndMakesRoomForTheTable() {
-        PerfDisplay display = display(true);
-        display.waiting();
+    void onATerminalALineSaysWhatIsGoingOnAndGivesWayToTheTable() {
+        PerfTable table = table(true);
+        table.waiting();
         assertEquals("the ranks are joining, 0 s", text.toString());
-        display.heard(new PerfEvent.Joined(0, 1, "h", "d"));
+        table.heard(new PerfEvent.Joined(0, 1, "h", "d"));
         assertTrue(text.toString().startsWith("the ranks are joining, 0 s\r" + " ".repeat(26) + "\r# all_reduce: how"),
                 text.toString());
-        display.waiting();
+        table.waiting();
         assertTrue(text.toString().endsWith("line 1 of 2: 8 B float sum, 0 s"), text.toString());
     }
 
     @Test
     void elsewhereThereIsNoSuchLine() {
-        PerfDisplay display = display(false);
-        display.waiting();
-        display.erase();
+        PerfTable table = table(false);
+        table.waiting();
+        table.eraseStatus();
         assertFalse(text.toString().contains("joining") || text.toString().contains("\r"), text.toString());
     }
 }

@@ -11,7 +11,11 @@ import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
+import org.millrace.Operation;
 import org.millrace.cli.check.CheckedCollectives;
+import org.millrace.cli.check.CollectiveCall;
+import org.millrace.cli.check.RandomOperands;
+import org.millrace.cli.check.Reduction;
 import org.millrace.cli.console.FailureText;
 import org.millrace.cli.launch.RankEvent;
 import org.millrace.cli.launch.RankWorker;
@@ -125,8 +129,8 @@ final class MatrixWorker implements RankWorker {
         RouteMismatch difference = RouteMismatch.NONE;
         for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
             DataType elements = DataType.values()[(type + i) % DataType.values().length];
-            long wrongNow = checks.countWrong(operands + i, cell.operation(), elements, reduction + i, SIZES.get(i),
-                    inPlace ^ i == 1);
+            long wrongNow = countWrong(checks, new CollectiveCall(cell.operation(), group.ranks()), operands + i,
+                    elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
             RouteMismatch found = communicator.route()
                     .map(group::difference)
                     .orElseGet(() -> new RouteMismatch("",
@@ -137,5 +141,23 @@ final class MatrixWorker implements RankWorker {
             difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
         }
         return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
+    }
+
+    /**
+     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
+     * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
+     * @param bytes     of the larger operand, rounded down to what every rank has the same part of, but for an element
+     *                  of each
+     * @param inPlace   whether it is to run in place, where it can
+     */
+    private static long countWrong(CheckedCollectives checks, CollectiveCall call, long seed, DataType type,
+            int reduction, long bytes, boolean inPlace) {
+        Operation operation = call.operation();
+        Reduction chosen =
+                Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
+        boolean oneOperand = inPlace && operation.hasInPlace();
+        return checks.countWrong(checks.place(call, type, chosen,
+                Math.max(operation.parts(call.ranks()), bytes / type.bytes()), oneOperand),
+                RandomOperands.of(seed, 0, oneOperand));
     }
 }

@@ -1,0 +1,13 @@
+package org.millrace.trace;
+
+import java.util.Locale;
+
+/** An enum whose names are shown to people and programs, in lower case. */
+public interface Labelled {
+
+    String name();
+
+    default String label() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+}
