@@ -310,7 +310,7 @@ abstract class UcxEnd extends ConnectionState {
         return switch (why) {
             case LastWordsException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
-            default -> lost("the TCP connection to it has ended without a goodbye", why);
+            default -> lost("the TCP connection to it has ended without a shutdown message", why);
         };
     }
 

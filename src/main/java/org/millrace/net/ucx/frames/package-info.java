@@ -10,7 +10,7 @@
  *     tag + HEADER:  header, short payload               ──UCX──▶  buffers that wait for headers
  *     tag + PAYLOAD: long payload                        ──UCX──▶  its destination
  *              ◀── answer's tag + CREDIT: how many frames have a destination
- *     goodbye: how many frames there were                ──TCP──▶
+ *     shutdown message: how many frames there were                ──TCP──▶
  * </pre>
  *
  * <p>
