@@ -12,9 +12,9 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * A function in C with up to six arguments, which are integers or pointers. The JVM makes code for each shape of call
- * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all of these
- * have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a function
+ * A function in C with up to eight arguments, which are integers or pointers. The JVM makes code for each shape of call
+ * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all with up to
+ * six arguments have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a function
  * reads those that it declares, and of an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * A function of a varying number of arguments is called like any other: the linker says in each call that no vector
@@ -28,13 +28,23 @@ import java.util.Optional;
 public final class CFunction {
 
     private static final int ARGUMENTS = 6;
-    private static final MethodHandle CALL = link();
+    private static final MethodHandle CALL = link(ARGUMENTS);
+
+    /**
+     * For functions with up to eight arguments: linked when the first of them is called. On x86-64 the last two lie on
+     * the stack, in eight bytes each.
+     */
+    private static final class Wide {
+        static final MethodHandle CALL = link(ARGUMENTS + 2);
+
+        private Wide() {}
+    }
 
     /** For functions that leave an error number: linked when the first of them is called. */
     private static final class WithErrno {
         static final StructLayout STATE = Linker.Option.captureStateLayout();
         static final long OFFSET = STATE.byteOffset(PathElement.groupElement("errno"));
-        static final MethodHandle CALL = link(Linker.Option.captureCallState("errno"));
+        static final MethodHandle CALL = link(ARGUMENTS, Linker.Option.captureCallState("errno"));
 
         private WithErrno() {}
     }
@@ -64,8 +74,8 @@ public final class CFunction {
         return Linker.nativeLinker().defaultLookup().find(name).map(CFunction::at);
     }
 
-    private static MethodHandle link(Linker.Option... options) {
-        ValueLayout[] arguments = new ValueLayout[ARGUMENTS];
+    private static MethodHandle link(int count, Linker.Option... options) {
+        ValueLayout[] arguments = new ValueLayout[count];
         Arrays.fill(arguments, ValueLayout.JAVA_LONG);
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
     }
@@ -102,6 +112,15 @@ public final class CFunction {
     public long call(long first, long second, long third, long fourth, long fifth, long sixth) {
         try {
             return (long) CALL.invokeExact(address, first, second, third, fourth, fifth, sixth);
+        } catch (Throwable impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    public long call(long first, long second, long third, long fourth, long fifth, long sixth, long seventh,
+            long eighth) {
+        try {
+            return (long) Wide.CALL.invokeExact(address, first, second, third, fourth, fifth, sixth, seventh, eighth);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }

@@ -143,10 +143,8 @@ public final class PluginLibrary {
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            watch.enter(NetFunction.INIT);
-            int result = table.init(context.address(), new SecureRandom().nextLong(), configuration, PluginLog.logger(),
+            int result = table.init(watch, context.address(), new SecureRandom().nextLong(), configuration, PluginLog.logger(),
                     PluginLog.profiler());
-            watch.leave();
             check(NetFunction.INIT, result);
             Session session = new Session(this, context.get(ValueLayout.JAVA_LONG, 0), devices(watch, arena));
             if (!table.version().hasContext()) {
@@ -158,17 +156,13 @@ public final class PluginLibrary {
 
     private List<PluginDevice> devices(CallWatch watch, Arena arena) {
         MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
-        watch.enter(NetFunction.DEVICES);
-        int result = table.call(NetFunction.DEVICES, count.address());
-        watch.leave();
+        int result = table.devices(watch, count.address());
         check(NetFunction.DEVICES, result);
         List<PluginDevice> usable = new ArrayList<>();
         List<String> left = new ArrayList<>();
         for (int device = 0; device < count.get(ValueLayout.JAVA_INT, 0); device++) {
             MemorySegment properties = arena.allocate(table.version().properties());
-            watch.enter(NetFunction.GET_PROPERTIES);
-            result = table.getProperties(device, properties.address());
-            watch.leave();
+            result = table.getProperties(watch, device, properties.address());
             check(NetFunction.GET_PROPERTIES, result);
             PluginDevice read = PluginDevice.read(device, table.version(), properties);
             if (read.needsKernels()) {
