@@ -108,7 +108,7 @@ public final class ShmConnection extends ConnectionState {
     ConnectionException lost(String progress) {
         network().peerWasLost();
         return fail(new ConnectionException(
-                this + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
+                this + ": connection lost (the peer's process, " + peer + ", is gone without a shutdown message) " + progress
                         + "; it was killed, or it aborted the connection: look at what it said last"));
     }
 
@@ -149,9 +149,9 @@ public final class ShmConnection extends ConnectionState {
         return first == null ? (IllegalStateException) e : first;
     }
 
-    /** Closes the connection, once, after a farewell in the ring, if that is there. */
-    void closeWith(Runnable farewell) {
-        close(() -> ifThere(farewell));
+    /** Closes the connection, once, after a last use of the ring, if that is there. */
+    void closeWith(Runnable last) {
+        close(() -> ifThere(last));
     }
 
     private void ifThere(Runnable use) {

@@ -51,10 +51,10 @@ public final class ShmReceiver implements FrameReceiver {
     /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
         this.peer = peer;
-        leastInPlace = peer == null ? Long.MAX_VALUE : RingLayout.leastInPlace(connection.ring());
+        leastInPlace = peer == null ? Long.MAX_VALUE : connection.ring().getLong(RingLayout.LEAST_IN_PLACE);
         this.connection = connection;
         this.pieceBytes = pieceBytes;
-        consumer = new RingSide.Consumer(connection.ring(), ringBytes, connection);
+        consumer = new RingSide.Consumer(ringBytes, connection);
         deviceFrames = new DeviceFrames(consumer, connection.peerProcess());
     }
 
@@ -183,7 +183,7 @@ public final class ShmReceiver implements FrameReceiver {
         long read = consumer.readInPlace(from, address + received, bytes);
         if (read == RingSide.Consumer.MOVED) {
             read = readMoved();
-        } else if (consumer.producerAbandoned() || PeerMemory.isGone(read)) {
+        } else if (consumer.otherState() == RingLayout.ABANDONED || PeerMemory.isGone(read)) {
             throw connection.lost(howFar());
         } else if (read <= 0 || read > bytes) {
             throw connection.unreadable(address + received, bytes, PeerMemory.describe(read), howFar());
@@ -203,7 +203,7 @@ public final class ShmReceiver implements FrameReceiver {
 
     /** Reads a payload that the sender moves from its device's memory to the ring's file, once it has. */
     private long readFromDevice() {
-        boolean over = consumer.producerAbandoned() || connection.peerIsGone();
+        boolean over = consumer.otherState() == RingLayout.ABANDONED || connection.peerIsGone();
         if (!consumer.isMoved()) {
             if (over) {
                 throw connection.lost(howFar());
@@ -258,15 +258,14 @@ public final class ShmReceiver implements FrameReceiver {
      * first.
      */
     private void lookAtPeer() {
-        if (!consumer.producerSaidGoodbye() && !consumer.producerAbandoned() && !connection.peerIsGone()) {
+        if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {
             return;
         }
-        boolean goodbye = consumer.producerSaidGoodbye();
+        long state = consumer.otherState();
         if (consumer.available() == 0) {
-            String lostPeer =
-                    goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true) : null;
-            throw lostPeer != null || goodbye && remaining == 0 ? connection.closedByPeer(howFar(), lostPeer)
-                    : connection.lost(howFar());
+            String lostPeer = state == RingLayout.OPEN ? null : consumer.otherLostPeer();
+            throw lostPeer != null || state == RingLayout.CLOSED && remaining == 0
+                    ? connection.closedByPeer(howFar(), lostPeer) : connection.lost(howFar());
         }
     }
 
@@ -288,7 +287,7 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public void close() {
         deviceFrames.settle();
-        connection.closeWith(consumer::sayGoodbye);
+        connection.closeWith(() -> consumer.shutDown(RingLayout.CLOSED));
     }
 
     @Override
