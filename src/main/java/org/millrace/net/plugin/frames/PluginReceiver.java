@@ -8,13 +8,14 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.Window;
 
 /**
  * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is
  * known, and for several payloads at once where the plugin can and several wait.
  *
  * <pre>
- *   completed  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   done  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
  *   the message of the frame that is accepted next is in its slot, accepted % {@value FrameSizes#FRAMES_IN_FLIGHT}
  * </pre>
  */
@@ -39,9 +40,9 @@ public final class PluginReceiver implements FrameReceiver {
     private boolean onDevice;
     /** Of each frame under way the last piece of its payload, -1 if it has come already. */
     private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
+    /** Frames that were accepted and have not come whole. */
+    private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
-    private long accepted;
-    private long completed;
 
     /**
      * A receiver on communicators that are connected: it owns them.
@@ -66,8 +67,8 @@ public final class PluginReceiver implements FrameReceiver {
     }
 
     private void postMessages() {
-        while (posted - accepted < FrameSizes.FRAMES_IN_FLIGHT && !messages.isFull()) {
-            long address = memory.address() + posted % FrameSizes.FRAMES_IN_FLIGHT * slotBytes;
+        while (posted - window.begun() < FrameSizes.FRAMES_IN_FLIGHT && !messages.window.isFull()) {
+            long address = memory.address() + (long) window.slot(posted) * slotBytes;
             if (messages.staged() == 0 && !messages.stage(slots, address, slotBytes, 0) || !messages.post()) {
                 break;
             }
@@ -82,14 +83,14 @@ public final class PluginReceiver implements FrameReceiver {
             return header;
         }
         postMessages();
-        if (accepted - completed == FrameSizes.FRAMES_IN_FLIGHT) {
+        if (window.isFull()) {
             return null;
         }
         if (!messages.testOldest()) {
             lookAtPeer();
             return null;
         }
-        read(accepted % FrameSizes.FRAMES_IN_FLIGHT * slotBytes, messages.size(0));
+        read((long) window.slot(window.begun()) * slotBytes, messages.size(0));
         headerShown = true;
         return header;
     }
@@ -97,7 +98,7 @@ public final class PluginReceiver implements FrameReceiver {
     /** Reads a message, of which nothing is believed before it is checked. */
     private void read(long at, int length) {
         if (length < MessageFormat.HEADER_BYTES || length > slotBytes) {
-            throw connection.corrupt("the message of frame " + accepted + " has " + length + " bytes");
+            throw connection.corrupt("the message of frame " + window.begun() + " has " + length + " bytes");
         }
         MessageFormat.read(memory, at, header);
         long number = MessageFormat.number(memory, at);
@@ -105,14 +106,14 @@ public final class PluginReceiver implements FrameReceiver {
         int flags = MessageFormat.flags(memory, at);
         inline = (flags & MessageFormat.APART) == 0;
         onDevice = (flags & MessageFormat.ON_DEVICE) != 0;
-        if (number != accepted || inline && onDevice) {
+        if (number != window.begun() || inline && onDevice) {
             throw connection.corrupt("a message says that it is of frame " + number + ", with flags " + flags
-                    + ", and that of frame " + accepted + " was to come");
+                    + ", and that of frame " + window.begun() + " was to come");
         }
         long with = inline ? bytes : 0;
         if (bytes < 0 || bytes > MessageFormat.MAX_PAYLOAD_BYTES || with > sizes.inlineBytes()
                 || length != MessageFormat.HEADER_BYTES + with || !inline && bytes == 0) {
-            throw connection.corrupt("the message of frame " + accepted + " has " + length
+            throw connection.corrupt("the message of frame " + window.begun() + " has " + length
                     + " bytes and says that its payload has " + bytes + (inline ? ", all of them in it" : ""));
         }
     }
@@ -121,7 +122,7 @@ public final class PluginReceiver implements FrameReceiver {
     public void accept(@Nullable MemoryRegion region, long offset) {
         connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
-        int slot = (int) (accepted % FrameSizes.FRAMES_IN_FLIGHT);
+        int slot = window.slot(window.begun());
         long lastPiece = -1;
         if (bytes > 0) {
             PluginRegion to = devices.region(region, offset, bytes);
@@ -137,7 +138,7 @@ public final class PluginReceiver implements FrameReceiver {
         }
         lastPieces[slot] = lastPiece;
         headerShown = false;
-        accepted++;
+        window.begin();
         if (sizes.maxRecvs() == 1) {
             receives.post();
         } // or else the next call of progress posts one receive for all that are accepted until then
@@ -150,45 +151,44 @@ public final class PluginReceiver implements FrameReceiver {
     }
 
     private void complete() {
-        while (completed < accepted
-                && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < receives.finishedPieces()) {
-            completed++;
+        while (!window.isEmpty() && lastPieces[window.oldest()] < receives.finishedPieces()) {
+            window.finishOldest();
         }
     }
 
     @Override
     public int progress() {
         connection.checkOpen();
-        long before = completed;
+        long before = window.done();
         int moved = receives.post() + receives.progress();
         complete();
-        if (moved == 0 && completed == before) {
+        if (moved == 0 && window.done() == before) {
             lookAtPeer();
         }
-        return moved + (int) (completed - before);
+        return moved + (int) (window.done() - before);
     }
 
     private void lookAtPeer() {
-        connection.lookAtPeer(!headerShown, completed, progress);
+        connection.lookAtPeer(!headerShown, window.done(), progress);
     }
 
     /** How far this end has come, for messages. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + completed + " whole frames were received"
-                    + (completed == accepted ? "" : ", with " + (accepted - completed) + " under way");
+            return "after " + window.done() + " whole frames were received"
+                    + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");
         }
     };
 
     @Override
     public long framesCompleted() {
-        return completed;
+        return window.done();
     }
 
     @Override
     public void close() {
-        connection.close(() -> connection.sayGoodbye(completed));
+        connection.close(() -> connection.sendShutdown(window.done()));
     }
 
     private void release() {

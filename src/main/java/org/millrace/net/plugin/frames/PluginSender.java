@@ -11,14 +11,15 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.Window;
 
 /**
  * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
  * sent arrives, even if the connection is closed then.
  *
  * <pre>
- *   completed  ≤  sent  ≤  posted  ≤  offered  ≤  completed + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
- *   a frame's message stays in its slot, offered % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
+ *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
  * </pre>
  */
 public final class PluginSender implements FrameSender {
@@ -36,10 +37,9 @@ public final class PluginSender implements FrameSender {
     /** Of the frame in each slot: its message's length, and the last piece of its payload, -1 if it has none. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
     private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
-    private long offered;
+    /** Frames that were offered and are not complete. */
+    private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
-    private long sent;
-    private long completed;
 
     /**
      * A sender on communicators that are connected: it owns them.
@@ -76,14 +76,15 @@ public final class PluginSender implements FrameSender {
                     "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
         PluginRegion from = bytes == 0 ? null : devices.region(region, offset, bytes);
-        if (offered - completed == FrameSizes.FRAMES_IN_FLIGHT) {
+        if (window.isFull()) {
             return false;
         }
-        int slot = (int) (offered % FrameSizes.FRAMES_IN_FLIGHT);
+        long number = window.begun();
+        int slot = window.begin();
         long at = (long) slot * slotBytes;
         boolean onDevice = from != null && from.kind() != plugin_h.NCCL_PTR_HOST();
         boolean inline = !onDevice && bytes <= sizes.inlineBytes();
-        MessageFormat.write(memory, at, header, offered,
+        MessageFormat.write(memory, at, header, number,
                 inline ? 0 : onDevice ? MessageFormat.APART | MessageFormat.ON_DEVICE : MessageFormat.APART);
         lengths[slot] = MessageFormat.HEADER_BYTES;
         lastPieces[slot] = -1;
@@ -93,7 +94,6 @@ public final class PluginSender implements FrameSender {
         } else if (from != null) {
             lastPieces[slot] = queue.add(from, offset, bytes);
         }
-        offered++;
         post();
         return true;
     }
@@ -101,8 +101,8 @@ public final class PluginSender implements FrameSender {
     /** Hands the plugin what it takes. */
     private long post() {
         long moved = 0;
-        while (posted < offered) {
-            int slot = (int) (posted % FrameSizes.FRAMES_IN_FLIGHT);
+        while (posted < window.begun()) {
+            int slot = window.slot(posted);
             if (!messages.send(slots, memory.address() + (long) slot * slotBytes, lengths[slot], 0)) {
                 break;
             }
@@ -122,14 +122,13 @@ public final class PluginSender implements FrameSender {
         connection.checkOpen();
         long moved = post();
         while (messages.testOldest()) {
-            sent++;
             moved++;
         }
         while (payloads.testOldest()) {
             moved++;
         }
-        while (completed < sent && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < payloads.done()) {
-            completed++;
+        while (window.done() < messages.window.done() && lastPieces[window.oldest()] < payloads.window.done()) {
+            window.finishOldest();
         }
         if (moved == 0) {
             connection.lookAtPeer(true, Long.MAX_VALUE, this.progress);
@@ -141,8 +140,8 @@ public final class PluginSender implements FrameSender {
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + completed + " whole frames were sent"
-                    + (completed == offered ? "" : ", with " + (offered - completed) + " under way");
+            return "after " + window.done() + " whole frames were sent"
+                    + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");
         }
     };
 
@@ -154,7 +153,7 @@ public final class PluginSender implements FrameSender {
 
     @Override
     public long framesCompleted() {
-        return completed;
+        return window.done();
     }
 
     @Override
@@ -172,8 +171,8 @@ public final class PluginSender implements FrameSender {
             while (progress() > 0) {
                 // Sends what the plugin takes, and sees what it has sent.
             }
-            if (completed == offered) {
-                connection.sayGoodbye(offered);
+            if (window.isEmpty()) {
+                connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.

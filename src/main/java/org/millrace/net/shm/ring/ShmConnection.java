@@ -107,9 +107,8 @@ public final class ShmConnection extends ConnectionState {
 
     ConnectionException lost(String progress) {
         network().peerWasLost();
-        return fail(new ConnectionException(
-                this + ": connection lost (the peer's process, " + peer + ", is gone without a shutdown message) " + progress
-                        + "; it was killed, or it aborted the connection: look at what it said last"));
+        return lost("the peer's process, " + peer + ", is gone without a shutdown message", progress,
+                "; it was killed, or it aborted the connection: look at what it said last", null);
     }
 
     /**

@@ -315,10 +315,8 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     final ConnectionException lost(String what, @Nullable ConnectionException cause) {
-        return fail(new ConnectionException(
-                this + ": connection lost (" + what + ") " + howFar()
-                        + "; the peer's process ended, or the network between failed: look at what the peer said last",
-                cause));
+        return lost(what, howFar(),
+                "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
     }
 
     /** What to throw for messages that are not of this protocol. */
