@@ -11,6 +11,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.Window;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -26,7 +27,6 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /** Frames whose payloads have a destination and are not here. */
     private static final int FRAMES = UcxFormat.BUFFERS;
-    private static final int MASK = FRAMES - 1;
     /** How long frames may be under way after the sender's shutdown message, which takes another way. */
     private static final long LATE_NANOS = 5_000_000_000L;
     /** A payload that came with its header. */
@@ -51,10 +51,10 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
     private long answerRequest;
 
     private long shown;
-    private long accepted;
+    /** Frames that were accepted and have not come whole. */
+    private final Window window = new Window(FRAMES);
     /** Of those that were accepted: what UCX knows of. */
     private long posted;
-    private long completed;
     /** Payloads that were messages of their own. */
     private long whole;
 
@@ -80,7 +80,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
             headerShown = words.next(header);
             return headerShown ? header : null;
         }
-        if (accepted - completed < FRAMES && tryEnter()) {
+        if (!window.isFull() && tryEnter()) {
             try {
                 headerShown = next();
             } finally {
@@ -124,7 +124,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     public long framesCompleted() {
-        return completed + words.framesCompleted();
+        return window.done() + words.framesCompleted();
     }
 
     @Override
@@ -199,13 +199,12 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
             words.accept(bytes, destination);
             return;
         }
-        int frame = (int) accepted & MASK;
+        int frame = window.begin();
         boolean inline = messages.isInline(bytes);
         messages.take(bytes, destination);
         lengths[frame] = inline ? HERE : bytes;
         destinations[frame] = destination;
         params[frame] = memory == null ? 0 : memory.receiveParam();
-        accepted++;
         if (tryEnter()) {
             try {
                 int ignored = post(messages) + complete();
@@ -218,8 +217,8 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
     /** Tells UCX of destinations, and of buffers that wait again. With the turn. */
     private int post(IncomingMessages in) {
         long before = posted;
-        while (posted < accepted) {
-            int frame = (int) posted & MASK;
+        while (posted < window.begun()) {
+            int frame = window.slot(posted);
             if (lengths[frame] != HERE) {
                 requests[frame] =
                         receive(destinations[frame], lengths[frame], framesTag | UcxFormat.TAG_PAYLOAD, params[frame]);
@@ -231,15 +230,15 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
     }
 
     private int complete() {
-        long before = completed;
-        while (completed < posted) {
-            int frame = (int) completed & MASK;
+        long before = window.done();
+        while (window.done() < posted) {
+            int frame = window.oldest();
             if (lengths[frame] != HERE && !isWhole(frame)) {
                 break;
             }
-            completed++;
+            window.finishOldest();
         }
-        return (int) (completed - before);
+        return (int) (window.done() - before);
     }
 
     /**
@@ -272,7 +271,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     /** Whether the next frame comes over the connection by which the peer was found. */
     private boolean takesRest() {
-        return words.hasRest() && completed == words.last();
+        return words.hasRest() && window.done() == words.last();
     }
 
     /** Looks at what the peer says on the connection over which it was found. */
@@ -288,7 +287,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
             if (shown > words.last()) {
                 throw lost("the peer has left with frames under way", null);
             }
-            if (completed == words.last() && shown == words.last() && !words.hasRest()) {
+            if (window.done() == words.last() && shown == words.last() && !words.hasRest()) {
                 throw closedByPeer(howFar(), words.lostPeer());
             }
             if (words.nanosSinceShutdown() > LATE_NANOS && !takesRest()) {
@@ -300,7 +299,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     @Override
     String howFar() {
-        return "after " + framesCompleted() + " whole frames and " + (shown - completed) + " begun";
+        return "after " + framesCompleted() + " whole frames and " + (shown - window.done()) + " begun";
     }
 
     // This side's end

@@ -11,6 +11,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.Window;
 import org.millrace.net.ucx.library.UcxContext;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
@@ -24,7 +25,6 @@ import org.millrace.net.ucx.worker.UcxWorkers;
  */
 public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering {
 
-    private static final int MASK = UcxFormat.FRAMES - 1;
     /** How long a connection that was closed stays for its peer. */
     private static final long LINGER_NANOS = 10_000_000_000L;
 
@@ -43,9 +43,9 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
     private @Nullable OutgoingMessages messages;
     private @Nullable CountMessages confirmations;
 
-    private long offered;
+    /** Frames that were offered and are not complete. */
+    private final Window window = new Window(UcxFormat.FRAMES);
     private long posted;
-    private long completed;
     /** Payloads that were messages of their own. */
     private long received;
 
@@ -71,17 +71,16 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
         checkOpen();
         long bytes = UcxFormat.checkedLength(header);
         UcxRegion memory = bytes == 0 ? null : (UcxRegion) NativeRegion.check(region, network(), offset, bytes);
-        if (offered - completed == UcxFormat.FRAMES) {
+        if (window.isFull()) {
             return false;
         }
-        int frame = (int) offered & MASK;
+        int frame = window.begin();
         UcxFormat.encode(header, header(frame));
         lengths[frame] = bytes;
         if (memory != null) {
             payloads[frame] = memory.view().address() + offset;
             params[frame] = goesAtOnce(bytes) ? memory.eagerSendParam() : memory.sendParam();
         }
-        offered++;
         return true;
     }
 
@@ -96,7 +95,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
 
     @Override
     public long framesCompleted() {
-        return completed;
+        return window.done();
     }
 
     @Override
@@ -117,7 +116,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
     private int lookAtPeer() {
         ConnectionException why = foundEnd;
         if (why != null) {
-            if (completed == posted || System.nanoTime() - foundEndAt > FLUSH_NANOS) {
+            if (window.done() == posted || System.nanoTime() - foundEndAt > FLUSH_NANOS) {
                 throw ended(why);
             }
             return 0;
@@ -125,7 +124,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
         try {
             return found.progress();
         } catch (ConnectionException e) {
-            if (!(e instanceof PeerClosedException) || completed == posted) {
+            if (!(e instanceof PeerClosedException) || window.done() == posted) {
                 throw ended(e);
             }
             // It may have received all before it went: that comes another way.
@@ -161,14 +160,14 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
     /** Sends what was offered: headers with short payloads, as many in a message as there are, and long payloads. */
     private int post(OutgoingMessages out) {
         long before = posted;
-        while (posted < offered && foundEnd == null && out.hasRoom()) {
+        while (posted < window.begun() && foundEnd == null && out.hasRoom()) {
             long first = posted;
-            while (posted < offered && add(out, (int) posted & MASK)) {
+            while (posted < window.begun() && add(out, window.slot(posted))) {
                 posted++;
             }
             out.send();
             for (long each = first; each < posted; each++) {
-                int frame = (int) each & MASK;
+                int frame = window.slot(each);
                 requests[frame] = out.isInline(lengths[frame]) ? 0
                         : begun(ucp_h.ucp_tag_send_nbx(endpoint(), payloads[frame], lengths[frame],
                                 meeting.framesTag() | UcxFormat.TAG_PAYLOAD, params[frame]));
@@ -183,20 +182,20 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
 
     /** Counts frames whose payloads UCX has read, and confirms those that it says the receiver has. */
     private int complete(OutgoingMessages out) {
-        long before = completed;
-        while (completed < posted) {
-            int frame = (int) completed & MASK;
+        long before = window.done();
+        while (window.done() < posted) {
+            int frame = window.oldest();
             requests[frame] = sent(requests[frame]);
             if (requests[frame] != 0) {
                 break;
             }
-            completed++;
+            window.finishOldest();
             received += out.isInline(lengths[frame]) ? 0 : 1;
         }
         if (received != confirmations.count()) {
             confirmations.tell(received);
         }
-        return (int) (completed - before);
+        return (int) (window.done() - before);
     }
 
     @Override
@@ -206,7 +205,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
 
     @Override
     String howFar() {
-        return "after " + completed + " whole frames were sent and " + (offered - completed) + " begun";
+        return "after " + window.done() + " whole frames were sent and " + (window.begun() - window.done()) + " begun";
     }
 
     // Closing
@@ -222,7 +221,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
     }
 
     private void sendAbort() {
-        if (!hasEndpoint() || completed == posted) {
+        if (!hasEndpoint() || window.done() == posted) {
             found.abort();
             return;
         }
@@ -247,10 +246,10 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
             if (messages != null) {
                 sendRest();
             }
-            long rest = messages == null ? offered : 0;
+            long rest = messages == null ? window.begun() : 0;
             FrameHeader header = new FrameHeader();
             header.word(0, UcxFormat.SHUTDOWN);
-            header.word(1, completed);
+            header.word(1, window.done());
             header.word(2, blamed() == null ? 0 : 1);
             header.word(3, rest);
             tell(header, null, 0);
@@ -261,10 +260,10 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
                 tell(header, null, 0);
             }
             if (rest > 0) {
-                tellFrames(rest);
+                tellFrames();
             }
             sentShutdown = true;
-            awaitsPeer = completed < offered;
+            awaitsPeer = !window.isEmpty();
         } catch (ConnectionException gone) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
@@ -289,15 +288,15 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
         return true;
     }
 
-    private void tellFrames(long rest) {
+    private void tellFrames() {
         FrameHeader header = new FrameHeader();
         try (MemoryRegion all = finder.allMemory()) {
-            for (int frame = 0; frame < rest; frame++) {
+            for (; !window.isEmpty(); window.finishOldest()) {
+                int frame = window.oldest();
                 UcxFormat.decode(header(frame), header);
                 tell(header, lengths[frame] == 0 ? null : all, payloads[frame]);
             }
         }
-        completed += rest;
     }
 
     /** Sends a frame over the connection by which the peer was found, if that needs no waiting. */
@@ -314,7 +313,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
         worker().enter();
         try {
             long start = System.nanoTime();
-            while ((completed < offered || received != confirmations.count())
+            while ((!window.isEmpty() || received != confirmations.count())
                     && System.nanoTime() - start < FLUSH_NANOS) {
                 int ignored = found.progress();
                 ignored = worker().drive();
@@ -338,7 +337,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
         }
         worker().enter();
         try {
-            if (sentShutdown && completed == offered && messages != null && worker().runs()) {
+            if (sentShutdown && window.isEmpty() && messages != null && worker().runs()) {
                 overAt = System.nanoTime() + LINGER_NANOS;
                 worker().keep(this);
             } else {
