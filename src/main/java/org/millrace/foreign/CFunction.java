@@ -14,8 +14,8 @@ import java.util.Optional;
 /**
  * A function in C with up to eight arguments, which are integers or pointers. The JVM makes code for each shape of call
  * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all with up to
- * six arguments have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a function
- * reads those that it declares, and of an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
+ * six arguments have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a
+ * function reads those that it declares, and of an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * A function of a varying number of arguments is called like any other: the linker says in each call that no vector
  * register holds one.

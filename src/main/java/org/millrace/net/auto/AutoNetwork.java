@@ -38,9 +38,8 @@ public final class AutoNetwork implements Network {
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
     /**
-     * Takes networks over: they are closed with this one.
-     *
-     * @param ucx for peers that have it too, in place of TCP; it finds its peers by the socket network
+     * The networks are closed with this one. UCX serves peers that have it too, in place of TCP, and finds them by
+     * that.
      */
     public AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;

@@ -28,11 +28,7 @@ public final class StagedReceiver implements FrameReceiver {
     /** Frames that the network has received. */
     private long copied;
 
-    /**
-     * A receiver into one device's memory, and into others that are the network's.
-     *
-     * @param wire closed with this
-     */
+    /** A receiver into one device's memory, and into others that are the network's. The wire is closed with it. */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
         this.wire = wire;
         this.staging = staging;

@@ -22,9 +22,7 @@ public final class StagedSender implements FrameSender {
     private final long[] copies = new long[LIMIT];
 
     /**
-     * A sender of payloads in one device's memory, and in others that are the network's.
-     *
-     * @param wire closed with this
+     * A sender of payloads in one device's memory, and in others that are the network's. The wire is closed with it.
      */
     public StagedSender(FrameSender wire, Staging staging) {
         this.wire = wire;

@@ -64,13 +64,7 @@ public final class PluginConnection extends ConnectionState {
     private @Nullable ConnectionException broken;
     private long brokenNanos;
 
-    /**
-     * Takes over what was set up.
-     *
-     * @param name   of the connection, with its peer, for messages
-     * @param peer   the process at the other end
-     * @param socket non-blocking; nothing but shutdown messages is sent over it from now on
-     */
+    /** Takes a non-blocking socket over, on which nothing but shutdown messages is sent from now on. */
     public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
             Duration callLimit) {
         super(network, name, peer);
@@ -155,16 +149,16 @@ public final class PluginConnection extends ConnectionState {
                         broken));
             }
         } else if (hasShutDown && now - shutdownNanos > ARRIVAL_NANOS) {
-            throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET) + " frames and a shutdown message, and the"
-                    + " plugin has not brought the rest of them in " + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS)
-                    + " s", progress, "", null);
+            throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET)
+                    + " frames and a shutdown message, and the" + " plugin has not brought the rest of them in "
+                    + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS) + " s", progress, "", null);
         } else if (gone && !hasShutDown) {
             IOException why = socketFailure;
             throw lost(
                     why == null ? "the peer's end of the connection is gone, without a shutdown message"
                             : String.valueOf(why.getMessage()),
-                    progress, "; the peer's process ended, or it aborted the connection: look at what the peer said last",
-                    why);
+                    progress,
+                    "; the peer's process ended, or it aborted the connection: look at what the peer said last", why);
         }
     }
 

@@ -44,12 +44,7 @@ public final class PluginReceiver implements FrameReceiver {
     private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
 
-    /**
-     * A receiver on communicators that are connected: it owns them.
-     *
-     * @param messages communicator of the frames' messages
-     * @param payloads communicator of the payloads that do not go with them
-     */
+    /** Owns two communicators that are connected: of the frames' messages, and of payloads that come apart. */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         this.connection = connection;
         this.sizes = sizes;

@@ -41,12 +41,7 @@ public final class PluginSender implements FrameSender {
     private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
 
-    /**
-     * A sender on communicators that are connected: it owns them.
-     *
-     * @param messages communicator of the frames' messages
-     * @param payloads communicator of the payloads that do not go with them
-     */
+    /** Owns two communicators that are connected: of the frames' messages, and of payloads that go apart. */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
         this.connection = connection;
         this.sizes = sizes;

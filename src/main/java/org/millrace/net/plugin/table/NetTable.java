@@ -30,11 +30,7 @@ public final class NetTable {
     private final boolean longSizes;
     private final boolean profilerParents;
 
-    /**
-     * Reads a library's table.
-     *
-     * @throws ConnectionException if a function is missing that no network can do without
-     */
+    /** Reads a library's table; throws if a function is missing that no network can do without. */
     NetTable(TableVersion version, MemorySegment symbol) {
         this.version = version;
         MemorySegment table = unscoped(symbol.address(), version.table().byteSize());

@@ -32,12 +32,7 @@ public final class PluginLibrary {
     /** Versions without contexts are initialized once; their devices are then known. */
     private @Nullable Session only;
 
-    /**
-     * What an init gave.
-     *
-     * @param context of a communicator; 0 in versions without
-     * @param devices that can be used, at least one
-     */
+    /** What an init gave: a communicator's context, 0 in versions without, and at least one usable device. */
     public record Session(PluginLibrary library, long context, List<PluginDevice> devices) {
 
         public NetTable table() {
@@ -76,11 +71,7 @@ public final class PluginLibrary {
         configuration = config.address();
     }
 
-    /**
-     * Loads a library, or returns the one that was loaded from this path.
-     *
-     * @throws ConnectionException if it is none, or has no table that is understood here
-     */
+    /** The library of a path, loaded once; throws if it is none, or has no table that is understood here. */
     public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);
@@ -132,19 +123,15 @@ public final class PluginLibrary {
                 : ", only " + String.join(", ", others) + ": it is of another release of NCCL's";
     }
 
-    /**
-     * Initializes the plugin for a network.
-     *
-     * @throws ConnectionException if it fails, or has no device that can be used
-     */
+    /** Initializes the plugin for a network; throws if that fails, or it has no device that can be used. */
     public synchronized Session start(CallWatch watch) {
         if (only != null) {
             return only;
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            int result = table.init(watch, context.address(), new SecureRandom().nextLong(), configuration, PluginLog.logger(),
-                    PluginLog.profiler());
+            int result = table.init(watch, context.address(), new SecureRandom().nextLong(), configuration,
+                    PluginLog.logger(), PluginLog.profiler());
             check(NetFunction.INIT, result);
             Session session = new Session(this, context.get(ValueLayout.JAVA_LONG, 0), devices(watch, arena));
             if (!table.version().hasContext()) {

@@ -105,10 +105,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Opens another process's.
-     *
-     * @param required the seals that it must have
-     * @throws IOException if it is not there, or is not what its name says
+     * Opens another process's; throws if it is not there, lacks one of the required seals, or is not what its name
+     * says.
      */
     static FileChannel open(FileName name, int required) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {

@@ -46,11 +46,7 @@ public final class SharedHeap implements AutoCloseable {
         free.put(0L, bytes);
     }
 
-    /**
-     * Makes an empty one.
-     *
-     * @throws ShmUnavailableException if there is no such memory here
-     */
+    /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
     public static SharedHeap create() {
         try {
             return new SharedHeap(machineBytes() / PAGE * PAGE);
@@ -84,12 +80,7 @@ public final class SharedHeap implements AutoCloseable {
         return segment;
     }
 
-    /**
-     * Hands out zeros, which begin at a page.
-     *
-     * @param owner gives the memory back when it is closed
-     * @return null if there is no room: other memory is to be taken then
-     */
+    /** Hands out zeros from a page on, until the arena is closed; null if there is no room. */
     @SuppressWarnings("restricted") // within the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;

@@ -88,11 +88,7 @@ public final class SharedMemory implements AutoCloseable {
         return SealedFile.domain();
     }
 
-    /**
-     * Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}.
-     *
-     * @throws ShmUnavailableException if there is not so much
-     */
+    /** Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}. */
     public static SharedMemory createSealed(long bytes) {
         try {
             return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
@@ -102,11 +98,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Maps memory that another process made, and deletes its file.
-     *
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** Maps so many bytes that another process made, and deletes their file. */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
@@ -131,23 +123,12 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Maps memory that another process made, and deletes its file.
-     *
-     * @param key what its maker said that {@link #key} is
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** As the other method does, by what its maker said that {@link #key} is. */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key).toString(), bytes);
     }
 
-    /**
-     * Maps memory of which several processes know. Its file stays for the others, until its maker calls
-     * {@link #deleteFile}.
-     *
-     * @param key what its maker said that {@link #key} is
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** Maps memory of which several know: its file stays until its maker calls {@link #deleteFile}. */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory, nameOf(key), bytes);
     }
@@ -169,12 +150,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
-     * memory.
-     *
-     * @throws ShmUnavailableException if there is no such directory, or it cannot be written to
-     */
+    /** Whose files in which directory these are: two processes that say the same can share memory. */
     public static String place(Path directory) {
         try {
             if (!Files.isWritable(directory)) {

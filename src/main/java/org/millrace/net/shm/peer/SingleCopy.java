@@ -102,11 +102,7 @@ public record SingleCopy(Use use, int fromBytes) {
         return reader;
     }
 
-    /**
-     * A peer that was invited does not read.
-     *
-     * @throws SingleCopyException if it is required
-     */
+    /** A peer that was invited does not read: throws if it is required. */
     public void declined(String connection) {
         if (use == Use.REQUIRED) {
             throw new SingleCopyException(connection + ": the receiving process does not read this process's memory, "

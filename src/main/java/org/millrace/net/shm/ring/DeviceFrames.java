@@ -39,11 +39,6 @@ final class DeviceFrames {
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
 
-    /**
-     * No frames yet.
-     *
-     * @param process the sender's
-     */
     DeviceFrames(RingSide.Consumer consumer, long process) {
         this.consumer = consumer;
         this.process = process;

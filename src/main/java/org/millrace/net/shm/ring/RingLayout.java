@@ -108,8 +108,8 @@ public final class RingLayout {
         if (ring.getLong(VERSION_OFFSET) != VERSION || ring.getLong(CAPACITY_OFFSET) != capacity
                 || (ring.getLong(FIRST) & ALIGNMENT - 1) != 0) {
             return "its version " + ring.getLong(VERSION_OFFSET) + ", capacity " + ring.getLong(CAPACITY_OFFSET)
-                    + " and first position " + ring.getLong(FIRST) + " are not version " + VERSION
-                    + ", capacity " + capacity + " and a multiple of " + ALIGNMENT;
+                    + " and first position " + ring.getLong(FIRST) + " are not version " + VERSION + ", capacity "
+                    + capacity + " and a multiple of " + ALIGNMENT;
         }
         return null;
     }

@@ -56,12 +56,7 @@ public abstract sealed class RingMemory {
         unmap();
     }
 
-    /**
-     * Copies from the caller's memory behind the ring in its file, and behind what was appended before. Such bytes are
-     * freed with the ring.
-     *
-     * @return where in the file they are
-     */
+    /** Copies behind the ring in its file, until that is freed, and behind what was appended before; returns where. */
     final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
         long place = end;
         ByteBuffer buffer = from.asSlice(fromOffset, bytes).asByteBuffer();

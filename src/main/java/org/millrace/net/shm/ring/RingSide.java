@@ -183,11 +183,7 @@ abstract sealed class RingSide {
             return more;
         }
 
-        /**
-         * Reads the header that is next; it stays in the ring until {@link #skipHeader}.
-         *
-         * @return where its payload is
-         */
+        /** Reads the next header, which stays in the ring until {@link #skipHeader}; returns where its payload is. */
         FrameLayout.Payload readHeader(FrameHeader header) {
             long place = place();
             FrameLayout.Payload payload = FrameLayout.read(memory, place, sequence, header);
@@ -198,11 +194,7 @@ abstract sealed class RingSide {
             return payload;
         }
 
-        /**
-         * Goes past a header, and the line that says where its payload is.
-         *
-         * @return the payload's address
-         */
+        /** Goes past a header, and the line that says where its payload is; returns the payload's address. */
         long skipHeaderInPlace() {
             skipHeader();
             if (otherSeen == position) {
@@ -214,9 +206,7 @@ abstract sealed class RingSide {
         }
 
         /**
-         * Reads some of a payload that was left in place, into what was {@link PeerMemory#add added}.
-         *
-         * @return what {@link PeerMemory#read} does; or {@link #MOVED} if it is in the ring's file
+         * As {@link PeerMemory#read}, of a payload that was left in place; {@link #MOVED} if it is in the ring's file.
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);

@@ -41,12 +41,7 @@ public final class ShmConnection extends ConnectionState {
     private long lastLookNanos = System.nanoTime();
     private long lastProcessLookNanos = lastLookNanos;
 
-    /**
-     * Takes over what was set up.
-     *
-     * @param name   of the connection, with its peer, for messages
-     * @param socket non-blocking; nothing more is said over it
-     */
+    /** Takes over what was set up: nothing more is sent over the socket, which does not block. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
         super(network, name, peer + " on " + ProcessIdentity.HOST);

@@ -265,7 +265,8 @@ public final class ShmReceiver implements FrameReceiver {
         if (consumer.available() == 0) {
             String lostPeer = state == RingLayout.OPEN ? null : consumer.otherLostPeer();
             throw lostPeer != null || state == RingLayout.CLOSED && remaining == 0
-                    ? connection.closedByPeer(howFar(), lostPeer) : connection.lost(howFar());
+                    ? connection.closedByPeer(howFar(), lostPeer)
+                    : connection.lost(howFar());
         }
     }
 

@@ -48,7 +48,8 @@ public final class ShmSender implements FrameSender {
     public ShmSender(ShmConnection connection, ShmOptions options) {
         this.connection = connection;
         connection.beforeRelease(this::abandon);
-        leastInPlace = SingleCopyHandshake.isRead(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
+        leastInPlace =
+                SingleCopyHandshake.isRead(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
         producer = new RingSide.Producer(options.ringBytes(), connection);
         pieceBytes = options.pieceBytes();
         waiting = new FrameQueue(options.framesInFlight());
@@ -160,8 +161,7 @@ public final class ShmSender implements FrameSender {
                         break;
                     }
                     moved += sendPiece();
-                } else if (!waiting.isEmpty()
-                        && begin(waiting.header(), waiting.region(), waiting.offset())) {
+                } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
                     moved += FrameLayout.HEADER_BYTES; // and a piece at the most
                     waiting.removeOldest();
                 } else {

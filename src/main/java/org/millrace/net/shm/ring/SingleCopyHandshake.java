@@ -27,11 +27,7 @@ public final class SingleCopyHandshake {
         return memory;
     }
 
-    /**
-     * The producer has the consumer's reply.
-     *
-     * @throws SingleCopyException if the consumer does not read, and this side requires it
-     */
+    /** The producer has the consumer's reply: throws if that does not read, and this side requires it. */
     public static void check(RingMemory ring, ShmOptions options, String connection) {
         if (!isRead(ring)) {
             options.singleCopy().declined(connection);

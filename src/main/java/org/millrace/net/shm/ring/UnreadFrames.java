@@ -52,12 +52,7 @@ final class UnreadFrames {
     }
 
     /**
-     * Adds a frame that was just written.
-     *
-     * @param number  how many frames were written before it
-     * @param place   where the ring says where its payload is
-     * @param payload in this process's memory
-     * @param device  the device in whose memory the payload is instead; null for none
+     * Adds a frame that was just written, after so many others; the ring has the place of its payload at this address.
      */
     void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset, long bytes) {
         int slot = window.begin();

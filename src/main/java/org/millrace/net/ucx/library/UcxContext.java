@@ -49,21 +49,12 @@ public final class UcxContext {
         this.transports = describe(handle);
     }
 
-    /**
-     * The context of this process.
-     *
-     * @param path of libucp; empty to have it looked for by the loader
-     * @throws UcxUnavailableException if UCX cannot be used here
-     */
+    /** The context of this process; throws {@link UcxUnavailableException} if UCX cannot be used here. */
     public static UcxContext get(Optional<Path> path) {
         return get(path, Map.of());
     }
 
-    /**
-     * A context with settings of its own, and the user's for the rest: also one for the process and its whole life.
-     *
-     * @param settings as in UCX's variables, without the {@code UCX_} before their names
-     */
+    /** A context with settings of its own, named without their {@code UCX_}: also for the process's whole life. */
     public static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
         UcxContext context = OPEN.get(settings);
         if (context == null) {
@@ -147,12 +138,7 @@ public final class UcxContext {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
-    /**
-     * Makes memory known to all transports that want that.
-     *
-     * @return its handle
-     * @throws UcxUnavailableException if one of them refuses it
-     */
+    /** Makes memory known to all transports that want that; returns its handle. */
     public long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);

@@ -51,12 +51,7 @@ public final class UcxLibrary {
         this.file = file;
     }
 
-    /**
-     * Loads it, or says again what became of it when it was loaded first.
-     *
-     * @param path of the library; empty to have it looked for by the loader
-     * @throws UcxUnavailableException if there is none that can be used
-     */
+    /** Loads it, by the loader unless a path is given, or says again why that failed the first time. */
     public static synchronized UcxLibrary load(Optional<Path> path) {
         UcxUnavailableException before = refused;
         if (before != null) {

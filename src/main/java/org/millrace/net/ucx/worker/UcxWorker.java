@@ -145,11 +145,7 @@ public final class UcxWorker {
         return passes;
     }
 
-    /**
-     * Lets UCX move what it can without waiting. With the turn.
-     *
-     * @return more than 0 if anything happened
-     */
+    /** Lets UCX move what it can without waiting; more than 0 if anything happened. With the turn. */
     public int drive() {
         passes++;
         if ((passes & LINGER_INTERVAL - 1) == 0 && !lingering.isEmpty()) {
