@@ -7,13 +7,13 @@ import org.millrace.net.MemoryRegion;
 /** Frames that were offered and wait until they can be sent, oldest first. One thread. */
 public final class FrameQueue {
 
-    private final Window window;
+    private final InFlight window;
     private final FrameHeader[] headers;
     private final @Nullable MemoryRegion[] regions;
     private final long[] offsets;
 
     public FrameQueue(int limit) {
-        window = new Window(limit);
+        window = new InFlight(limit);
         headers = new FrameHeader[window.slots()];
         for (int i = 0; i < headers.length; i++) {
             headers[i] = new FrameHeader();

@@ -5,7 +5,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
@@ -24,7 +24,7 @@ public final class StagedReceiver implements FrameReceiver {
     private final long[] offsets = new long[LIMIT];
     private final long[] copies = new long[LIMIT];
     /** Frames that were accepted and have not arrived. */
-    private final Window window = new Window(LIMIT);
+    private final InFlight window = new InFlight(LIMIT);
     /** Frames that the network has received. */
     private long copied;
 

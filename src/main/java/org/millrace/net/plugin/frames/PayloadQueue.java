@@ -1,7 +1,7 @@
 package org.millrace.net.plugin.frames;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Payloads that travel in messages of their own, oldest first, and which of their bytes comes next. Both ends divide
@@ -16,13 +16,13 @@ final class PayloadQueue {
     private final long[] addresses;
     private final long[] lengths;
     private final long pieceBytes;
-    private final Window window;
+    private final InFlight window;
     /** Pieces of the payloads that were added so far. */
     private long pieces;
     private long nextPiece;
 
     PayloadQueue(int capacity, long pieceBytes) {
-        window = new Window(capacity);
+        window = new InFlight(capacity);
         regions = new PluginRegion[window.slots()];
         addresses = new long[window.slots()];
         lengths = new long[window.slots()];

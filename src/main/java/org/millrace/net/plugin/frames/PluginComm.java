@@ -3,7 +3,7 @@ package org.millrace.net.plugin.frames;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 import org.millrace.net.plugin.table.CallWatch;
 import org.millrace.net.plugin.table.NetFunction;
 import org.millrace.net.plugin.table.NetTable;
@@ -35,7 +35,7 @@ abstract class PluginComm {
     private final MemorySegment results;
     private final long[] requests = new long[MAX_REQUESTS];
     /** The requests. */
-    final Window window = new Window(MAX_REQUESTS);
+    final InFlight window = new InFlight(MAX_REQUESTS);
     /** A test has failed: nothing more will come of what is under way. */
     private boolean failed;
 

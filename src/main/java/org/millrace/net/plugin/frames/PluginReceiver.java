@@ -8,7 +8,7 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is
@@ -19,51 +19,27 @@ import org.millrace.net.connection.Window;
  *   the message of the frame that is accepted next is in its slot, accepted % {@value FrameSizes#FRAMES_IN_FLIGHT}
  * </pre>
  */
-public final class PluginReceiver implements FrameReceiver {
+public final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver {
 
-    private final PluginConnection connection;
-    private final FrameSizes sizes;
-    private final Arena arena;
-    private final RecvComm messages;
-    private final RecvComm payloads;
-    private final PluginRegion slots;
-    private final MemorySegment memory;
-    private final int slotBytes;
-    private final PayloadQueue queue;
     private final PayloadReceives receives;
-    private final DeviceMemories devices;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
     /** The payload of the header that was shown is in its message. */
     private boolean inline;
     /** It lies in a device's memory at the peer. */
     private boolean onDevice;
-    /** Of each frame under way the last piece of its payload, -1 if it has come already. */
-    private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
-    /** Frames that were accepted and have not come whole. */
-    private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
 
     /** Owns two communicators that are connected: of the frames' messages, and of payloads that come apart. */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
-        this.connection = connection;
-        this.sizes = sizes;
-        arena = Arena.ofShared();
-        slotBytes = sizes.messageBytes();
-        slots = PluginSender.newSlots(connection.network(), arena, sizes, regions);
-        memory = slots.view();
-        this.messages = new RecvComm(connection, messages, arena);
-        this.payloads = new RecvComm(connection, payloads, arena);
-        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
-        devices = new DeviceMemories(connection, regions);
+        super(connection, sizes, RecvComm::new, messages, payloads, regions);
         receives = new PayloadReceives(this.payloads, queue, sizes.maxRecvs());
-        connection.onRelease(this::release);
         postMessages();
     }
 
     private void postMessages() {
         while (posted - window.begun() < FrameSizes.FRAMES_IN_FLIGHT && !messages.window.isFull()) {
-            long address = memory.address() + (long) window.slot(posted) * slotBytes;
+            long address = memory.address() + message(posted);
             if (messages.staged() == 0 && !messages.stage(slots, address, slotBytes, 0) || !messages.post()) {
                 break;
             }
@@ -85,7 +61,7 @@ public final class PluginReceiver implements FrameReceiver {
             lookAtPeer();
             return null;
         }
-        read((long) window.slot(window.begun()) * slotBytes, messages.size(0));
+        read(message(window.begun()), messages.size(0));
         headerShown = true;
         return header;
     }
@@ -167,45 +143,17 @@ public final class PluginReceiver implements FrameReceiver {
         connection.lookAtPeer(!headerShown, window.done(), progress);
     }
 
-    /** How far this end has come, for messages. */
+    /** Says how far this end has come, when it is asked. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + window.done() + " whole frames were received"
-                    + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");
+            return progress("received");
         }
     };
-
-    @Override
-    public long framesCompleted() {
-        return window.done();
-    }
 
     @Override
     public void close() {
         connection.close(() -> connection.sendShutdown(window.done()));
     }
 
-    private void release() {
-        messages.close();
-        payloads.close();
-        slots.close();
-        devices.close();
-        arena.close();
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
-    }
 }

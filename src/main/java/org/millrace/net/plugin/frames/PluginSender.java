@@ -11,7 +11,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
@@ -22,44 +22,15 @@ import org.millrace.net.connection.Window;
  *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
  * </pre>
  */
-public final class PluginSender implements FrameSender {
+public final class PluginSender extends PluginEnd<SendComm> implements FrameSender {
 
-    private final PluginConnection connection;
-    private final FrameSizes sizes;
-    private final Arena arena;
-    private final SendComm messages;
-    private final SendComm payloads;
-    private final PluginRegion slots;
-    private final MemorySegment memory;
-    private final int slotBytes;
-    private final PayloadQueue queue;
-    private final DeviceMemories devices;
-    /** Of the frame in each slot: its message's length, and the last piece of its payload, -1 if it has none. */
+    /** Of the frame in each slot: its message's length. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
-    private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
-    /** Frames that were offered and are not complete. */
-    private final Window window = new Window(FrameSizes.FRAMES_IN_FLIGHT);
     private long posted;
 
     /** Owns two communicators that are connected: of the frames' messages, and of payloads that go apart. */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
-        this.connection = connection;
-        this.sizes = sizes;
-        arena = Arena.ofShared();
-        slotBytes = sizes.messageBytes();
-        slots = newSlots(connection.network(), arena, sizes, regions);
-        memory = slots.view();
-        this.messages = new SendComm(connection, messages, arena);
-        this.payloads = new SendComm(connection, payloads, arena);
-        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
-        devices = new DeviceMemories(connection, regions);
-        connection.onRelease(this::release);
-    }
-
-    /** Memory for messages, one of each frame that may be under way. */
-    static PluginRegion newSlots(OpenResources network, Arena arena, FrameSizes sizes, BitSet regions) {
-        long bytes = (long) FrameSizes.FRAMES_IN_FLIGHT * sizes.messageBytes();
-        return PluginRegion.of(network, arena.allocate(bytes, 4096), regions);
+        super(connection, sizes, SendComm::new, messages, payloads, regions);
     }
 
     @Override
@@ -76,7 +47,7 @@ public final class PluginSender implements FrameSender {
         }
         long number = window.begun();
         int slot = window.begin();
-        long at = (long) slot * slotBytes;
+        long at = message(number);
         boolean onDevice = from != null && from.kind() != plugin_h.NCCL_PTR_HOST();
         boolean inline = !onDevice && bytes <= sizes.inlineBytes();
         MessageFormat.write(memory, at, header, number,
@@ -98,7 +69,7 @@ public final class PluginSender implements FrameSender {
         long moved = 0;
         while (posted < window.begun()) {
             int slot = window.slot(posted);
-            if (!messages.send(slots, memory.address() + (long) slot * slotBytes, lengths[slot], 0)) {
+            if (!messages.send(slots, memory.address() + message(posted), lengths[slot], 0)) {
                 break;
             }
             moved += lengths[slot];
@@ -131,12 +102,11 @@ public final class PluginSender implements FrameSender {
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    /** How far this end has come, for messages. */
+    /** Says how far this end has come, when it is asked. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + window.done() + " whole frames were sent"
-                    + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");
+            return progress("sent");
         }
     };
 
@@ -144,11 +114,6 @@ public final class PluginSender implements FrameSender {
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
-    }
-
-    @Override
-    public long framesCompleted() {
-        return window.done();
     }
 
     @Override
@@ -174,26 +139,4 @@ public final class PluginSender implements FrameSender {
         }
     }
 
-    private void release() {
-        messages.close();
-        payloads.close();
-        slots.close();
-        devices.close();
-        arena.close();
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
-    }
 }

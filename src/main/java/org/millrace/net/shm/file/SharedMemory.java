@@ -1,7 +1,6 @@
 package org.millrace.net.shm.file;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -33,27 +32,14 @@ public final class SharedMemory implements AutoCloseable {
     private final FileName name;
     /** What others open; null where another process made it. */
     private final @Nullable SharedFile made;
-    private final Arena arena;
-    private final MemorySegment segment;
+    private final Mapping mapping;
 
     private SharedMemory(Path directory, FileName name, @Nullable SharedFile made, FileChannel channel, long bytes)
             throws IOException {
         this.directory = directory;
         this.name = name;
         this.made = made;
-        arena = Arena.ofShared();
-        try {
-            segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
-        } catch (IOException | RuntimeException e) {
-            arena.close();
-            throw e;
-        }
-    }
-
-    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
-    @SuppressWarnings("restricted") // reinterprets the mapping, within its bounds
-    private static MemorySegment unscoped(MemorySegment mapped) {
-        return MemorySegment.ofAddress(mapped.address()).reinterpret(mapped.byteSize());
+        mapping = new Mapping(channel, MapMode.READ_WRITE, bytes);
     }
 
     /**
@@ -219,14 +205,14 @@ public final class SharedMemory implements AutoCloseable {
 
     /** A segment of the global scope, not to be touched after {@link #close}. */
     public MemorySegment segment() {
-        return segment;
+        return mapping.segment();
     }
 
     /** Unmaps the memory, and deletes its file if that is still there. May be called twice. */
     @Override
     public synchronized void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
+        if (mapping.isOpen()) {
+            mapping.close();
             deleteFile();
         }
     }

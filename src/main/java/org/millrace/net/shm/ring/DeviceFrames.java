@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.DeviceRegion;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Frames whose payloads this side's device copies from memory of the sender's, oldest first: several at once, as the
@@ -33,7 +33,7 @@ final class DeviceFrames {
     private final long process;
     private final long[] numbers = new long[LIMIT];
     private final long[] ends = new long[LIMIT];
-    private final Window window = new Window(LIMIT);
+    private final InFlight window = new InFlight(LIMIT);
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;

@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.DeviceRegion;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Frames in a ring whose payloads are in the sender's memory until the receiver has read them, oldest first. One
@@ -20,7 +20,7 @@ final class UnreadFrames {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final RingSide.Producer producer;
-    private final Window window;
+    private final InFlight window;
     private final long[] numbers;
     private final long[] ends;
     private final long[] places;
@@ -32,7 +32,7 @@ final class UnreadFrames {
 
     UnreadFrames(RingSide.Producer producer, int limit) {
         this.producer = producer;
-        window = new Window(limit);
+        window = new InFlight(limit);
         int slots = window.slots();
         numbers = new long[slots];
         ends = new long[slots];

@@ -11,7 +11,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorkers;
@@ -52,7 +52,7 @@ public final class UcxReceiver extends UcxEnd implements FrameReceiver {
 
     private long shown;
     /** Frames that were accepted and have not come whole. */
-    private final Window window = new Window(FRAMES);
+    private final InFlight window = new InFlight(FRAMES);
     /** Of those that were accepted: what UCX knows of. */
     private long posted;
     /** Payloads that were messages of their own. */

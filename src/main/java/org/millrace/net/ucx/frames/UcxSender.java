@@ -11,7 +11,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.connection.Window;
+import org.millrace.net.connection.InFlight;
 import org.millrace.net.ucx.library.UcxContext;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.worker.UcxWorker;
@@ -44,7 +44,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
     private @Nullable CountMessages confirmations;
 
     /** Frames that were offered and are not complete. */
-    private final Window window = new Window(UcxFormat.FRAMES);
+    private final InFlight window = new InFlight(UcxFormat.FRAMES);
     private long posted;
     /** Payloads that were messages of their own. */
     private long received;

@@ -5,7 +5,7 @@ package org.millrace.net.connection;
  * counted from 0 for the life of the connection, and a slot until it is done, by which the user of the window keeps
  * arrays of its own. One thread.
  */
-public final class Window {
+public final class InFlight {
 
     private final int limit;
     private final int mask;
@@ -13,7 +13,7 @@ public final class Window {
     private long done;
 
     /** @param limit of what is under way at a time, 1 or more */
-    public Window(int limit) {
+    public InFlight(int limit) {
         this.limit = limit;
         mask = Integer.highestOneBit(limit * 2 - 1) - 1;
     }
