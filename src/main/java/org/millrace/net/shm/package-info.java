@@ -3,7 +3,7 @@
  * other process sees.
  *
  * <p>
- * This room is the front door. Below it, each room using only those behind it: {@code handshake} finds and makes
+ * The entry point is this package. Below it, each package using only those behind it: {@code handshake} finds and makes
  * connections, {@code ring} moves their frames, {@code peer} reads another process's memory, {@code file} has the files
  * and processes behind them.
  *

@@ -74,7 +74,7 @@ public final class SharedFile {
         return PrivateFile.open(path);
     }
 
-    /** All processes that need it have opened it: one in a directory is deleted by whoever comes first. */
+    /** All processes that need it have opened it: one in a directory is deleted by the first of them. */
     public static void withdraw(Path directory, FileName name) {
         if (!name.isSealed()) {
             PrivateFile.delete(directory.resolve(name.toString()));

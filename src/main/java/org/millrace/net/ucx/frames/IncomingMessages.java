@@ -26,7 +26,7 @@ final class IncomingMessages {
     private long at;
     private long limit;
 
-    /** Buffers that wait, of a length; the sender hears of them with a tag. With the turn. */
+    /** Buffers that wait, of a length; the sender is told of them with a tag. With the turn. */
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;

@@ -69,17 +69,17 @@ final class SenderWords {
         return lostPeer;
     }
 
-    /** Hears what was said; throws if the connection has ended. */
+    /** Takes what was said; throws if the connection has ended. */
     void listen() {
         int ignored = found.progress();
         FrameHeader said = hasRest() ? null : found.poll();
         while (said != null) {
-            hear(said);
+            take(said);
             said = hasRest() ? null : found.poll();
         }
     }
 
-    private void hear(FrameHeader said) {
+    private void take(FrameHeader said) {
         if (lostPeerFollows) {
             lostPeerFollows = false;
             lostPeer =

@@ -67,7 +67,7 @@ abstract class UcxEnd extends ConnectionState {
         return worker;
     }
 
-    /** The worker of whoever polls this connection first; false if another thread has the turn. */
+    /** The worker of the thread that polls this connection first; false if another thread has the turn. */
     final boolean tryEnter() {
         UcxWorker mine = worker;
         if (mine == null) {

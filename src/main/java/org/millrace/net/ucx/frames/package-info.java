@@ -16,7 +16,7 @@
  * <p>
  * Why tags: active messages would have UCX call a function of ours for each, and streams copy each byte; a tagged
  * receive is looked at when we like, and UCX's rendezvous for it writes straight to the destination, by whatever copies
- * best. Tags are random, so that no message of a stranger and none of another connection matches.
+ * best. Tags are random, so that no message of another process and none of another connection matches.
  *
  * <p>
  * The TCP connection, over which the two ends found each other, stays: it says that the peer lives, that it meant to
