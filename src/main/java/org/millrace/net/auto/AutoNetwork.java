@@ -113,21 +113,9 @@ public final class AutoNetwork implements Network {
         }
     }
 
-    /** A listener of each network. */
-    private static final class BothListener implements Listener {
-
-        private final byte[] address;
-        private final Listener socket;
-        /** Null where there is no shared memory. */
-        private final @Nullable Listener shm;
-        private final @Nullable UcxNetwork ucx;
-
-        BothListener(byte[] address, Listener socket, @Nullable Listener shm, @Nullable UcxNetwork ucx) {
-            this.ucx = ucx;
-            this.address = address;
-            this.socket = socket;
-            this.shm = shm;
-        }
+    /** A listener of each network; null where there is no shared memory, or no UCX. */
+    private record BothListener(byte[] address, Listener socket, @Nullable Listener shm,
+            @Nullable UcxNetwork ucx) implements Listener {
 
         @Override
         public byte[] address() {

@@ -3,13 +3,14 @@ package org.millrace.net.plugin.frames;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
+import org.millrace.net.connection.ConnectionEnd;
 import org.millrace.net.connection.InFlight;
 
 /**
  * What a sender and a receiver have in common: two communicators, of the frames' messages and of payloads that go
  * apart, memory for the messages, and the frames that are under way.
  */
-abstract class PluginEnd<C extends PluginComm> {
+abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
 
     /** Makes an end's side of a communicator. */
     interface CommMaker<C> {
@@ -34,6 +35,7 @@ abstract class PluginEnd<C extends PluginComm> {
 
     PluginEnd(PluginConnection connection, FrameSizes sizes, CommMaker<C> maker, long messages, long payloads,
             BitSet regions) {
+        super(connection);
         this.connection = connection;
         this.sizes = sizes;
         slotBytes = sizes.messageBytes();
@@ -68,18 +70,5 @@ abstract class PluginEnd<C extends PluginComm> {
 
     public final long framesCompleted() {
         return window.done();
-    }
-
-    public final String peer() {
-        return connection.peer();
-    }
-
-    public final void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public final String toString() {
-        return connection.toString();
     }
 }

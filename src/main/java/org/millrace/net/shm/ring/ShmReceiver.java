@@ -9,6 +9,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
+import org.millrace.net.connection.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.peer.PeerMemory;
 
@@ -16,7 +17,7 @@ import org.millrace.net.shm.peer.PeerMemory;
  * The receiving end of a ring: payloads are copied from it, or from the sender's memory, straight to their
  * destinations, one at a time, in pieces.
  */
-public final class ShmReceiver implements FrameReceiver {
+public final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * How much is read in place at once: a system call and a look at the peer's pages are worth it, and other
@@ -50,6 +51,7 @@ public final class ShmReceiver implements FrameReceiver {
 
     /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
+        super(connection);
         this.peer = peer;
         leastInPlace = peer == null ? Long.MAX_VALUE : connection.ring().getLong(RingLayout.LEAST_IN_PLACE);
         this.connection = connection;
@@ -289,20 +291,5 @@ public final class ShmReceiver implements FrameReceiver {
     public void close() {
         deviceFrames.settle();
         connection.closeWith(() -> consumer.shutDown(RingLayout.CLOSED));
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
     }
 }

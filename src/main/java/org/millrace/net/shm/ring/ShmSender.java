@@ -11,6 +11,7 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionEnd;
 import org.millrace.net.connection.FrameQueue;
 import org.millrace.net.connection.NativeRegion;
 
@@ -23,7 +24,7 @@ import org.millrace.net.connection.NativeRegion;
  * Where the receiver can read this process's memory, of a large payload only the address goes through the ring. Such a
  * frame is complete when the receiver has read it.
  */
-public final class ShmSender implements FrameSender {
+public final class ShmSender extends ConnectionEnd implements FrameSender {
 
     private static final Logger LOG = LogManager.getLogger(ShmSender.class);
 
@@ -46,6 +47,7 @@ public final class ShmSender implements FrameSender {
 
     /** A sender on a ring to whose maker the receiver has replied. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
+        super(connection);
         this.connection = connection;
         connection.beforeRelease(this::abandon);
         leastInPlace =
@@ -251,20 +253,5 @@ public final class ShmSender implements FrameSender {
         if (!sentShutdown) {
             producer.abandon();
         }
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
     }
 }

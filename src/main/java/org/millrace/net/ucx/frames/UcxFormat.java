@@ -51,8 +51,8 @@ final class UcxFormat {
     static final int CREDITS = BUFFERS / CREDIT_INTERVAL;
 
     /**
-     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by the side that receives
-     * it.
+     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by the side that
+     * receives it.
      */
     static final int SHARED_BUFFER_BYTES = 8 << 10;
     /** Where a card moves bytes: what it sends without asking the receiver first. */
