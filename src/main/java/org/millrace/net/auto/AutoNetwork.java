@@ -27,7 +27,7 @@ import org.millrace.net.ucx.UcxNetwork;
  * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory
  * should work and does not, the reason is logged once, and the connection is made over TCP.
  */
-public final class AutoNetwork implements Network {
+final class AutoNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(AutoNetwork.class);
 
@@ -41,7 +41,7 @@ public final class AutoNetwork implements Network {
      * The networks are closed with this one. UCX serves peers that have it too, in place of TCP, and finds them by
      * that.
      */
-    public AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
+    AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
         this.socket = socket;
         this.ucx = ucx.orElse(null);

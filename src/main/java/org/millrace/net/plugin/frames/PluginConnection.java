@@ -136,7 +136,7 @@ public final class PluginConnection extends ConnectionState {
 
     private void judge(long now, boolean hasShutDown, boolean expects, long frames, String progress) {
         if (hasShutDown && frames >= received.getLong(FRAMES_OFFSET)) {
-            throw closedByPeer(progress, lostPeer());
+            throw closedByPeer(progress, LastWords.read(i -> received.getLong(NAME_OFFSET + i * Long.BYTES)));
         }
         if (!expects) {
             shutdownNanos = now;
@@ -180,14 +180,6 @@ public final class PluginConnection extends ConnectionState {
         }
     }
 
-    private @Nullable String lostPeer() {
-        long[] words = new long[LastWords.COUNT];
-        for (int i = 0; i < words.length; i++) {
-            words[i] = received.getLong(NAME_OFFSET + i * Long.BYTES);
-        }
-        return LastWords.name(words);
-    }
-
     /** What to throw for messages that are not of this protocol: nothing that follows can be believed. */
     ConnectionException corrupt(String problem) {
         ConnectionException first = fail(new ConnectionException(this + ": received what is no frame: " + problem
@@ -200,9 +192,7 @@ public final class PluginConnection extends ConnectionState {
     void sendShutdown(long frames) {
         ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
-        for (int i = 0; i < LastWords.COUNT; i++) {
-            message.putLong(NAME_OFFSET + i * Long.BYTES, LastWords.word(blamed(), i));
-        }
+        LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
             socket.write(message); // it fits: nothing else was ever sent
         } catch (IOException e) {

@@ -58,7 +58,7 @@ public final class NetTable {
         return functions[function.ordinal()];
     }
 
-    public TableVersion version() {
+    TableVersion version() {
         return version;
     }
 

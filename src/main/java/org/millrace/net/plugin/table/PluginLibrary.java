@@ -39,6 +39,11 @@ public final class PluginLibrary {
             return library.table;
         }
 
+        /** Of the table. */
+        public int version() {
+            return library.table.version().number();
+        }
+
         /** A {@code ncclNetCommConfig_t}. */
         public long configuration() {
             return library.configuration;

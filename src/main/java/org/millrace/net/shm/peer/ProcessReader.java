@@ -13,7 +13,7 @@ import org.millrace.foreign.CFunction;
  * that was given to another process meanwhile, or a process that runs another program, is found out by it. The kernel
  * takes the memory to read from once a call, so the cookie vouches for all bytes of it.
  */
-public final class ProcessReader implements PeerMemory {
+final class ProcessReader implements PeerMemory {
 
     static final int EPERM = 1;
     static final int ESRCH = 3;

@@ -34,9 +34,7 @@ abstract sealed class RingSide {
     /** Tells the other side that nothing will follow, and which process this one has lost, if it ends for that. */
     final void shutDown(long state) {
         int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
-        for (int i = 0; i < LastWords.COUNT; i++) {
-            memory.putLong(lostPeer + i * Long.BYTES, LastWords.word(connection.blamed(), i));
-        }
+        LastWords.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
         memory.putLongRelease(produces ? RingLayout.PRODUCER_STATE : RingLayout.CONSUMER_STATE, state);
     }
 
@@ -48,11 +46,7 @@ abstract sealed class RingSide {
     /** The process that the other side has lost, if that has shut down for it. */
     final @Nullable String otherLostPeer() {
         int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
-        long[] words = new long[LastWords.COUNT];
-        for (int i = 0; i < words.length; i++) {
-            words[i] = memory.getLong(lostPeer + i * Long.BYTES);
-        }
-        return LastWords.name(words);
+        return LastWords.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
     }
 
     final long place() {

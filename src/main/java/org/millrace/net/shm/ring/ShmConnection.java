@@ -111,21 +111,22 @@ public final class ShmConnection extends ConnectionState {
      * peer sees the connection end here.
      */
     ConnectionException corrupt(String problem) {
-        ConnectionException first = fail(new ConnectionException(this + ": the ring is corrupted: " + problem
-                + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run "
-                + "different versions"));
+        return failAndClose(": the ring is corrupted: " + problem + "; the connection is closed. A process wrote to "
+                + "memory that is not its own, or the two ends run different versions");
+    }
+
+    /** The peer sees the connection end here. */
+    private ConnectionException failAndClose(String what) {
+        ConnectionException first = fail(new ConnectionException(this + what));
         closeQuietly(socket);
         return first;
     }
 
     /** What to throw when a payload cannot be read in the peer's memory. */
     ConnectionException unreadable(long address, long bytes, String why, String progress) {
-        ConnectionException first = fail(new ConnectionException(
-                this + ": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
-                        + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
-                        + SingleCopy.SETTING + "=0 has payloads copied through the ring"));
-        closeQuietly(socket);
-        return first;
+        return failAndClose(": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
+                + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
+                + SingleCopy.SETTING + "=0 has payloads copied through the ring");
     }
 
     /**

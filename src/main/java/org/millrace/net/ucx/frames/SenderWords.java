@@ -82,8 +82,7 @@ final class SenderWords {
     private void take(FrameHeader said) {
         if (lostPeerFollows) {
             lostPeerFollows = false;
-            lostPeer =
-                    LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3), said.word(4), said.word(5));
+            lostPeer = LastWords.read(said::word);
             acceptWord(said);
         } else if (said.word(0) == UcxFormat.ABORT) {
             throw end.lost("the peer has given it up", null);

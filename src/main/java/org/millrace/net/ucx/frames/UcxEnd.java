@@ -15,8 +15,8 @@ import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
 import org.millrace.net.ucx.library.UcxLibrary;
-import org.millrace.net.ucx.worker.UcxEndpoint;
 import org.millrace.net.ucx.worker.UcxWorker;
+import org.millrace.net.ucx.worker.UcxWorker.UcxEndpoint;
 import org.millrace.net.ucx.worker.UcxWorkers;
 
 /** What the two ends of a connection have in common: a worker, an endpoint, requests, and how all that ends. */

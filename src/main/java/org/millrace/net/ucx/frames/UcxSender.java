@@ -254,9 +254,7 @@ public final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Li
             header.word(3, rest);
             tell(header, null, 0);
             if (blamed() != null) {
-                for (int word = 0; word < LastWords.COUNT; word++) {
-                    header.word(word, LastWords.word(blamed(), word));
-                }
+                LastWords.write(blamed(), header::word);
                 tell(header, null, 0);
             }
             if (rest > 0) {
