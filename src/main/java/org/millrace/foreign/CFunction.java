@@ -12,10 +12,11 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * A function in C with up to eight arguments, which are integers or pointers. The JVM makes code for each shape of call
+ * A function in C with up to nine arguments, which are integers or pointers. The JVM makes code for each shape of call
  * that it has not met, ten milliseconds of it and more, and a program waits for that while it starts: so all with up to
- * six arguments have one shape. On x86-64 and AArch64 each of the first six such arguments has a register of its own; a
- * function reads those that it declares, and of an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
+ * six have one shape, and all others another. On x86-64 and AArch64 each of the first six such arguments has a register
+ * of its own, and each of the others one, or eight bytes of the stack; a function reads those that it declares, and of
+ * an {@code int} the lower half (System V ABI 3.2.3, AAPCS64 6.8.2).
  *
  * A function of a varying number of arguments is called like any other: the linker says in each call that no vector
  * register holds one.
@@ -30,14 +31,11 @@ public final class CFunction {
     private static final int ARGUMENTS = 6;
     private static final MethodHandle CALL = link(ARGUMENTS);
 
-    /**
-     * For functions with up to eight arguments: linked when the first of them is called. On x86-64 the last two lie on
-     * the stack, in eight bytes each.
-     */
-    private static final class Wide {
-        static final MethodHandle CALL = link(ARGUMENTS + 2);
+    /** For functions of more arguments: linked when the first of them is called. */
+    private static final class Longer {
+        static final MethodHandle CALL = link(9);
 
-        private Wide() {}
+        private Longer() {}
     }
 
     /** For functions that leave an error number: linked when the first of them is called. */
@@ -74,8 +72,8 @@ public final class CFunction {
         return Linker.nativeLinker().defaultLookup().find(name).map(CFunction::at);
     }
 
-    private static MethodHandle link(int count, Linker.Option... options) {
-        ValueLayout[] arguments = new ValueLayout[count];
+    private static MethodHandle link(int number, Linker.Option... options) {
+        ValueLayout[] arguments = new ValueLayout[number];
         Arrays.fill(arguments, ValueLayout.JAVA_LONG);
         return Linker.nativeLinker().downcallHandle(FunctionDescriptor.of(ValueLayout.JAVA_LONG, arguments), options);
     }
@@ -118,9 +116,10 @@ public final class CFunction {
     }
 
     public long call(long first, long second, long third, long fourth, long fifth, long sixth, long seventh,
-            long eighth) {
+            long eighth, long ninth) {
         try {
-            return (long) Wide.CALL.invokeExact(address, first, second, third, fourth, fifth, sixth, seventh, eighth);
+            return (long) Longer.CALL.invokeExact(address, first, second, third, fourth, fifth, sixth, seventh, eighth,
+                    ninth);
         } catch (Throwable impossible) {
             throw new AssertionError(impossible);
         }

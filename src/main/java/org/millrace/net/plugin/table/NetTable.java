@@ -98,7 +98,7 @@ public final class NetTable {
     private int call(CallWatch watch, NetFunction function, long first, long second, long third, long fourth,
             long fifth, long sixth, long seventh, long eighth) {
         watch.enter(function);
-        int result = (int) of(function).call(first, second, third, fourth, fifth, sixth, seventh, eighth);
+        int result = (int) of(function).call(first, second, third, fourth, fifth, sixth, seventh, eighth, 0);
         watch.leave();
         return result;
     }

@@ -191,7 +191,7 @@ public sealed class RingMemory {
             store.set(segment.address(), segment.byteSize());
         }
 
-        static OfChronicle mapUnchecked(FileChannel channel, long bytes) throws IOException {
+        static OfChronicle map(FileChannel channel, long bytes) throws IOException {
             Arena arena = Arena.ofAuto();
             return new OfChronicle(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
         }

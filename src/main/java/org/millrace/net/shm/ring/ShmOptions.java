@@ -141,7 +141,7 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
             @Override
             RingMemory map(FileChannel channel, long bytes) throws IOException {
                 try {
-                    return RingMemory.OfChronicle.mapUnchecked(channel, bytes);
+                    return RingMemory.OfChronicle.map(channel, bytes);
                 } catch (LinkageError e) {
                     throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
                             + "; put net.openhft:chronicle-bytes on the class path "
