@@ -50,7 +50,7 @@ class ArchitectureTest {
             3 collnet:          ., mesh
             3 gin:              ., queue, window, path, agent, cuda
             3 nccl:             .
-            2 net:              ., liveness, tls, device, connection, shm.file, shm.peer, shm.ring, shm.handshake, shm,
+            2 net:              ., liveness, tls, connection, device, shm.file, shm.peer, shm.ring, shm.handshake, shm,
                                 socket.stream, socket.rails, socket.stripes, socket.handshake, socket,
                                 ucx.library, ucx.worker, ucx.frames, ucx,
                                 plugin.table, plugin.frames, plugin.handshake, plugin, auto, fault

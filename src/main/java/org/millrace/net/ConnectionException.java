@@ -1,5 +1,6 @@
 package org.millrace.net;
 
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /** A connection could not be made, was lost, or carried something that is not of this protocol. */
@@ -22,7 +23,7 @@ public class ConnectionException extends MillraceException {
      * @param message which connection, to whom, and what happened
      * @param cause   why
      */
-    public ConnectionException(String message, Throwable cause) {
+    public ConnectionException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 }

@@ -105,7 +105,7 @@ public interface DeviceRegion extends MemoryRegion {
         }
 
         /**
-         * {@return whether a copy was made, and all before it: whoever is told now sees the bytes}
+         * {@return whether a copy was made, and all before it: who is told now sees the bytes}
          *
          * @param number the copy's
          */

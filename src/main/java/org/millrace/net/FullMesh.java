@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /**
- * The connections of ranks that all talk to each other: one each way between every two.
+ * The connections of ranks that are all connected with each other: one each way between every two.
  *
  * @param senders   to each rank; null for this one
  * @param receivers from each rank; likewise

@@ -20,7 +20,7 @@ public interface Listener extends AutoCloseable {
      */
     Pending<FrameReceiver> expect(ConnectionKey key);
 
-    /** {@return how many clients were turned away so far} Most are no peers: whoever finds the port may come. */
+    /** {@return how many clients were turned away so far} Any client that finds the port is counted. */
     default long dropped() {
         return 0;
     }

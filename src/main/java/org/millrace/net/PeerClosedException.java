@@ -6,7 +6,7 @@ public class PeerClosedException extends ConnectionException {
     private static final long serialVersionUID = 1L;
 
     /**
-     * A peer's goodbye.
+     * A peer's shutdown message.
      *
      * @param message which connection, and how far it had come
      */

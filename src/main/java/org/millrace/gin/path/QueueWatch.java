@@ -56,7 +56,7 @@ final class QueueWatch {
     /**
      * Drains the queues that have something; returns how much was done.
      *
-     * @param quiet whether nobody has had anything to do for some time: all queues are looked at then
+     * @param quiet whether the agent has found no work for some time: all queues are looked at then
      */
     int pull(boolean quiet) {
         pass++;

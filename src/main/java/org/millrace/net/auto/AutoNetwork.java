@@ -27,7 +27,7 @@ import org.millrace.net.ucx.UcxNetwork;
  * between all others; over UCX in place of TCP between processes that both have a card with RDMA. Where shared memory
  * should work and does not, the reason is logged once, and the connection is made over TCP.
  */
-public final class AutoNetwork implements Network {
+final class AutoNetwork implements Network {
 
     private static final Logger LOG = LogManager.getLogger(AutoNetwork.class);
 
@@ -38,11 +38,10 @@ public final class AutoNetwork implements Network {
     private final AtomicBoolean unavailableLogged = new AtomicBoolean();
 
     /**
-     * Takes networks over: they are closed with this one.
-     *
-     * @param ucx for peers that have it too, in place of TCP; it finds its peers by the socket network
+     * The networks are closed with this one. UCX serves peers that have it too, in place of TCP, and finds them by
+     * that.
      */
-    public AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
+    AutoNetwork(ShmNetwork shm, SocketNetwork socket, Optional<UcxNetwork> ucx) {
         this.shm = shm;
         this.socket = socket;
         this.ucx = ucx.orElse(null);
@@ -114,21 +113,9 @@ public final class AutoNetwork implements Network {
         }
     }
 
-    /** A listener of each network. */
-    private static final class BothListener implements Listener {
-
-        private final byte[] address;
-        private final Listener socket;
-        /** Null where there is no shared memory. */
-        private final @Nullable Listener shm;
-        private final @Nullable UcxNetwork ucx;
-
-        BothListener(byte[] address, Listener socket, @Nullable Listener shm, @Nullable UcxNetwork ucx) {
-            this.ucx = ucx;
-            this.address = address;
-            this.socket = socket;
-            this.shm = shm;
-        }
+    /** A listener of each network; null where there is no shared memory, or no UCX. */
+    private record BothListener(byte[] address, Listener socket, @Nullable Listener shm,
+            @Nullable UcxNetwork ucx) implements Listener {
 
         @Override
         public byte[] address() {

@@ -52,12 +52,7 @@ public enum NetworkChoice {
         return open(socket, shm, Optional.empty());
     }
 
-    /**
-     * Opens the network of this choice.
-     *
-     * @param socket how TCP is used, also to find the peers of another network
-     * @param ucx    libucp; empty to have it looked for
-     */
+    /** Opens the network of this choice; libucp is looked for unless it is given. */
     public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
         return switch (this) {
             case AUTO -> {

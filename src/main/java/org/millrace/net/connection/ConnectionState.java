@@ -75,13 +75,13 @@ public abstract class ConnectionState {
         return blamed;
     }
 
-    /** What to throw when the peer said goodbye. */
+    /** What to throw when the peer has shut the connection down. */
     public final ConnectionException closedByPeer(String progress) {
         return closedByPeer(progress, null);
     }
 
     /**
-     * What to throw when the peer said goodbye.
+     * What to throw when the peer has shut the connection down.
      *
      * @param lostPeer whom it has lost itself, and left for; null if it did not say so
      */
@@ -89,6 +89,17 @@ public abstract class ConnectionState {
         return fail(lostPeer == null ? new PeerClosedException(name + ": closed by the peer " + progress)
                 : new LastWordsException(
                         name + ": closed by the peer, which has itself lost " + lostPeer + ", " + progress, lostPeer));
+    }
+
+    /**
+     * What to throw when the peer is gone without a shutdown message.
+     *
+     * @param what     how that was noticed
+     * @param progress how far this end has come
+     * @param hint     what else may be the matter, and where to look
+     */
+    protected final ConnectionException lost(String what, String progress, String hint, @Nullable Throwable cause) {
+        return fail(new ConnectionException(name + ": connection lost (" + what + ") " + progress + hint, cause));
     }
 
     /** What to throw when the connection was closed here, by another thread. */
@@ -109,14 +120,14 @@ public abstract class ConnectionState {
     /**
      * Closes the connection, once.
      *
-     * @param farewell what to do first, if the connection has not failed
+     * @param last what to do first, if the connection has not failed
      */
-    public final void close(Runnable farewell) {
+    public final void close(Runnable last) {
         if (!closed.compareAndSet(false, true)) {
             return;
         }
         if (failure == null) {
-            farewell.run();
+            last.run();
             closedHere();
         }
         release();

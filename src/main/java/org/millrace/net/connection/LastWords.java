@@ -1,6 +1,8 @@
 package org.millrace.net.connection;
 
 import java.nio.charset.StandardCharsets;
+import java.util.function.IntToLongFunction;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +24,24 @@ public final class LastWords {
             word = word << Byte.SIZE | bytes[i] & 0xff;
         }
         return word;
+    }
+
+    /** Takes one of the words. */
+    @FunctionalInterface
+    public interface Writer {
+        void put(int index, long word);
+    }
+
+    /** Writes the words of a name; zeros for none. */
+    public static void write(@Nullable String lostPeer, Writer to) {
+        for (int i = 0; i < COUNT; i++) {
+            to.put(i, word(lostPeer, i));
+        }
+    }
+
+    /** The name in the words, as {@link #name} reads it. */
+    public static @Nullable String read(IntToLongFunction words) {
+        return name(IntStream.range(0, COUNT).mapToLong(words).toArray());
     }
 
     /** The name in the words; null if there is none. What does not print is a dot: another process wrote them. */

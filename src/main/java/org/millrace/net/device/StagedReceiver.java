@@ -1,12 +1,11 @@
 package org.millrace.net.device;
 
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
-import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
@@ -14,11 +13,7 @@ import org.millrace.net.MemoryRegion;
  */
 public final class StagedReceiver implements FrameReceiver {
 
-    /** A device's copies end by themselves, within milliseconds. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int LIMIT = 16;
-    /** In place of a copy's number: the payload needs none, or its copy has not begun. */
-    private static final long NO_COPY = -1;
 
     private final FrameReceiver wire;
     private final Staging staging;
@@ -28,15 +23,12 @@ public final class StagedReceiver implements FrameReceiver {
     private final long[] bytes = new long[LIMIT];
     private final long[] offsets = new long[LIMIT];
     private final long[] copies = new long[LIMIT];
-    private long accepted;
+    /** Frames that were accepted and have not arrived. */
+    private final InFlight window = new InFlight(LIMIT);
+    /** Frames that the network has received. */
     private long copied;
-    private long completed;
 
-    /**
-     * A receiver into one device's memory, and into others that are the network's.
-     *
-     * @param wire closed with this
-     */
+    /** A receiver into one device's memory, and into others that are the network's. The wire is closed with it. */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
         this.wire = wire;
         this.staging = staging;
@@ -45,7 +37,7 @@ public final class StagedReceiver implements FrameReceiver {
 
     @Override
     public @Nullable FrameHeader poll() {
-        if (accepted - completed == LIMIT) {
+        if (window.isFull()) {
             return null;
         }
         try {
@@ -57,7 +49,7 @@ public final class StagedReceiver implements FrameReceiver {
 
     /** What the network received before the connection ended arrives first. A connection that is over says so again. */
     private @Nullable FrameHeader afterCopies(ConnectionException over) {
-        if (advance() == 0 && completed == copied) {
+        if (advance() == 0 && window.done() == copied) {
             throw over;
         }
         return null; // the caller takes what has arrived before it asks again
@@ -65,15 +57,15 @@ public final class StagedReceiver implements FrameReceiver {
 
     @Override
     public void accept(@Nullable MemoryRegion region, long offset) {
-        int index = (int) (accepted % LIMIT);
         FrameHeader header = wire.poll();
         long payload = header == null ? 0 : header.payloadBytes();
         boolean stages = region == staging.device() && payload > 0 && !wire.isOnDevice();
+        int index = window.slot(window.begun());
         bytes[index] = stages ? payload : 0;
         offsets[index] = offset;
-        copies[index] = NO_COPY;
+        copies[index] = Staging.NO_COPY;
         wire.accept(stages ? staging.host() : region, offset);
-        accepted++;
+        window.begin();
     }
 
     @Override
@@ -90,19 +82,15 @@ public final class StagedReceiver implements FrameReceiver {
     /** Goes on with frames that the network has received, and with their copies. */
     private int advance() {
         int work = 0;
-        while (copied != accepted && wire.framesCompleted() - first > copied) {
-            int index = (int) (copied++ % LIMIT);
+        while (copied != window.begun() && wire.framesCompleted() - first > copied) {
+            int index = window.slot(copied++);
             if (bytes[index] > 0) {
                 copies[index] = staging.copyIn(offsets[index], bytes[index]);
             }
             work++;
         }
-        while (completed != copied) {
-            long copy = copies[(int) (completed % LIMIT)];
-            if (copy != NO_COPY && !staging.device().copies().isDone(copy)) {
-                break;
-            }
-            completed++;
+        while (window.done() != copied && staging.isCopied(copies[window.oldest()])) {
+            window.finishOldest();
             work++;
         }
         return work;
@@ -111,7 +99,7 @@ public final class StagedReceiver implements FrameReceiver {
     @Override
     public long framesCompleted() {
         advance(); // what needs no copy may have arrived as soon as it was accepted
-        return completed;
+        return window.done();
     }
 
     @Override
@@ -137,11 +125,8 @@ public final class StagedReceiver implements FrameReceiver {
     /** The memory at both ends of a copy is freed next. */
     @Override
     public void close() {
-        for (; completed != copied; completed++) {
-            long copy = copies[(int) (completed % LIMIT)];
-            if (copy != NO_COPY) {
-                Waiting.until(() -> staging.device().copies().isDone(copy), PATIENCE);
-            }
+        while (window.done() != copied) {
+            staging.awaitCopy(copies[window.finishOldest()]);
         }
         wire.close();
     }

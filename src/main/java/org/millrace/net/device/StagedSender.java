@@ -1,12 +1,11 @@
 package org.millrace.net.device;
 
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
-import org.millrace.agent.Waiting;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.FrameQueue;
 
 /**
  * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the
@@ -14,62 +13,42 @@ import org.millrace.net.MemoryRegion;
  */
 public final class StagedSender implements FrameSender {
 
-    /** A device's copies end by themselves, within milliseconds. */
-    private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int LIMIT = 16;
-    /** In place of a copy's number: the payload needs none. */
-    private static final long NO_COPY = -1;
-
     private final FrameSender wire;
     private final Staging staging;
     /** Frames that wait for their copies, or behind such. */
-    private final FrameHeader[] headers = new FrameHeader[LIMIT];
-    private final @Nullable MemoryRegion[] regions = new MemoryRegion[LIMIT];
-    private final long[] offsets = new long[LIMIT];
+    private final FrameQueue waiting = new FrameQueue(LIMIT);
+    /** By slot. */
     private final long[] copies = new long[LIMIT];
-    private long added;
-    private long sent;
 
     /**
-     * A sender of payloads in one device's memory, and in others that are the network's.
-     *
-     * @param wire closed with this
+     * A sender of payloads in one device's memory, and in others that are the network's. The wire is closed with it.
      */
     public StagedSender(FrameSender wire, Staging staging) {
         this.wire = wire;
         this.staging = staging;
-        for (int i = 0; i < LIMIT; i++) {
-            headers[i] = new FrameHeader();
-        }
     }
 
     @Override
     public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
         boolean stages = region == staging.device() && header.payloadBytes() > 0 && !wire.sendsFrom(staging.device());
-        if (!stages && added == sent) {
+        if (!stages && waiting.isEmpty()) {
             return wire.offer(header, region, offset);
         }
-        if (added - sent == LIMIT) {
+        if (waiting.isFull()) {
             return false;
         }
-        int index = (int) (added++ % LIMIT);
-        headers[index].set(header);
-        regions[index] = stages ? staging.host() : region;
-        offsets[index] = offset;
-        copies[index] = stages ? staging.copyOut(offset, header.payloadBytes()) : NO_COPY;
+        copies[waiting.add(header, stages ? staging.host() : region, offset)] =
+                stages ? staging.copyOut(offset, header.payloadBytes()) : Staging.NO_COPY;
         return true;
     }
 
     @Override
     public int progress() {
         int work = 0;
-        while (added != sent) {
-            int index = (int) (sent % LIMIT);
-            if (copies[index] != NO_COPY && !staging.device().copies().isDone(copies[index])
-                    || !wire.offer(headers[index], regions[index], offsets[index])) {
-                break;
-            }
-            sent++;
+        while (!waiting.isEmpty() && staging.isCopied(copies[waiting.oldest()])
+                && wire.offer(waiting.header(), waiting.region(), waiting.offset())) {
+            waiting.removeOldest();
             work++;
         }
         return work + wire.progress();
@@ -114,11 +93,8 @@ public final class StagedSender implements FrameSender {
 
     /** The memory at both ends of a copy is freed next. */
     private void awaitCopies() {
-        while (added != sent) {
-            long copy = copies[(int) (sent++ % LIMIT)];
-            if (copy != NO_COPY) {
-                Waiting.until(() -> staging.device().copies().isDone(copy), PATIENCE);
-            }
+        for (; !waiting.isEmpty(); waiting.removeOldest()) {
+            staging.awaitCopy(copies[waiting.oldest()]);
         }
     }
 

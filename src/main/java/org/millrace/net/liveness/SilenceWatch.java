@@ -59,7 +59,7 @@ public final class SilenceWatch {
     private void glance() {
         long now = System.nanoTime();
         if (now - last >= PERIOD.toNanos()) {
-            // A process, or a machine, that was stopped could not hear: that time does not count.
+            // A process, or a machine, that was stopped received nothing: that time does not count.
             look(Math.min(now - last, 2 * PERIOD.toNanos()));
             last = now;
         }

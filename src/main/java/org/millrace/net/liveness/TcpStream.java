@@ -46,11 +46,7 @@ final class TcpStream {
         return channel.isOpen();
     }
 
-    /**
-     * Takes what the kernel says of it.
-     *
-     * @param nanos since the last look, at the most what may count
-     */
+    /** Takes what the kernel says of it; of the time since the last look, what may count. */
     void update(TcpInfo info, long nanos) {
         if (info.segmentsIn() != segments || segments == 0) { // 0: a kernel that does not count
             segments = info.segmentsIn();

@@ -100,7 +100,7 @@ public final class PluginNetwork implements Network {
 
     /** Version of the plugin's table. */
     public int version() {
-        return devices.session().table().version().number();
+        return devices.session().version();
     }
 
     /** Devices that connections go over. */

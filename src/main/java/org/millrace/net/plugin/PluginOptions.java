@@ -11,7 +11,7 @@ import org.millrace.net.plugin.table.PluginDevice;
  * @param inlineBytes the longest payload that is copied behind its header, 0 to 1 MiB: a longer one needs two messages,
  *                    of which the second waits until its receiver knows where it belongs
  * @param pieceBytes  the longest message of any other payload
- * @param maxRecvs    the most buffers of one receive, of those that the plugin allows
+ * @param maxRecvs    the most buffers of one receive, as far as the plugin allows them
  * @param callLimit   after which a call of the plugin's that has not returned is named
  */
 public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBytes, int maxRecvs, Duration callLimit) {

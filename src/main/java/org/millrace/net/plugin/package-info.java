@@ -3,9 +3,9 @@
  * aws-ofi-nccl on EFA.
  *
  * <p>
- * This room is the front door. Below it, each room using only those behind it: {@code handshake} makes connections,
- * {@code frames} moves their frames as messages, {@code table} is the plugin. What NCCL's functions promise and what is
- * made of it here is in {@code net-plugin.md}.
+ * The entry point is this package. Below it, each package using only those behind it: {@code handshake} makes
+ * connections, {@code frames} moves their frames as messages, {@code table} is the plugin. What NCCL's functions
+ * promise and what is made of it here is in {@code net-plugin.md}.
  */
 @NullMarked
 package org.millrace.net.plugin;

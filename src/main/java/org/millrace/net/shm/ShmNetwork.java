@@ -31,11 +31,7 @@ public final class ShmNetwork implements Network {
         this(options, 0);
     }
 
-    /**
-     * A network whose rings begin at a given position: for tests of what happens when positions wrap.
-     *
-     * @param firstPosition any multiple of a ring's alignment
-     */
+    /** For tests of positions that wrap: rings begin at a multiple of their alignment. */
     ShmNetwork(ShmOptions options, long firstPosition) {
         this.options = options;
         this.firstPosition = firstPosition;
@@ -65,12 +61,6 @@ public final class ShmNetwork implements Network {
         return listener;
     }
 
-    /**
-     * Begins to connect to a listener.
-     *
-     * @throws org.millrace.net.shm.file.ShmUnavailableException if the listener is on another host, or its socket is
-     *                                                           not to be seen from here
-     */
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         open.checkOpen();

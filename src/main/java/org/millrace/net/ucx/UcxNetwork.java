@@ -64,12 +64,7 @@ public final class UcxNetwork implements Network {
         workers = new UcxWorkers(context);
     }
 
-    /**
-     * A network for peers that have a card with RDMA, as this host has; empty where there is none, or UCX cannot use
-     * it.
-     *
-     * @param finder over which peers find each other: closed with this network
-     */
+    /** A network for peers that have a card with RDMA, as this host has; empty where UCX can use none. */
     public static Optional<UcxNetwork> withCard(Optional<Path> library, Network finder) {
         if (!hasCard(CARDS)) {
             return Optional.empty(); // without loading anything

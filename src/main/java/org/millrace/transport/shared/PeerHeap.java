@@ -3,6 +3,7 @@ package org.millrace.transport.shared;
 import java.lang.foreign.MemorySegment;
 import java.util.HashMap;
 import java.util.Map;
+import org.millrace.net.shm.file.Mapping;
 import org.millrace.net.shm.file.SharedHeap;
 
 /** Another rank's heap, which all connections of this process from that rank have mapped once. */
@@ -11,7 +12,7 @@ final class PeerHeap implements AutoCloseable {
     private static final Map<String, PeerHeap> ALL = new HashMap<>();
 
     private final String name;
-    private final SharedHeap.Opened opened;
+    private final Mapping opened;
     /** Guarded by the map. */
     private int users;
 

@@ -1,8 +1,8 @@
 package org.millrace.net.plugin.frames;
 
-import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.List;
+import java.util.IdentityHashMap;
+import java.util.Map;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -22,8 +22,7 @@ final class DeviceMemories {
 
     private final PluginConnection connection;
     private final BitSet regions;
-    private final List<DeviceRegion> devices = new ArrayList<>();
-    private final List<PluginRegion> known = new ArrayList<>();
+    private final Map<DeviceRegion, PluginRegion> known = new IdentityHashMap<>();
     private @Nullable DeviceRegion refused;
 
     DeviceMemories(PluginConnection connection, BitSet regions) {
@@ -38,15 +37,12 @@ final class DeviceMemories {
     }
 
     private PluginRegion of(DeviceRegion device) {
-        for (int i = 0; i < devices.size(); i++) { // a connection has one
-            if (devices.get(i) == device) {
-                return known.get(i);
-            }
+        PluginRegion region = known.get(device);
+        if (region == null) {
+            region = PluginRegion.of(connection.network(), device, regions);
+            known.put(device, region);
         }
-        PluginRegion made = PluginRegion.of(connection.network(), device, regions);
-        devices.add(device);
-        known.add(made);
-        return made;
+        return region;
     }
 
     /** Whether the plugin takes a device's memory; where it does not, which is said once, payloads are staged. */
@@ -70,6 +66,6 @@ final class DeviceMemories {
 
     /** The communicator is closed. */
     void close() {
-        known.forEach(PluginRegion::close);
+        known.values().forEach(PluginRegion::close);
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace.net.plugin.frames;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Payloads that travel in messages of their own, oldest first, and which of their bytes comes next. Both ends divide
@@ -15,37 +16,36 @@ final class PayloadQueue {
     private final long[] addresses;
     private final long[] lengths;
     private final long pieceBytes;
-    private int oldest;
-    private int count;
+    private final InFlight window;
     /** Pieces of the payloads that were added so far. */
     private long pieces;
     private long nextPiece;
 
     PayloadQueue(int capacity, long pieceBytes) {
-        regions = new PluginRegion[capacity];
-        addresses = new long[capacity];
-        lengths = new long[capacity];
+        window = new InFlight(capacity);
+        regions = new PluginRegion[window.slots()];
+        addresses = new long[window.slots()];
+        lengths = new long[window.slots()];
         this.pieceBytes = pieceBytes;
     }
 
     boolean isEmpty() {
-        return count == 0;
+        return window.isEmpty();
     }
 
     /** Adds a payload; returns the number of its last piece. */
     long add(PluginRegion region, long offset, long bytes) {
-        int slot = (oldest + count) % regions.length;
+        int slot = window.begin();
         regions[slot] = region;
         addresses[slot] = region.segment().address() + offset;
         lengths[slot] = bytes;
-        count++;
         pieces += (bytes + pieceBytes - 1) / pieceBytes;
         return pieces - 1;
     }
 
     /** The memory of the next piece; there must be one. */
     PluginRegion region() {
-        PluginRegion region = regions[oldest];
+        PluginRegion region = regions[window.oldest()];
         if (region == null) {
             throw new IllegalStateException("no payload is waiting");
         }
@@ -53,12 +53,12 @@ final class PayloadQueue {
     }
 
     long address() {
-        return addresses[oldest];
+        return addresses[window.oldest()];
     }
 
     /** Length of the next piece. */
     long bytes() {
-        return Math.min(lengths[oldest], pieceBytes);
+        return Math.min(lengths[window.oldest()], pieceBytes);
     }
 
     /** What both ends call the next piece in the plugin's matching. */
@@ -69,13 +69,12 @@ final class PayloadQueue {
     /** Goes on to the piece behind the next one. */
     void advance() {
         long bytes = bytes();
+        int oldest = window.oldest();
         nextPiece++;
         addresses[oldest] += bytes;
         lengths[oldest] -= bytes;
         if (lengths[oldest] == 0) {
-            regions[oldest] = null;
-            oldest = (oldest + 1) % regions.length;
-            count--;
+            regions[window.finishOldest()] = null;
         }
     }
 }

@@ -41,6 +41,10 @@ final class PayloadReceives {
         this.maxRecvs = Math.min(maxRecvs, PluginDevice.MAX_RECVS);
     }
 
+    private int slot(long receive) {
+        return communicator.window.slot(receive);
+    }
+
     /** Pieces that are where they belong. */
     long finishedPieces() {
         return finishedPieces;
@@ -62,10 +66,10 @@ final class PayloadReceives {
                 queue.advance();
             }
             int pieces = communicator.staged();
-            if (pieces == 0 || communicator.begun() - finished == MAX || !communicator.post()) {
+            if (pieces == 0 || communicator.window.begun() - finished == MAX || !communicator.post()) {
                 return receives;
             }
-            groups[(int) ((communicator.begun() - 1) % MAX)] = pieces;
+            groups[slot(communicator.window.begun() - 1)] = pieces;
         }
     }
 
@@ -73,16 +77,16 @@ final class PayloadReceives {
     int progress() {
         int steps = 0;
         while (communicator.testOldest()) {
-            arrived(groups[(int) ((communicator.done() - 1) % MAX)]);
+            arrived(groups[slot(communicator.window.done() - 1)]);
             steps++;
         }
         // A flush uses the arguments of the next receive, which may wait for the plugin.
-        while (flushing < communicator.done() && (communicator.staged() == 0 || !isOfDevice())) {
+        while (flushing < communicator.window.done() && (communicator.staged() == 0 || !isOfDevice())) {
             beginFlush();
             steps++;
         }
         while (finished < flushing) {
-            int slot = (int) (finished % MAX);
+            int slot = slot(finished);
             if (flushes[slot] != 0 && !communicator.test(flushes[slot])) {
                 break;
             }
@@ -106,7 +110,7 @@ final class PayloadReceives {
 
     /** Whether the receive that is flushed next wrote to memory of a device. */
     private boolean isOfDevice() {
-        int pieces = groups[(int) (flushing % MAX)];
+        int pieces = groups[slot(flushing)];
         for (int i = 0; i < pieces; i++) {
             PluginRegion region = regions[(int) (flushingPieces + i & PIECES - 1)];
             if (region != null && region.kind() != plugin_h.NCCL_PTR_HOST()) {
@@ -117,7 +121,7 @@ final class PayloadReceives {
     }
 
     private void beginFlush() {
-        int slot = (int) (flushing % MAX);
+        int slot = slot(flushing);
         int pieces = groups[slot];
         int buffers = 0;
         for (int i = 0; i < pieces; i++) {

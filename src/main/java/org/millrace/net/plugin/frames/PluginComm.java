@@ -3,6 +3,7 @@ package org.millrace.net.plugin.frames;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.millrace.net.connection.InFlight;
 import org.millrace.net.plugin.table.CallWatch;
 import org.millrace.net.plugin.table.NetFunction;
 import org.millrace.net.plugin.table.NetTable;
@@ -33,8 +34,8 @@ abstract class PluginComm {
     private final NetFunction closing;
     private final MemorySegment results;
     private final long[] requests = new long[MAX_REQUESTS];
-    private long begun;
-    private long done;
+    /** The requests. */
+    final InFlight window = new InFlight(MAX_REQUESTS);
     /** A test has failed: nothing more will come of what is under way. */
     private boolean failed;
 
@@ -54,20 +55,6 @@ abstract class PluginComm {
     @SuppressWarnings("restricted") // within the memory's bounds
     static MemorySegment unscoped(MemorySegment memory) {
         return MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
-    }
-
-    /** Requests that were begun so far. */
-    final long begun() {
-        return begun;
-    }
-
-    /** Requests that are done so far. */
-    final long done() {
-        return done;
-    }
-
-    final boolean isFull() {
-        return begun - done == MAX_REQUESTS;
     }
 
     /** Where a call leaves its request, which is none yet. */
@@ -91,16 +78,16 @@ abstract class PluginComm {
         if (request == 0) {
             return false;
         }
-        requests[(int) (begun++ % MAX_REQUESTS)] = request;
+        requests[window.begin()] = request;
         return true;
     }
 
     /** Whether the oldest request is done; it is no longer one then. */
     final boolean testOldest() {
-        if (begun == done || !test(requests[(int) (done % MAX_REQUESTS)])) {
+        if (window.isEmpty() || !test(requests[window.oldest()])) {
             return false;
         }
-        done++;
+        window.finishOldest();
         return true;
     }
 

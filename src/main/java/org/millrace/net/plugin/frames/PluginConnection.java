@@ -19,10 +19,10 @@ import org.millrace.net.plugin.table.PluginLibrary.Session;
 
 /**
  * What the two ends of a connection have in common: the TCP connection beside the plugin's communicators, which shows
- * whether the peer lives and takes each side's goodbye, and their end.
+ * whether the peer lives and takes each side's shutdown message, and their end.
  *
  * <pre>
- *   0          8         16               64      a goodbye, little-endian
+ *   0          8         16               64      a shutdown message, little-endian
  *   +----------+---------+----------------+
  *   | magic    | frames  | process that   |
  *   | 8 chars  | i64     | was lost, or 0 |
@@ -42,11 +42,11 @@ public final class PluginConnection extends ConnectionState {
     /** How long at least passes between two looks at the TCP connection, which cost a system call. */
     private static final long LOOK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
     private static final long LAST_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
-    /** How long frames may take that a peer has sent before its goodbye: the plugin has them already. */
+    /** How long frames may take that a peer has sent before its shutdown message: the plugin has them already. */
     private static final long ARRIVAL_NANOS = TimeUnit.SECONDS.toNanos(20);
 
-    private static final int GOODBYE_BYTES = 64;
-    private static final long GOODBYE = 0x4559_4244_4f4f_474dL;
+    private static final int SHUTDOWN_BYTES = 64;
+    private static final long SHUTDOWN = 0x4559_4244_4f4f_474dL;
     private static final int FRAMES_OFFSET = 8;
     private static final int NAME_OFFSET = 16;
 
@@ -54,23 +54,17 @@ public final class PluginConnection extends ConnectionState {
     private final Session session;
     private final CallWatch watch;
     private final CallWatch slowWatch;
-    private final ByteBuffer received = ByteBuffer.allocateDirect(GOODBYE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer received = ByteBuffer.allocateDirect(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private Runnable release = () -> {};
     private int idleCalls;
     private long lastLookNanos = System.nanoTime();
-    private long goodbyeNanos;
+    private long shutdownNanos;
     private @Nullable IOException socketFailure;
     private boolean gone;
     private @Nullable ConnectionException broken;
     private long brokenNanos;
 
-    /**
-     * Takes over what was set up.
-     *
-     * @param name   of the connection, with its peer, for messages
-     * @param peer   the process at the other end
-     * @param socket non-blocking; nothing but goodbyes is said over it from now on
-     */
+    /** Takes a non-blocking socket over, on which nothing but shutdown messages is sent from now on. */
     public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
             Duration callLimit) {
         super(network, name, peer);
@@ -117,7 +111,7 @@ public final class PluginConnection extends ConnectionState {
     }
 
     /**
-     * Looks now and then, when called often, whether the peer has said goodbye or is gone.
+     * Looks now and then, when called often, whether the peer has shut down or is gone.
      *
      * @param expects whether this side could take another frame: it waits for the plugin, and not the plugin for it
      * @param frames  that this side has received whole; {@link Long#MAX_VALUE} if it sends
@@ -134,36 +128,37 @@ public final class PluginConnection extends ConnectionState {
         }
         lastLookNanos = now;
         read(now);
-        boolean saidGoodbye = !received.hasRemaining();
-        if (saidGoodbye || gone || broken != null) {
-            judge(now, saidGoodbye, expects, frames, end.toString());
+        boolean hasShutDown = !received.hasRemaining();
+        if (hasShutDown || gone || broken != null) {
+            judge(now, hasShutDown, expects, frames, end.toString());
         }
     }
 
-    private void judge(long now, boolean saidGoodbye, boolean expects, long frames, String progress) {
-        if (saidGoodbye && frames >= received.getLong(FRAMES_OFFSET)) {
-            throw closedByPeer(progress, lostPeer());
+    private void judge(long now, boolean hasShutDown, boolean expects, long frames, String progress) {
+        if (hasShutDown && frames >= received.getLong(FRAMES_OFFSET)) {
+            throw closedByPeer(progress, LastWords.read(i -> received.getLong(NAME_OFFSET + i * Long.BYTES)));
         }
         if (!expects) {
-            goodbyeNanos = now;
+            shutdownNanos = now;
             brokenNanos = now;
         }
         if (broken != null) {
-            if (gone && !saidGoodbye || now - brokenNanos > LAST_WORD_NANOS) {
+            if (gone && !hasShutDown || now - brokenNanos > LAST_WORD_NANOS) {
                 throw fail(new ConnectionException(
                         broken.getMessage() + " " + progress + (gone ? "; the peer's process is gone too" : ""),
                         broken));
             }
-        } else if (saidGoodbye && now - goodbyeNanos > ARRIVAL_NANOS) {
-            throw fail(new ConnectionException(this + ": connection lost (the peer has sent "
-                    + received.getLong(FRAMES_OFFSET) + " frames and said goodbye, and the plugin has not brought the"
-                    + " rest of them in " + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS) + " s) " + progress));
-        } else if (gone && !saidGoodbye) {
+        } else if (hasShutDown && now - shutdownNanos > ARRIVAL_NANOS) {
+            throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET)
+                    + " frames and a shutdown message, and the" + " plugin has not brought the rest of them in "
+                    + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS) + " s", progress, "", null);
+        } else if (gone && !hasShutDown) {
             IOException why = socketFailure;
-            throw fail(new ConnectionException(this + ": connection lost ("
-                    + (why == null ? "the peer's end of the connection is gone, without a goodbye" : why.getMessage())
-                    + ") " + progress + "; the peer's process ended, or it aborted the connection: look at what the"
-                    + " peer said last", why));
+            throw lost(
+                    why == null ? "the peer's end of the connection is gone, without a shutdown message"
+                            : String.valueOf(why.getMessage()),
+                    progress,
+                    "; the peer's process ended, or it aborted the connection: look at what the peer said last", why);
         }
     }
 
@@ -178,19 +173,11 @@ public final class PluginConnection extends ConnectionState {
             gone = true;
         }
         if (!received.hasRemaining()) {
-            goodbyeNanos = now;
-            if (received.getLong(0) != GOODBYE) {
-                throw corrupt("what the peer said over TCP is no goodbye");
+            shutdownNanos = now;
+            if (received.getLong(0) != SHUTDOWN) {
+                throw corrupt("what the peer said over TCP is no shutdown message");
             }
         }
-    }
-
-    private @Nullable String lostPeer() {
-        long[] words = new long[LastWords.COUNT];
-        for (int i = 0; i < words.length; i++) {
-            words[i] = received.getLong(NAME_OFFSET + i * Long.BYTES);
-        }
-        return LastWords.name(words);
     }
 
     /** What to throw for messages that are not of this protocol: nothing that follows can be believed. */
@@ -202,14 +189,12 @@ public final class PluginConnection extends ConnectionState {
     }
 
     /** Tells the peer that the end is meant, and how many frames it can expect. */
-    void sayGoodbye(long frames) {
-        ByteBuffer goodbye = ByteBuffer.allocate(GOODBYE_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        goodbye.putLong(0, GOODBYE).putLong(FRAMES_OFFSET, frames);
-        for (int i = 0; i < LastWords.COUNT; i++) {
-            goodbye.putLong(NAME_OFFSET + i * Long.BYTES, LastWords.word(blamed(), i));
-        }
+    void sendShutdown(long frames) {
+        ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
+        LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
         try {
-            socket.write(goodbye); // it fits: nothing else was ever sent
+            socket.write(message); // it fits: nothing else was ever sent
         } catch (IOException e) {
             LOG.debug("{}: the peer is gone before us", this, e);
         }

@@ -8,66 +8,38 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
 
 /**
  * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is
  * known, and for several payloads at once where the plugin can and several wait.
  *
  * <pre>
- *   completed  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   done  ≤  accepted  ≤  posted  ≤  accepted + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
  *   the message of the frame that is accepted next is in its slot, accepted % {@value FrameSizes#FRAMES_IN_FLIGHT}
  * </pre>
  */
-public final class PluginReceiver implements FrameReceiver {
+public final class PluginReceiver extends PluginEnd<RecvComm> implements FrameReceiver {
 
-    private final PluginConnection connection;
-    private final FrameSizes sizes;
-    private final Arena arena;
-    private final RecvComm messages;
-    private final RecvComm payloads;
-    private final PluginRegion slots;
-    private final MemorySegment memory;
-    private final int slotBytes;
-    private final PayloadQueue queue;
     private final PayloadReceives receives;
-    private final DeviceMemories devices;
     private final FrameHeader header = new FrameHeader();
     private boolean headerShown;
     /** The payload of the header that was shown is in its message. */
     private boolean inline;
     /** It lies in a device's memory at the peer. */
     private boolean onDevice;
-    /** Of each frame under way the last piece of its payload, -1 if it has come already. */
-    private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
     private long posted;
-    private long accepted;
-    private long completed;
 
-    /**
-     * A receiver on communicators that are connected: it owns them.
-     *
-     * @param messages communicator of the frames' messages
-     * @param payloads communicator of the payloads that do not go with them
-     */
+    /** Owns two communicators that are connected: of the frames' messages, and of payloads that come apart. */
     public PluginReceiver(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
-        this.connection = connection;
-        this.sizes = sizes;
-        arena = Arena.ofShared();
-        slotBytes = sizes.messageBytes();
-        slots = PluginSender.newSlots(connection.network(), arena, sizes, regions);
-        memory = slots.view();
-        this.messages = new RecvComm(connection, messages, arena);
-        this.payloads = new RecvComm(connection, payloads, arena);
-        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
-        devices = new DeviceMemories(connection, regions);
+        super(connection, sizes, RecvComm::new, messages, payloads, regions);
         receives = new PayloadReceives(this.payloads, queue, sizes.maxRecvs());
-        connection.onRelease(this::release);
         postMessages();
     }
 
     private void postMessages() {
-        while (posted - accepted < FrameSizes.FRAMES_IN_FLIGHT && !messages.isFull()) {
-            long address = memory.address() + posted % FrameSizes.FRAMES_IN_FLIGHT * slotBytes;
+        while (posted - window.begun() < FrameSizes.FRAMES_IN_FLIGHT && !messages.window.isFull()) {
+            long address = memory.address() + message(posted);
             if (messages.staged() == 0 && !messages.stage(slots, address, slotBytes, 0) || !messages.post()) {
                 break;
             }
@@ -82,14 +54,14 @@ public final class PluginReceiver implements FrameReceiver {
             return header;
         }
         postMessages();
-        if (accepted - completed == FrameSizes.FRAMES_IN_FLIGHT) {
+        if (window.isFull()) {
             return null;
         }
         if (!messages.testOldest()) {
             lookAtPeer();
             return null;
         }
-        read(accepted % FrameSizes.FRAMES_IN_FLIGHT * slotBytes, messages.size(0));
+        read(message(window.begun()), messages.size(0));
         headerShown = true;
         return header;
     }
@@ -97,7 +69,7 @@ public final class PluginReceiver implements FrameReceiver {
     /** Reads a message, of which nothing is believed before it is checked. */
     private void read(long at, int length) {
         if (length < MessageFormat.HEADER_BYTES || length > slotBytes) {
-            throw connection.corrupt("the message of frame " + accepted + " has " + length + " bytes");
+            throw connection.corrupt("the message of frame " + window.begun() + " has " + length + " bytes");
         }
         MessageFormat.read(memory, at, header);
         long number = MessageFormat.number(memory, at);
@@ -105,14 +77,14 @@ public final class PluginReceiver implements FrameReceiver {
         int flags = MessageFormat.flags(memory, at);
         inline = (flags & MessageFormat.APART) == 0;
         onDevice = (flags & MessageFormat.ON_DEVICE) != 0;
-        if (number != accepted || inline && onDevice) {
+        if (number != window.begun() || inline && onDevice) {
             throw connection.corrupt("a message says that it is of frame " + number + ", with flags " + flags
-                    + ", and that of frame " + accepted + " was to come");
+                    + ", and that of frame " + window.begun() + " was to come");
         }
         long with = inline ? bytes : 0;
         if (bytes < 0 || bytes > MessageFormat.MAX_PAYLOAD_BYTES || with > sizes.inlineBytes()
                 || length != MessageFormat.HEADER_BYTES + with || !inline && bytes == 0) {
-            throw connection.corrupt("the message of frame " + accepted + " has " + length
+            throw connection.corrupt("the message of frame " + window.begun() + " has " + length
                     + " bytes and says that its payload has " + bytes + (inline ? ", all of them in it" : ""));
         }
     }
@@ -121,7 +93,7 @@ public final class PluginReceiver implements FrameReceiver {
     public void accept(@Nullable MemoryRegion region, long offset) {
         connection.checkAccept(headerShown);
         long bytes = header.payloadBytes();
-        int slot = (int) (accepted % FrameSizes.FRAMES_IN_FLIGHT);
+        int slot = window.slot(window.begun());
         long lastPiece = -1;
         if (bytes > 0) {
             PluginRegion to = devices.region(region, offset, bytes);
@@ -137,7 +109,7 @@ public final class PluginReceiver implements FrameReceiver {
         }
         lastPieces[slot] = lastPiece;
         headerShown = false;
-        accepted++;
+        window.begin();
         if (sizes.maxRecvs() == 1) {
             receives.post();
         } // or else the next call of progress posts one receive for all that are accepted until then
@@ -150,67 +122,38 @@ public final class PluginReceiver implements FrameReceiver {
     }
 
     private void complete() {
-        while (completed < accepted
-                && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < receives.finishedPieces()) {
-            completed++;
+        while (!window.isEmpty() && lastPieces[window.oldest()] < receives.finishedPieces()) {
+            window.finishOldest();
         }
     }
 
     @Override
     public int progress() {
         connection.checkOpen();
-        long before = completed;
+        long before = window.done();
         int moved = receives.post() + receives.progress();
         complete();
-        if (moved == 0 && completed == before) {
+        if (moved == 0 && window.done() == before) {
             lookAtPeer();
         }
-        return moved + (int) (completed - before);
+        return moved + (int) (window.done() - before);
     }
 
     private void lookAtPeer() {
-        connection.lookAtPeer(!headerShown, completed, progress);
+        connection.lookAtPeer(!headerShown, window.done(), progress);
     }
 
-    /** How far this end has come, for messages. */
+    /** Says how far this end has come, when it is asked. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + completed + " whole frames were received"
-                    + (completed == accepted ? "" : ", with " + (accepted - completed) + " under way");
+            return progress("received");
         }
     };
 
     @Override
-    public long framesCompleted() {
-        return completed;
-    }
-
-    @Override
     public void close() {
-        connection.close(() -> connection.sayGoodbye(completed));
+        connection.close(() -> connection.sendShutdown(window.done()));
     }
 
-    private void release() {
-        messages.close();
-        payloads.close();
-        slots.close();
-        devices.close();
-        arena.close();
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
-    }
 }

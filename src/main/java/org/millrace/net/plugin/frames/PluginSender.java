@@ -11,60 +11,26 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.InFlight;
 
 /**
  * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
  * sent arrives, even if the connection is closed then.
  *
  * <pre>
- *   completed  ≤  sent  ≤  posted  ≤  offered  ≤  completed + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
- *   a frame's message stays in its slot, offered % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
+ *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
  * </pre>
  */
-public final class PluginSender implements FrameSender {
+public final class PluginSender extends PluginEnd<SendComm> implements FrameSender {
 
-    private final PluginConnection connection;
-    private final FrameSizes sizes;
-    private final Arena arena;
-    private final SendComm messages;
-    private final SendComm payloads;
-    private final PluginRegion slots;
-    private final MemorySegment memory;
-    private final int slotBytes;
-    private final PayloadQueue queue;
-    private final DeviceMemories devices;
-    /** Of the frame in each slot: its message's length, and the last piece of its payload, -1 if it has none. */
+    /** Of the frame in each slot: its message's length. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
-    private final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
-    private long offered;
     private long posted;
-    private long sent;
-    private long completed;
 
-    /**
-     * A sender on communicators that are connected: it owns them.
-     *
-     * @param messages communicator of the frames' messages
-     * @param payloads communicator of the payloads that do not go with them
-     */
+    /** Owns two communicators that are connected: of the frames' messages, and of payloads that go apart. */
     public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
-        this.connection = connection;
-        this.sizes = sizes;
-        arena = Arena.ofShared();
-        slotBytes = sizes.messageBytes();
-        slots = newSlots(connection.network(), arena, sizes, regions);
-        memory = slots.view();
-        this.messages = new SendComm(connection, messages, arena);
-        this.payloads = new SendComm(connection, payloads, arena);
-        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
-        devices = new DeviceMemories(connection, regions);
-        connection.onRelease(this::release);
-    }
-
-    /** Memory for messages, one of each frame that may be under way. */
-    static PluginRegion newSlots(OpenResources network, Arena arena, FrameSizes sizes, BitSet regions) {
-        long bytes = (long) FrameSizes.FRAMES_IN_FLIGHT * sizes.messageBytes();
-        return PluginRegion.of(network, arena.allocate(bytes, 4096), regions);
+        super(connection, sizes, SendComm::new, messages, payloads, regions);
     }
 
     @Override
@@ -76,14 +42,15 @@ public final class PluginSender implements FrameSender {
                     "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
         PluginRegion from = bytes == 0 ? null : devices.region(region, offset, bytes);
-        if (offered - completed == FrameSizes.FRAMES_IN_FLIGHT) {
+        if (window.isFull()) {
             return false;
         }
-        int slot = (int) (offered % FrameSizes.FRAMES_IN_FLIGHT);
-        long at = (long) slot * slotBytes;
+        long number = window.begun();
+        int slot = window.begin();
+        long at = message(number);
         boolean onDevice = from != null && from.kind() != plugin_h.NCCL_PTR_HOST();
         boolean inline = !onDevice && bytes <= sizes.inlineBytes();
-        MessageFormat.write(memory, at, header, offered,
+        MessageFormat.write(memory, at, header, number,
                 inline ? 0 : onDevice ? MessageFormat.APART | MessageFormat.ON_DEVICE : MessageFormat.APART);
         lengths[slot] = MessageFormat.HEADER_BYTES;
         lastPieces[slot] = -1;
@@ -93,7 +60,6 @@ public final class PluginSender implements FrameSender {
         } else if (from != null) {
             lastPieces[slot] = queue.add(from, offset, bytes);
         }
-        offered++;
         post();
         return true;
     }
@@ -101,9 +67,9 @@ public final class PluginSender implements FrameSender {
     /** Hands the plugin what it takes. */
     private long post() {
         long moved = 0;
-        while (posted < offered) {
-            int slot = (int) (posted % FrameSizes.FRAMES_IN_FLIGHT);
-            if (!messages.send(slots, memory.address() + (long) slot * slotBytes, lengths[slot], 0)) {
+        while (posted < window.begun()) {
+            int slot = window.slot(posted);
+            if (!messages.send(slots, memory.address() + message(posted), lengths[slot], 0)) {
                 break;
             }
             moved += lengths[slot];
@@ -122,14 +88,13 @@ public final class PluginSender implements FrameSender {
         connection.checkOpen();
         long moved = post();
         while (messages.testOldest()) {
-            sent++;
             moved++;
         }
         while (payloads.testOldest()) {
             moved++;
         }
-        while (completed < sent && lastPieces[(int) (completed % FrameSizes.FRAMES_IN_FLIGHT)] < payloads.done()) {
-            completed++;
+        while (window.done() < messages.window.done() && lastPieces[window.oldest()] < payloads.window.done()) {
+            window.finishOldest();
         }
         if (moved == 0) {
             connection.lookAtPeer(true, Long.MAX_VALUE, this.progress);
@@ -137,12 +102,11 @@ public final class PluginSender implements FrameSender {
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    /** How far this end has come, for messages. */
+    /** Says how far this end has come, when it is asked. */
     private final Object progress = new Object() {
         @Override
         public String toString() {
-            return "after " + completed + " whole frames were sent"
-                    + (completed == offered ? "" : ", with " + (offered - completed) + " under way");
+            return progress("sent");
         }
     };
 
@@ -150,11 +114,6 @@ public final class PluginSender implements FrameSender {
     @Override
     public boolean sendsFrom(DeviceRegion memory) {
         return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
-    }
-
-    @Override
-    public long framesCompleted() {
-        return completed;
     }
 
     @Override
@@ -172,34 +131,12 @@ public final class PluginSender implements FrameSender {
             while (progress() > 0) {
                 // Sends what the plugin takes, and sees what it has sent.
             }
-            if (completed == offered) {
-                connection.sayGoodbye(offered);
+            if (window.isEmpty()) {
+                connection.sendShutdown(window.done());
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
     }
 
-    private void release() {
-        messages.close();
-        payloads.close();
-        slots.close();
-        devices.close();
-        arena.close();
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
-    }
 }

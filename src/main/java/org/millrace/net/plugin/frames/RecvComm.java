@@ -77,12 +77,7 @@ final class RecvComm extends PluginComm {
         setBuffer(buffer, address, memory.handle(region));
     }
 
-    /**
-     * Flushes the first buffers that were staged for it: what the plugin has written there can be seen by their device
-     * when the flush is done.
-     *
-     * @return a request; 0 if the flush is done, or failed
-     */
+    /** Has the first staged buffers seen by their device, when the request is done; 0 if it is done, or failed. */
     long flush(int buffers) {
         long at = arguments.address();
         return request(NetFunction.IFLUSH,

@@ -12,7 +12,7 @@ final class SendComm extends PluginComm {
 
     /** Begins to send a message; false if the plugin takes none now. */
     boolean send(PluginRegion region, long address, long bytes, int tag) {
-        if (isFull() || connection.isBroken() || !knows(region)) {
+        if (window.isFull() || connection.isBroken() || !knows(region)) {
             return false;
         }
         return began(NetFunction.ISEND,

@@ -1,11 +1,10 @@
 package org.millrace.net.plugin.table;
 
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
@@ -22,22 +21,13 @@ import org.jspecify.annotations.Nullable;
 public final class CallWatch implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(CallWatch.class);
-    private static final VarHandle CALLS;
     private static final NetFunction[] FUNCTIONS = NetFunction.values();
     private static final int SHIFT = 8;
-
-    static {
-        try {
-            CALLS = MethodHandles.lookup().findVarHandle(CallWatch.class, "calls", long.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
 
     private final String connection;
     private final long limitNanos;
     /** How many calls were made, and in the low bits the function that is in one, plus 1; 0 there between calls. */
-    private long calls;
+    private final AtomicLong calls = new AtomicLong();
 
     // The watcher's own.
     private long seen;
@@ -63,15 +53,15 @@ public final class CallWatch implements AutoCloseable {
     }
 
     void enter(NetFunction function) {
-        CALLS.setOpaque(this, (calls >> SHIFT) + 1 << SHIFT | function.ordinal() + 1);
+        calls.setOpaque((calls.getPlain() >> SHIFT) + 1 << SHIFT | function.ordinal() + 1);
     }
 
     void leave() {
-        CALLS.setOpaque(this, calls >> SHIFT << SHIFT);
+        calls.setOpaque(calls.getPlain() >> SHIFT << SHIFT);
     }
 
     private void look(long now) {
-        long current = (long) CALLS.getOpaque(this);
+        long current = calls.getOpaque();
         int function = (int) (current & (1 << SHIFT) - 1);
         if (current != seen || function == 0) {
             if (named) {

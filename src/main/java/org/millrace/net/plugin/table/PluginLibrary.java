@@ -32,16 +32,16 @@ public final class PluginLibrary {
     /** Versions without contexts are initialized once; their devices are then known. */
     private @Nullable Session only;
 
-    /**
-     * What an init gave.
-     *
-     * @param context of a communicator; 0 in versions without
-     * @param devices that can be used, at least one
-     */
+    /** What an init gave: a communicator's context, 0 in versions without, and at least one usable device. */
     public record Session(PluginLibrary library, long context, List<PluginDevice> devices) {
 
         public NetTable table() {
             return library.table;
+        }
+
+        /** Of the table. */
+        public int version() {
+            return library.table.version().number();
         }
 
         /** A {@code ncclNetCommConfig_t}. */
@@ -76,11 +76,7 @@ public final class PluginLibrary {
         configuration = config.address();
     }
 
-    /**
-     * Loads a library, or returns the one that was loaded from this path.
-     *
-     * @throws ConnectionException if it is none, or has no table that is understood here
-     */
+    /** The library of a path, loaded once; throws if it is none, or has no table that is understood here. */
     public static PluginLibrary load(Path path) {
         synchronized (LOADED) {
             PluginLibrary known = LOADED.get(path);
@@ -132,21 +128,15 @@ public final class PluginLibrary {
                 : ", only " + String.join(", ", others) + ": it is of another release of NCCL's";
     }
 
-    /**
-     * Initializes the plugin for a network.
-     *
-     * @throws ConnectionException if it fails, or has no device that can be used
-     */
+    /** Initializes the plugin for a network; throws if that fails, or it has no device that can be used. */
     public synchronized Session start(CallWatch watch) {
         if (only != null) {
             return only;
         }
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment context = arena.allocate(ValueLayout.JAVA_LONG);
-            watch.enter(NetFunction.INIT);
-            int result = table.init(context.address(), new SecureRandom().nextLong(), configuration, PluginLog.logger(),
-                    PluginLog.profiler());
-            watch.leave();
+            int result = table.init(watch, context.address(), new SecureRandom().nextLong(), configuration,
+                    PluginLog.logger(), PluginLog.profiler());
             check(NetFunction.INIT, result);
             Session session = new Session(this, context.get(ValueLayout.JAVA_LONG, 0), devices(watch, arena));
             if (!table.version().hasContext()) {
@@ -158,17 +148,13 @@ public final class PluginLibrary {
 
     private List<PluginDevice> devices(CallWatch watch, Arena arena) {
         MemorySegment count = arena.allocate(ValueLayout.JAVA_INT);
-        watch.enter(NetFunction.DEVICES);
-        int result = table.call(NetFunction.DEVICES, count.address());
-        watch.leave();
+        int result = table.devices(watch, count.address());
         check(NetFunction.DEVICES, result);
         List<PluginDevice> usable = new ArrayList<>();
         List<String> left = new ArrayList<>();
         for (int device = 0; device < count.get(ValueLayout.JAVA_INT, 0); device++) {
             MemorySegment properties = arena.allocate(table.version().properties());
-            watch.enter(NetFunction.GET_PROPERTIES);
-            result = table.getProperties(device, properties.address());
-            watch.leave();
+            result = table.getProperties(watch, device, properties.address());
             check(NetFunction.GET_PROPERTIES, result);
             PluginDevice read = PluginDevice.read(device, table.version(), properties);
             if (read.needsKernels()) {

@@ -57,7 +57,7 @@ final class PluginLog {
         return Functions.LOGGER.address();
     }
 
-    /** A {@code ncclProfilerCallback_t}, which nobody listens to. */
+    /** A {@code ncclProfilerCallback_t}, which ignores its calls. */
     static long profiler() {
         return Functions.PROFILER.address();
     }

@@ -12,7 +12,7 @@ import org.millrace.ffi.plugin.ncclNet_v8_t;
 import org.millrace.ffi.plugin.ncclNet_v9_t;
 
 /** The versions of NCCL's network table that are understood here, the best first, and in what they differ. */
-public enum TableVersion {
+enum TableVersion {
 
     /** Rails and planes of a device. */
     V12(ncclNet_v12_t.layout(), ncclNetProperties_v12_t.layout()),
@@ -41,7 +41,7 @@ public enum TableVersion {
         return properties;
     }
 
-    public int number() {
+    int number() {
         return Integer.parseInt(name().substring(1));
     }
 

@@ -60,27 +60,25 @@ final class SealedFile implements AutoCloseable {
 
     /** Makes zeros, all of which are there. */
     static SealedFile create(long bytes, int seals) throws IOException {
-        long id = new SecureRandom().nextLong();
-        int descriptor = memory(id);
-        SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
-        try (FileChannel channel = file.channel()) {
-            PrivateFile.fill(channel, bytes);
-            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, seals));
-            return file;
-        } catch (IOException e) {
-            file.close();
-            throw e;
-        }
+        return create(bytes, seals, false);
     }
 
     /** Makes zeros that take no memory until they are touched, or until {@link #take} takes it. */
     static SealedFile createSparse(long bytes) throws IOException {
+        return create(bytes, ALL, true);
+    }
+
+    private static SealedFile create(long bytes, int seals, boolean sparse) throws IOException {
         long id = new SecureRandom().nextLong();
         int descriptor = memory(id);
         SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
         try (FileChannel channel = file.channel()) {
-            channel.write(ByteBuffer.allocate(1), bytes - 1);
-            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, ALL));
+            if (sparse) {
+                channel.write(ByteBuffer.allocate(1), bytes - 1);
+            } else {
+                PrivateFile.fill(channel, bytes);
+            }
+            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, seals));
             return file;
         } catch (IOException e) {
             file.close();
@@ -105,10 +103,8 @@ final class SealedFile implements AutoCloseable {
     }
 
     /**
-     * Opens another process's.
-     *
-     * @param required the seals that it must have
-     * @throws IOException if it is not there, or is not what its name says
+     * Opens another process's; throws if it is not there, lacks one of the required seals, or is not what its name
+     * says.
      */
     static FileChannel open(FileName name, int required) throws IOException {
         if (!name.owner().isOfThisNamespace() || domain() == 0) {

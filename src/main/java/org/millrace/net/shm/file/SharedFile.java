@@ -39,22 +39,14 @@ public final class SharedFile {
         return SealedFile.domain() != 0 && other.isOfThisNamespace();
     }
 
-    /**
-     * Makes one in a directory.
-     *
-     * @param kind see {@link FileName}
-     */
+    /** Makes one of a kind of {@link FileName} in a directory. */
     public static SharedFile create(Path directory, String kind, long bytes) throws IOException {
         FileName name = FileName.ours(new SecureRandom().nextLong(), kind);
         Path path = directory.resolve(name.toString());
         return new SharedFile(name, PrivateFile.create(path, bytes), path, null);
     }
 
-    /**
-     * Makes one that nobody can make shorter.
-     *
-     * @param grows whether it may get longer
-     */
+    /** Makes one that nobody can make shorter, but longer if it grows. */
     public static SharedFile createSealed(long bytes, boolean grows) throws IOException {
         SealedFile sealed = SealedFile.create(bytes, grows ? SealedFile.MAY_GROW : SealedFile.ALL);
         try {
@@ -82,7 +74,7 @@ public final class SharedFile {
         return PrivateFile.open(path);
     }
 
-    /** All processes that need it have opened it: one in a directory is deleted by whoever comes first. */
+    /** All processes that need it have opened it: one in a directory is deleted by the first of them. */
     public static void withdraw(Path directory, FileName name) {
         if (!name.isSealed()) {
             PrivateFile.delete(directory.resolve(name.toString()));

@@ -25,8 +25,7 @@ public final class SharedHeap implements AutoCloseable {
     private static final long PAGE = 4096;
 
     private final SealedFile file;
-    private final Arena arena = Arena.ofShared();
-    private final MemorySegment segment;
+    private final Mapping mapping;
     /** Sizes of the free parts by their offsets; neighbours are one. */
     private final TreeMap<Long, Long> free = new TreeMap<>();
     /** Parts that were handed out and are not given back. */
@@ -37,20 +36,15 @@ public final class SharedHeap implements AutoCloseable {
     private SharedHeap(long bytes) throws IOException {
         file = SealedFile.createSparse(bytes);
         try (FileChannel channel = file.channel()) {
-            segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+            mapping = new Mapping(channel, MapMode.READ_WRITE, bytes);
         } catch (IOException | RuntimeException e) {
             file.close();
-            arena.close();
             throw e;
         }
         free.put(0L, bytes);
     }
 
-    /**
-     * Makes an empty one.
-     *
-     * @throws ShmUnavailableException if there is no such memory here
-     */
+    /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
     public static SharedHeap create() {
         try {
             return new SharedHeap(machineBytes() / PAGE * PAGE);
@@ -68,12 +62,6 @@ public final class SharedHeap implements AutoCloseable {
         }
     }
 
-    /** Memory of the global scope, which who maps it unmaps when nobody touches it any more. */
-    @SuppressWarnings("restricted") // reinterprets the mapping, within its bounds
-    private static MemorySegment unscoped(MemorySegment mapped) {
-        return MemorySegment.ofAddress(mapped.address()).reinterpret(mapped.byteSize());
-    }
-
     /** What another process needs to {@link #open} it. */
     public String name() {
         return file.name().toString();
@@ -81,15 +69,10 @@ public final class SharedHeap implements AutoCloseable {
 
     /** All of it, of the global scope. */
     public MemorySegment segment() {
-        return segment;
+        return mapping.segment();
     }
 
-    /**
-     * Hands out zeros, which begin at a page.
-     *
-     * @param owner gives the memory back when it is closed
-     * @return null if there is no room: other memory is to be taken then
-     */
+    /** Hands out zeros from a page on, until the arena is closed; null if there is no room. */
     @SuppressWarnings("restricted") // within the heap
     public @Nullable MemorySegment allocate(long bytes, Arena owner) {
         long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;
@@ -98,7 +81,7 @@ public final class SharedHeap implements AutoCloseable {
             return null;
         }
         try {
-            return MemorySegment.ofAddress(segment.address() + offset)
+            return MemorySegment.ofAddress(mapping.segment().address() + offset)
                     .reinterpret(bytes, owner, _ -> giveBack(offset, whole));
         } catch (RuntimeException e) { // the arena is closed, or another thread's
             giveBack(offset, whole);
@@ -136,7 +119,7 @@ public final class SharedHeap implements AutoCloseable {
             file.giveBack(offset, bytes);
         } catch (IOException e) {
             LOG.debug("{} bytes stay taken", bytes, e);
-            segment.asSlice(offset, bytes).fill((byte) 0);
+            mapping.segment().asSlice(offset, bytes).fill((byte) 0);
         }
         long begin = offset;
         long end = offset + bytes;
@@ -169,33 +152,9 @@ public final class SharedHeap implements AutoCloseable {
     }
 
     private void unmapIfUnused() {
-        if (users == 0 && parts == 0 && arena.scope().isAlive()) {
-            arena.close();
+        if (users == 0 && parts == 0 && mapping.isOpen()) {
+            mapping.close();
             file.close();
-        }
-    }
-
-    /** Another process's, of which this one reads. */
-    public static final class Opened implements AutoCloseable {
-
-        private final Arena arena = Arena.ofShared();
-        private final MemorySegment segment;
-
-        private Opened(FileChannel channel) throws IOException {
-            segment = unscoped(channel.map(MapMode.READ_ONLY, 0, channel.size(), arena)).asReadOnly();
-        }
-
-        /** All of it, of the global scope, not to be touched after {@link #close}. */
-        public MemorySegment segment() {
-            return segment;
-        }
-
-        /** May be called twice. */
-        @Override
-        public synchronized void close() {
-            if (arena.scope().isAlive()) {
-                arena.close();
-            }
         }
     }
 
@@ -205,13 +164,13 @@ public final class SharedHeap implements AutoCloseable {
      * @param name what its {@link #name} said, bytes of another process
      * @throws ShmUnavailableException if it is not there
      */
-    public static Opened open(String name) {
+    public static Mapping open(String name) {
         FileName parsed = FileName.parse(name);
         if (parsed == null || !parsed.isSealed()) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
         }
         try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
-            return new Opened(channel);
+            return new Mapping(channel, MapMode.READ_ONLY, channel.size());
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()
                     + "; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 do without", e);

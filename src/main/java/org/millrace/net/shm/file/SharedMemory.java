@@ -1,7 +1,6 @@
 package org.millrace.net.shm.file;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
@@ -33,27 +32,14 @@ public final class SharedMemory implements AutoCloseable {
     private final FileName name;
     /** What others open; null where another process made it. */
     private final @Nullable SharedFile made;
-    private final Arena arena;
-    private final MemorySegment segment;
+    private final Mapping mapping;
 
     private SharedMemory(Path directory, FileName name, @Nullable SharedFile made, FileChannel channel, long bytes)
             throws IOException {
         this.directory = directory;
         this.name = name;
         this.made = made;
-        arena = Arena.ofShared();
-        try {
-            segment = unscoped(channel.map(MapMode.READ_WRITE, 0, bytes, arena));
-        } catch (IOException | RuntimeException e) {
-            arena.close();
-            throw e;
-        }
-    }
-
-    /** Polled memory: no access checks an arena, and no close can stop one in its middle. */
-    @SuppressWarnings("restricted") // reinterprets the mapping, within its bounds
-    private static MemorySegment unscoped(MemorySegment mapped) {
-        return MemorySegment.ofAddress(mapped.address()).reinterpret(mapped.byteSize());
+        mapping = new Mapping(channel, MapMode.READ_WRITE, bytes);
     }
 
     /**
@@ -88,11 +74,7 @@ public final class SharedMemory implements AutoCloseable {
         return SealedFile.domain();
     }
 
-    /**
-     * Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}.
-     *
-     * @throws ShmUnavailableException if there is not so much
-     */
+    /** Makes memory of zeros that nobody can make shorter, for processes of the same {@link #sealedDomain}. */
     public static SharedMemory createSealed(long bytes) {
         try {
             return map(NOWHERE, SharedFile.createSealed(bytes, false), bytes);
@@ -102,11 +84,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Maps memory that another process made, and deletes its file.
-     *
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** Maps so many bytes that another process made, and deletes their file. */
     public static SharedMemory open(Path directory, String name, long bytes) {
         FileName parsed = FileName.parse(name); // so that it has no slash in it
         if (parsed == null || !(parsed.isSealed() || parsed.kind().equals(FileName.MEMORY))) {
@@ -131,23 +109,12 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Maps memory that another process made, and deletes its file.
-     *
-     * @param key what its maker said that {@link #key} is
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** As the other method does, by what its maker said that {@link #key} is. */
     public static SharedMemory open(Path directory, long[] key, long bytes) {
         return open(directory, nameOf(key).toString(), bytes);
     }
 
-    /**
-     * Maps memory of which several processes know. Its file stays for the others, until its maker calls
-     * {@link #deleteFile}.
-     *
-     * @param key what its maker said that {@link #key} is
-     * @throws ShmUnavailableException if it is not there, or not of so many bytes
-     */
+    /** Maps memory of which several know: its file stays until its maker calls {@link #deleteFile}. */
     public static SharedMemory join(Path directory, long[] key, long bytes) {
         return map(directory, nameOf(key), bytes);
     }
@@ -169,12 +136,7 @@ public final class SharedMemory implements AutoCloseable {
         }
     }
 
-    /**
-     * Whose files in which directory these are, as far as this host knows: two processes that say the same can share
-     * memory.
-     *
-     * @throws ShmUnavailableException if there is no such directory, or it cannot be written to
-     */
+    /** Whose files in which directory these are: two processes that say the same can share memory. */
     public static String place(Path directory) {
         try {
             if (!Files.isWritable(directory)) {
@@ -243,14 +205,14 @@ public final class SharedMemory implements AutoCloseable {
 
     /** A segment of the global scope, not to be touched after {@link #close}. */
     public MemorySegment segment() {
-        return segment;
+        return mapping.segment();
     }
 
     /** Unmaps the memory, and deletes its file if that is still there. May be called twice. */
     @Override
     public synchronized void close() {
-        if (arena.scope().isAlive()) {
-            arena.close();
+        if (mapping.isOpen()) {
+            mapping.close();
             deleteFile();
         }
     }

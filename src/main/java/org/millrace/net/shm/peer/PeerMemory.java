@@ -28,16 +28,16 @@ public interface PeerMemory {
 
     /** Whether a result says that the process is no more. */
     static boolean isGone(long result) {
-        return result == -MemoryCalls.ESRCH;
+        return result == -ProcessReader.ESRCH;
     }
 
     /** What a result that is no number of bytes means. */
     static String describe(long result) {
-        int errno = result == 0 ? MemoryCalls.EFAULT : (int) -result;
-        return MemoryCalls.name(errno) + switch (errno) {
-            case MemoryCalls.EFAULT ->
+        int errno = result == 0 ? ProcessReader.EFAULT : (int) -result;
+        return ProcessReader.name(errno) + switch (errno) {
+            case ProcessReader.EFAULT ->
                 ": the memory is not mapped there any more, or of a kind that the kernel does not read for others";
-            case MemoryCalls.EPERM -> ": reading was allowed when the connection was made, and is not any more";
+            case ProcessReader.EPERM -> ": reading was allowed when the connection was made, and is not any more";
             default -> ": process_vm_readv failed";
         };
     }

@@ -58,7 +58,7 @@ public record SingleCopy(Use use, int fromBytes) {
             return Cookie.NONE;
         }
         if (yama().equals("1")) {
-            MemoryCalls.letAnyProcessRead();
+            ProcessReader.letAnyProcessRead();
         }
         return Cookie.ours();
     }
@@ -102,11 +102,7 @@ public record SingleCopy(Use use, int fromBytes) {
         return reader;
     }
 
-    /**
-     * A peer that was invited does not read.
-     *
-     * @throws SingleCopyException if it is required
-     */
+    /** A peer that was invited does not read: throws if it is required. */
     public void declined(String connection) {
         if (use == Use.REQUIRED) {
             throw new SingleCopyException(connection + ": the receiving process does not read this process's memory, "
@@ -148,17 +144,17 @@ public record SingleCopy(Use use, int fromBytes) {
 
     private static String obstacle(int errno) {
         return switch (errno) {
-            case MemoryCalls.EPERM -> "EPERM: " + switch (yama()) {
+            case ProcessReader.EPERM -> "EPERM: " + switch (yama()) {
                 case "1" -> "Yama's ptrace_scope is 1 and the process did not allow it";
                 case "2" -> "Yama's ptrace_scope is 2: it takes CAP_SYS_PTRACE, or: sysctl kernel.yama.ptrace_scope=1";
                 case "3" -> "Yama's ptrace_scope is 3: it can be changed only at the next boot";
                 default -> "the two processes have different users or capabilities, one cannot be dumped, or a "
                         + "sandbox (seccomp) forbids process_vm_readv: docker run --cap-add=SYS_PTRACE";
             };
-            case MemoryCalls.ENOSYS -> "ENOSYS: this kernel, or the sandbox around it, has no process_vm_readv";
-            case MemoryCalls.ESRCH ->
+            case ProcessReader.ENOSYS -> "ENOSYS: this kernel, or the sandbox around it, has no process_vm_readv";
+            case ProcessReader.ESRCH ->
                 "ESRCH: its number belongs to another process here: run both in one PID " + "namespace";
-            default -> MemoryCalls.name(errno) + " from process_vm_readv";
+            default -> ProcessReader.name(errno) + " from process_vm_readv";
         };
     }
 

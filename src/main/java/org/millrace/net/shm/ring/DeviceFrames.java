@@ -12,6 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.DeviceRegion;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Frames whose payloads this side's device copies from memory of the sender's, oldest first: several at once, as the
@@ -32,29 +33,23 @@ final class DeviceFrames {
     private final long process;
     private final long[] numbers = new long[LIMIT];
     private final long[] ends = new long[LIMIT];
-    private long begun;
-    private long done;
+    private final InFlight window = new InFlight(LIMIT);
     private long submitted;
     private DeviceRegion.@Nullable Copies copies;
     private DeviceRegion.@Nullable Ticket ticket;
     private long mapped;
 
-    /**
-     * No frames yet.
-     *
-     * @param process the sender's
-     */
     DeviceFrames(RingSide.Consumer consumer, long process) {
         this.consumer = consumer;
         this.process = process;
     }
 
     boolean isEmpty() {
-        return begun == done;
+        return window.isEmpty();
     }
 
     boolean isFull() {
-        return begun - done == LIMIT;
+        return window.isFull();
     }
 
     /**
@@ -81,7 +76,7 @@ final class DeviceFrames {
                     + " does not lie within the device's memory of " + ticket);
         }
         Objects.checkFromIndexSize(offset, bytes, to.bytes());
-        int index = (int) (begun++ % LIMIT);
+        int index = window.begin();
         copies = to.copies();
         numbers[index] = copies.copy(to.address() + offset, mapped + from, bytes);
         ends[index] = consumer.position;
@@ -91,12 +86,12 @@ final class DeviceFrames {
     /** Gives those that were copied back to the sender; returns how many. */
     int removeCopied() {
         int copied = 0;
-        if (submitted != begun) { // those of other connections that were begun in the last pass go with it
-            submitted = begun;
-            Objects.requireNonNull(copies).submit(numbers[(int) ((begun - 1) % LIMIT)]);
+        if (submitted != window.begun()) { // those of other connections that were begun in the last pass go with it
+            submitted = window.begun();
+            Objects.requireNonNull(copies).submit(numbers[window.slot(submitted - 1)]);
         }
-        while (done != begun && Objects.requireNonNull(copies).isDone(numbers[(int) (done % LIMIT)])) {
-            consumer.release(ends[(int) (done++ % LIMIT)]);
+        while (!window.isEmpty() && Objects.requireNonNull(copies).isDone(numbers[window.oldest()])) {
+            consumer.release(ends[window.finishOldest()]);
             copied++;
         }
         return copied;
@@ -121,7 +116,7 @@ final class DeviceFrames {
     void settle() {
         if (!isEmpty()) {
             DeviceRegion.Copies last = Objects.requireNonNull(copies);
-            long number = numbers[(int) ((begun - 1) % LIMIT)];
+            long number = numbers[window.slot(window.begun() - 1)];
             if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
                 LOG.warn("{}: the device still copies after {} s", consumer.connection, PATIENCE.toSeconds());
             }

@@ -51,7 +51,7 @@ final class FrameLayout {
     private static final int MAGIC = 0x4d69466d;
     private static final long IN_PLACE = 1L << 62;
     private static final long ON_DEVICE = 1L << 61;
-    private static final int MOVED_OFFSET = 8;
+    static final int MOVED_OFFSET = 8;
     private static final int DESCRIPTOR_OFFSET = 16;
     private static final int ALLOCATED_OFFSET = 24;
     private static final int ALLOCATED_FROM_OFFSET = 32;
@@ -88,18 +88,6 @@ final class FrameLayout {
     static DeviceRegion.Ticket ticket(RingMemory ring, long at) {
         return new DeviceRegion.Ticket((int) ring.getLong(at + DESCRIPTOR_OFFSET), ring.getLong(at + ALLOCATED_OFFSET),
                 ring.getLong(at + ALLOCATED_FROM_OFFSET));
-    }
-
-    static long address(RingMemory ring, long at) {
-        return ring.getLong(at);
-    }
-
-    static long movedAcquire(RingMemory ring, long at) {
-        return ring.getLongAcquire(at + MOVED_OFFSET);
-    }
-
-    static void movedRelease(RingMemory ring, long at, long place) {
-        ring.putLongRelease(at + MOVED_OFFSET, place);
     }
 
     /** Where a frame's payload is. */

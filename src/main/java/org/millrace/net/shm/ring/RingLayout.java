@@ -1,7 +1,6 @@
 package org.millrace.net.shm.ring;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.connection.LastWords;
 import org.millrace.net.shm.peer.Cookie;
 
 /**
@@ -55,7 +54,7 @@ public final class RingLayout {
     static final int ALIGNMENT = 64;
     /** Value of a state while its side may go on. */
     static final long OPEN = 0;
-    /** Value of a state once its side has said goodbye. */
+    /** Value of a state once its side has shut the connection down. */
     static final long CLOSED = 1;
     /** Value of the producer's state once its memory must not be read any more. Nothing follows. */
     static final long ABANDONED = 2;
@@ -66,41 +65,21 @@ public final class RingLayout {
     private static final int MAGIC_OFFSET = 0;
     private static final int VERSION_OFFSET = 8;
     private static final int CAPACITY_OFFSET = 16;
-    private static final int FIRST_OFFSET = 24;
+    static final int FIRST = 24;
     private static final int COOKIE_OFFSET = 32;
-    private static final int LEAST_IN_PLACE_OFFSET = 56;
-    private static final int PRODUCER_POSITION_OFFSET = 128;
-    private static final int PRODUCER_STATE_OFFSET = 136;
-    private static final int CONSUMER_POSITION_OFFSET = 256;
-    private static final int CONSUMER_STATE_OFFSET = 264;
-    private static final int CONSUMER_READS_OFFSET = 272;
-    private static final int CONSUMER_REFUSES_DEVICES_OFFSET = 280;
+    static final int LEAST_IN_PLACE = 56;
+    static final int PRODUCER_POSITION = 128;
+    static final int PRODUCER_STATE = 136;
+    static final int CONSUMER_POSITION = 256;
+    static final int CONSUMER_STATE = 264;
+    static final int CONSUMER_READS = 272;
+    static final int CONSUMER_REFUSES_DEVICES = 280;
 
-    /** What a side says when it leaves for the sake of another process that was lost. */
-    private static final int PRODUCER_LAST_WORDS_OFFSET = 512;
-    private static final int CONSUMER_LAST_WORDS_OFFSET = 640;
+    /** Where each side names another process that it has lost, before its state says that it shuts down. */
+    static final int PRODUCER_LOST_PEER = 512;
+    static final int CONSUMER_LOST_PEER = 640;
 
     private RingLayout() {}
-
-    /** To be called before the state is stored that says goodbye, by the side that stores it. */
-    static void lastWords(RingMemory ring, boolean producer, @Nullable String lostPeer) {
-        for (int i = 0; i < LastWords.COUNT; i++) {
-            ring.putLong(lastWordOffset(producer, i), LastWords.word(lostPeer, i));
-        }
-    }
-
-    /** What a side said whose state was seen to have changed. */
-    static @Nullable String lastWords(RingMemory ring, boolean producer) {
-        long[] words = new long[LastWords.COUNT];
-        for (int i = 0; i < words.length; i++) {
-            words[i] = ring.getLong(lastWordOffset(producer, i));
-        }
-        return LastWords.name(words);
-    }
-
-    private static int lastWordOffset(boolean producer, int index) {
-        return (producer ? PRODUCER_LAST_WORDS_OFFSET : CONSUMER_LAST_WORDS_OFFSET) + index * Long.BYTES;
-    }
 
     /** Length of the whole. */
     static long fileBytes(long capacity) {
@@ -116,9 +95,9 @@ public final class RingLayout {
         ring.putLong(MAGIC_OFFSET, MAGIC);
         ring.putLong(VERSION_OFFSET, VERSION);
         ring.putLong(CAPACITY_OFFSET, capacity);
-        ring.putLong(FIRST_OFFSET, first);
-        ring.putLongRelease(PRODUCER_POSITION_OFFSET, first);
-        ring.putLongRelease(CONSUMER_POSITION_OFFSET, first);
+        ring.putLong(FIRST, first);
+        ring.putLongRelease(PRODUCER_POSITION, first);
+        ring.putLongRelease(CONSUMER_POSITION, first);
     }
 
     /** What is wrong with a ring that the peer made; null if it is in order. */
@@ -127,82 +106,23 @@ public final class RingLayout {
             return "it begins with 0x" + Long.toHexString(ring.getLong(MAGIC_OFFSET)) + ", not with a ring's magic";
         }
         if (ring.getLong(VERSION_OFFSET) != VERSION || ring.getLong(CAPACITY_OFFSET) != capacity
-                || (ring.getLong(FIRST_OFFSET) & ALIGNMENT - 1) != 0) {
+                || (ring.getLong(FIRST) & ALIGNMENT - 1) != 0) {
             return "its version " + ring.getLong(VERSION_OFFSET) + ", capacity " + ring.getLong(CAPACITY_OFFSET)
-                    + " and first position " + ring.getLong(FIRST_OFFSET) + " are not version " + VERSION
-                    + ", capacity " + capacity + " and a multiple of " + ALIGNMENT;
+                    + " and first position " + ring.getLong(FIRST) + " are not version " + VERSION + ", capacity "
+                    + capacity + " and a multiple of " + ALIGNMENT;
         }
         return null;
-    }
-
-    static long first(RingMemory ring) {
-        return ring.getLong(FIRST_OFFSET);
     }
 
     static void invite(RingMemory ring, Cookie cookie, long leastInPlace) {
         ring.putLong(COOKIE_OFFSET, cookie.address());
         ring.putLong(COOKIE_OFFSET + Long.BYTES, cookie.first());
         ring.putLong(COOKIE_OFFSET + 2 * Long.BYTES, cookie.second());
-        ring.putLong(LEAST_IN_PLACE_OFFSET, leastInPlace);
+        ring.putLong(LEAST_IN_PLACE, leastInPlace);
     }
 
     static Cookie cookie(RingMemory ring) {
         return new Cookie(ring.getLong(COOKIE_OFFSET), ring.getLong(COOKIE_OFFSET + Long.BYTES),
                 ring.getLong(COOKIE_OFFSET + 2 * Long.BYTES));
-    }
-
-    /** The smallest payload that the producer leaves in its memory. */
-    static long leastInPlace(RingMemory ring) {
-        return ring.getLong(LEAST_IN_PLACE_OFFSET);
-    }
-
-    static void consumerReads(RingMemory ring, boolean reads) {
-        ring.putLongRelease(CONSUMER_READS_OFFSET, reads ? 1 : 0);
-    }
-
-    /** Whether the consumer reads payloads in the producer's memory. */
-    static boolean consumerReads(RingMemory ring) {
-        return ring.getLongAcquire(CONSUMER_READS_OFFSET) == 1;
-    }
-
-    static void refuseDevices(RingMemory ring) {
-        ring.putLongRelease(CONSUMER_REFUSES_DEVICES_OFFSET, 1);
-    }
-
-    /** Whether the consumer wants payloads that are in memory of the producer's device moved. */
-    static boolean consumerRefusesDevices(RingMemory ring) {
-        return ring.getLongAcquire(CONSUMER_REFUSES_DEVICES_OFFSET) != 0;
-    }
-
-    static long producerPositionAcquire(RingMemory ring) {
-        return ring.getLongAcquire(PRODUCER_POSITION_OFFSET);
-    }
-
-    static void producerPositionRelease(RingMemory ring, long position) {
-        ring.putLongRelease(PRODUCER_POSITION_OFFSET, position);
-    }
-
-    static long producerStateAcquire(RingMemory ring) {
-        return ring.getLongAcquire(PRODUCER_STATE_OFFSET);
-    }
-
-    static void producerStateRelease(RingMemory ring, long state) {
-        ring.putLongRelease(PRODUCER_STATE_OFFSET, state);
-    }
-
-    static long consumerPositionAcquire(RingMemory ring) {
-        return ring.getLongAcquire(CONSUMER_POSITION_OFFSET);
-    }
-
-    static void consumerPositionRelease(RingMemory ring, long position) {
-        ring.putLongRelease(CONSUMER_POSITION_OFFSET, position);
-    }
-
-    static long consumerStateAcquire(RingMemory ring) {
-        return ring.getLongAcquire(CONSUMER_STATE_OFFSET);
-    }
-
-    static void consumerStateRelease(RingMemory ring, long state) {
-        ring.putLongRelease(CONSUMER_STATE_OFFSET, state);
     }
 }

@@ -19,37 +19,81 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.shm.file.SharedFile;
 import org.millrace.net.shm.file.ShmUnavailableException;
 
-/** The mapped bytes of a ring, and the accesses that rings need, named by their ordering. */
-public abstract sealed class RingMemory {
+/**
+ * The mapped bytes of a ring, and the accesses that rings need, named by their ordering. Every access of a memory
+ * segment is checked against its length, and against its being mapped: one after {@link #close} throws
+ * {@link IllegalStateException}, also if another thread closed it.
+ */
+public sealed class RingMemory {
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
     private final FileChannel channel;
+    private final Arena arena;
+    final MemorySegment segment;
     /** Where this side appends to the file. */
     private long end;
 
-    private RingMemory(FileChannel channel, long bytes) {
+    private RingMemory(FileChannel channel, Arena arena, MemorySegment segment) {
         this.channel = channel;
-        end = bytes;
+        this.arena = arena;
+        this.segment = segment;
+        end = segment.byteSize();
     }
 
-    abstract long getLong(long offset);
+    static RingMemory map(FileChannel channel, long bytes) throws IOException {
+        // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
+        // memory that is unmapped.
+        Arena arena = Arena.ofShared();
+        try {
+            return new RingMemory(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
+        } catch (IOException | RuntimeException e) {
+            arena.close();
+            throw e;
+        }
+    }
 
-    abstract void putLong(long offset, long value);
+    long getLong(long offset) {
+        return segment.get(ValueLayout.JAVA_LONG, offset);
+    }
 
-    abstract long getLongAcquire(long offset);
+    void putLong(long offset, long value) {
+        segment.set(ValueLayout.JAVA_LONG, offset, value);
+    }
 
-    abstract void putLongRelease(long offset, long value);
+    long getLongAcquire(long offset) {
+        return (long) LONG.getAcquire(segment, offset);
+    }
+
+    void putLongRelease(long offset, long value) {
+        LONG.setRelease(segment, offset, value);
+    }
 
     /** Copies from the caller's memory to the ring. */
-    abstract void copyIn(long offset, MemorySegment from, long fromOffset, long bytes);
+    void copyIn(long offset, MemorySegment from, long fromOffset, long bytes) {
+        MemorySegment.copy(from, fromOffset, segment, offset, bytes);
+    }
 
     /** Copies from the ring to the caller's memory. */
-    abstract void copyOut(long offset, MemorySegment to, long toOffset, long bytes);
+    void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
+        MemorySegment.copy(segment, offset, to, toOffset, bytes);
+    }
 
-    /** Whether {@link #copyOut} stores words of 8 bytes whole where addresses and length are multiples of 8. */
-    abstract boolean copiesWholeWords();
+    /**
+     * Whether {@link #copyOut} stores words of 8 bytes whole where addresses and length are multiples of 8.
+     * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent
+     * units", and below 64 bytes of accesses of 8.
+     */
+    boolean copiesWholeWords() {
+        return true;
+    }
 
     /** Gives the mapping back; may be called again, and by any thread. */
-    abstract void unmap();
+    synchronized void unmap() {
+        if (arena.scope().isAlive()) {
+            arena.close();
+        }
+    }
 
     /** Closes the file and gives the mapping back; may be called again, and by any thread. */
     public final void close() {
@@ -57,12 +101,7 @@ public abstract sealed class RingMemory {
         unmap();
     }
 
-    /**
-     * Copies from the caller's memory behind the ring in its file, and behind what was appended before. Such bytes are
-     * freed with the ring.
-     *
-     * @return where in the file they are
-     */
+    /** Copies behind the ring in its file, until that is freed, and behind what was appended before; returns where. */
     final long append(MemorySegment from, long fromOffset, long bytes) throws IOException {
         long place = end;
         ByteBuffer buffer = from.asSlice(fromOffset, bytes).asByteBuffer();
@@ -129,7 +168,7 @@ public abstract sealed class RingMemory {
     private static RingMemory map(FileChannel channel, ShmAccess access, long bytes) throws IOException {
         try {
             return switch (access) {
-                case SEGMENT -> OfSegment.map(channel, bytes);
+                case SEGMENT -> map(channel, bytes);
                 case CHRONICLE -> OfChronicle.map(channel, bytes);
             };
         } catch (LinkageError e) {
@@ -145,82 +184,6 @@ public abstract sealed class RingMemory {
     }
 
     /**
-     * A ring as a memory segment. Every access is checked against its length, and against its being mapped: one after
-     * {@link #close} throws {@link IllegalStateException}, also if another thread closed it.
-     */
-    static final class OfSegment extends RingMemory {
-
-        private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
-
-        private final Arena arena;
-        private final MemorySegment segment;
-
-        private OfSegment(FileChannel channel, Arena arena, MemorySegment segment) {
-            super(channel, segment.byteSize());
-            this.arena = arena;
-            this.segment = segment;
-        }
-
-        static OfSegment map(FileChannel channel, long bytes) throws IOException {
-            // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
-            // memory that is unmapped.
-            Arena arena = Arena.ofShared();
-            try {
-                return new OfSegment(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
-            } catch (IOException | RuntimeException e) {
-                arena.close();
-                throw e;
-            }
-        }
-
-        @Override
-        long getLong(long offset) {
-            return segment.get(ValueLayout.JAVA_LONG, offset);
-        }
-
-        @Override
-        void putLong(long offset, long value) {
-            segment.set(ValueLayout.JAVA_LONG, offset, value);
-        }
-
-        @Override
-        long getLongAcquire(long offset) {
-            return (long) LONG.getAcquire(segment, offset);
-        }
-
-        @Override
-        void putLongRelease(long offset, long value) {
-            LONG.setRelease(segment, offset, value);
-        }
-
-        @Override
-        void copyIn(long offset, MemorySegment from, long fromOffset, long bytes) {
-            MemorySegment.copy(from, fromOffset, segment, offset, bytes);
-        }
-
-        @Override
-        void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
-            MemorySegment.copy(segment, offset, to, toOffset, bytes);
-        }
-
-        /**
-         * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent
-         * units", and below 64 bytes of accesses of 8.
-         */
-        @Override
-        boolean copiesWholeWords() {
-            return true;
-        }
-
-        @Override
-        synchronized void unmap() {
-            if (arena.scope().isAlive()) {
-                arena.close();
-            }
-        }
-    }
-
-    /**
      * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond
      * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the
      * capacity before they come here, the caller's memory is checked by its region, and the mapping lives until nothing
@@ -230,18 +193,16 @@ public abstract sealed class RingMemory {
 
         private static final Memory MEMORY = OS.memory();
 
-        /** Keeps the mapping alive. */
-        private final MemorySegment segment;
         private final PointerBytesStore store = new PointerBytesStore();
 
-        private OfChronicle(FileChannel channel, MemorySegment segment) {
-            super(channel, segment.byteSize());
-            this.segment = segment;
+        private OfChronicle(FileChannel channel, Arena arena, MemorySegment segment) {
+            super(channel, arena, segment);
             store.set(segment.address(), segment.byteSize());
         }
 
         static OfChronicle map(FileChannel channel, long bytes) throws IOException {
-            return new OfChronicle(channel, channel.map(MapMode.READ_WRITE, 0, bytes, Arena.ofAuto()));
+            Arena arena = Arena.ofAuto();
+            return new OfChronicle(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
         }
 
         @Override

@@ -6,6 +6,7 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.connection.LastWords;
 import org.millrace.net.shm.peer.PeerMemory;
 
 /** One side of a ring: how far it has come, and what it last saw of the other. One thread. */
@@ -14,18 +15,38 @@ abstract sealed class RingSide {
     final RingMemory memory;
     final long capacity;
     final ShmConnection connection;
+    private final boolean produces;
     /** Of the next byte to write or to read; the other side knows of it when it is published or released. */
     long position;
     /** The other side's position when last looked at: it is looked at again only when this does not suffice. */
     long otherSeen;
     int sequence;
 
-    private RingSide(RingMemory memory, long capacity, ShmConnection connection) {
-        this.memory = memory;
+    private RingSide(boolean produces, long capacity, ShmConnection connection) {
+        this.produces = produces;
+        this.memory = connection.ring();
         this.capacity = capacity;
         this.connection = connection;
-        position = RingLayout.first(memory);
+        position = memory.getLong(RingLayout.FIRST);
         otherSeen = position;
+    }
+
+    /** Tells the other side that nothing will follow, and which process this one has lost, if it ends for that. */
+    final void shutDown(long state) {
+        int lostPeer = produces ? RingLayout.PRODUCER_LOST_PEER : RingLayout.CONSUMER_LOST_PEER;
+        LastWords.write(connection.blamed(), (i, word) -> memory.putLong(lostPeer + i * Long.BYTES, word));
+        memory.putLongRelease(produces ? RingLayout.PRODUCER_STATE : RingLayout.CONSUMER_STATE, state);
+    }
+
+    /** The state of the other side. */
+    final long otherState() {
+        return memory.getLongAcquire(produces ? RingLayout.CONSUMER_STATE : RingLayout.PRODUCER_STATE);
+    }
+
+    /** The process that the other side has lost, if that has shut down for it. */
+    final @Nullable String otherLostPeer() {
+        int lostPeer = produces ? RingLayout.CONSUMER_LOST_PEER : RingLayout.PRODUCER_LOST_PEER;
+        return LastWords.read(i -> memory.getLong(lostPeer + i * Long.BYTES));
     }
 
     final long place() {
@@ -40,8 +61,8 @@ abstract sealed class RingSide {
     /** Writes frames to a ring. */
     static final class Producer extends RingSide {
 
-        Producer(RingMemory memory, long capacity, ShmConnection connection) {
-            super(memory, capacity, connection);
+        Producer(long capacity, ShmConnection connection) {
+            super(true, capacity, connection);
         }
 
         /** Whether so many bytes may be written. All that was written must be published. */
@@ -50,7 +71,7 @@ abstract sealed class RingSide {
         }
 
         private long lookForRoom() {
-            long consumed = RingLayout.consumerPositionAcquire(memory);
+            long consumed = memory.getLongAcquire(RingLayout.CONSUMER_POSITION);
             long unread = position - consumed;
             if (unread < 0 || consumed - otherSeen < 0 || (consumed & RingLayout.ALIGNMENT - 1) != 0) {
                 throw connection.corrupt("the consumer's position is " + consumed + " after " + otherSeen
@@ -94,7 +115,7 @@ abstract sealed class RingSide {
          * far as this side knows: the place is the ring's still, as all that was written before it is.
          */
         void move(long place, MemorySegment from, long offset, long bytes) throws IOException {
-            FrameLayout.movedRelease(memory, place, memory.append(from, offset, bytes));
+            memory.putLongRelease(place + FrameLayout.MOVED_OFFSET, memory.append(from, offset, bytes));
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
 
@@ -111,28 +132,17 @@ abstract sealed class RingSide {
 
         /** Shows the consumer all that was written. */
         void publish() {
-            RingLayout.producerPositionRelease(memory, position);
+            memory.putLongRelease(RingLayout.PRODUCER_POSITION, position);
         }
 
         /** Whether the consumer cannot map memory of devices. */
         boolean consumerRefusesDevices() {
-            return RingLayout.consumerRefusesDevices(memory);
-        }
-
-        boolean consumerSaidGoodbye() {
-            return RingLayout.consumerStateAcquire(memory) != RingLayout.OPEN;
-        }
-
-        /** Tells the consumer that nothing will follow. */
-        void sayGoodbye() {
-            RingLayout.lastWords(memory, true, connection.blamed());
-            RingLayout.producerStateRelease(memory, RingLayout.CLOSED);
+            return memory.getLongAcquire(RingLayout.CONSUMER_REFUSES_DEVICES) != 0;
         }
 
         /** Tells the consumer that nothing will follow, and that this process's memory must not be read any more. */
         void abandon() {
-            RingLayout.lastWords(memory, true, connection.blamed());
-            RingLayout.producerStateRelease(memory, RingLayout.ABANDONED);
+            shutDown(RingLayout.ABANDONED);
             VarHandle.fullFence(); // pairs with the consumer's acquire fence in readInPlace
         }
     }
@@ -146,8 +156,8 @@ abstract sealed class RingSide {
         /** Where the payload of the header that was read last is, if it was left in place. */
         private long inPlaceAt;
 
-        Consumer(RingMemory memory, long capacity, ShmConnection connection) {
-            super(memory, capacity, connection);
+        Consumer(long capacity, ShmConnection connection) {
+            super(false, capacity, connection);
         }
 
         /** How many bytes can be read: whole lines, and more than 0 if there are any. */
@@ -157,7 +167,7 @@ abstract sealed class RingSide {
         }
 
         private long lookForMore() {
-            long produced = RingLayout.producerPositionAcquire(memory);
+            long produced = memory.getLongAcquire(RingLayout.PRODUCER_POSITION);
             long more = produced - position;
             if (more < 0 || more > capacity || (more & RingLayout.ALIGNMENT - 1) != 0) {
                 throw connection.corrupt("the producer's position is " + produced + ", and the consumer's " + position
@@ -167,11 +177,7 @@ abstract sealed class RingSide {
             return more;
         }
 
-        /**
-         * Reads the header that is next; it stays in the ring until {@link #skipHeader}.
-         *
-         * @return where its payload is
-         */
+        /** Reads the next header, which stays in the ring until {@link #skipHeader}; returns where its payload is. */
         FrameLayout.Payload readHeader(FrameHeader header) {
             long place = place();
             FrameLayout.Payload payload = FrameLayout.read(memory, place, sequence, header);
@@ -182,11 +188,7 @@ abstract sealed class RingSide {
             return payload;
         }
 
-        /**
-         * Goes past a header, and the line that says where its payload is.
-         *
-         * @return the payload's address
-         */
+        /** Goes past a header, and the line that says where its payload is; returns the payload's address. */
         long skipHeaderInPlace() {
             skipHeader();
             if (otherSeen == position) {
@@ -194,13 +196,11 @@ abstract sealed class RingSide {
             }
             inPlaceAt = place();
             position += RingLayout.ALIGNMENT;
-            return FrameLayout.address(memory, inPlaceAt);
+            return memory.getLong(inPlaceAt);
         }
 
         /**
-         * Reads some of a payload that was left in place, into what was {@link PeerMemory#add added}.
-         *
-         * @return what {@link PeerMemory#read} does; or {@link #MOVED} if it is in the ring's file
+         * As {@link PeerMemory#read}, of a payload that was left in place; {@link #MOVED} if it is in the ring's file.
          */
         long readInPlace(PeerMemory peer, long address, long bytes) {
             long read = peer.read(address, bytes);
@@ -210,7 +210,11 @@ abstract sealed class RingSide {
 
         /** Whether the payload whose place was read last is in the ring's file. */
         boolean isMoved() {
-            return FrameLayout.movedAcquire(memory, inPlaceAt) != 0;
+            return movedTo() != 0;
+        }
+
+        private long movedTo() {
+            return memory.getLongAcquire(inPlaceAt + FrameLayout.MOVED_OFFSET);
         }
 
         /** Whether that payload is in the memory of a ticket. */
@@ -225,12 +229,12 @@ abstract sealed class RingSide {
 
         /** Has the producer move all payloads that are in memory of its device to the ring's file. */
         void refuseDevices() {
-            RingLayout.refuseDevices(memory);
+            memory.putLongRelease(RingLayout.CONSUMER_REFUSES_DEVICES, 1);
         }
 
         /** Reads some of a payload that was moved to the ring's file. */
         void readMoved(MemorySegment to, long offset, long from, long bytes) throws IOException {
-            memory.readAppended(FrameLayout.movedAcquire(memory, inPlaceAt) + from, to, offset, bytes);
+            memory.readAppended(movedTo() + from, to, offset, bytes);
         }
 
         void skipHeader() {
@@ -261,21 +265,7 @@ abstract sealed class RingSide {
 
         /** Gives the producer the room of what was read up to a position. */
         void release(long end) {
-            RingLayout.consumerPositionRelease(memory, end);
-        }
-
-        boolean producerSaidGoodbye() {
-            return RingLayout.producerStateAcquire(memory) == RingLayout.CLOSED;
-        }
-
-        boolean producerAbandoned() {
-            return RingLayout.producerStateAcquire(memory) == RingLayout.ABANDONED;
-        }
-
-        /** Tells the producer that nobody will read any more. */
-        void sayGoodbye() {
-            RingLayout.lastWords(memory, false, connection.blamed());
-            RingLayout.consumerStateRelease(memory, RingLayout.CLOSED);
+            memory.putLongRelease(RingLayout.CONSUMER_POSITION, end);
         }
     }
 }

@@ -41,12 +41,7 @@ public final class ShmConnection extends ConnectionState {
     private long lastLookNanos = System.nanoTime();
     private long lastProcessLookNanos = lastLookNanos;
 
-    /**
-     * Takes over what was set up.
-     *
-     * @param name   of the connection, with its peer, for messages
-     * @param socket non-blocking; nothing more is said over it
-     */
+    /** Takes over what was set up: nothing more is sent over the socket, which does not block. */
     public ShmConnection(OpenResources network, String name, SocketChannel socket, ProcessIdentity peer,
             RingMemory ring) {
         super(network, name, peer + " on " + ProcessIdentity.HOST);
@@ -107,9 +102,8 @@ public final class ShmConnection extends ConnectionState {
 
     ConnectionException lost(String progress) {
         network().peerWasLost();
-        return fail(new ConnectionException(
-                this + ": connection lost (the peer's process, " + peer + ", is gone without a goodbye) " + progress
-                        + "; it was killed, or it aborted the connection: look at what it said last"));
+        return lost("the peer's process, " + peer + ", is gone without a shutdown message", progress,
+                "; it was killed, or it aborted the connection: look at what it said last", null);
     }
 
     /**
@@ -117,21 +111,22 @@ public final class ShmConnection extends ConnectionState {
      * peer sees the connection end here.
      */
     ConnectionException corrupt(String problem) {
-        ConnectionException first = fail(new ConnectionException(this + ": the ring is corrupted: " + problem
-                + "; the connection is closed. A process wrote to memory that is not its own, or the two ends run "
-                + "different versions"));
+        return failAndClose(": the ring is corrupted: " + problem + "; the connection is closed. A process wrote to "
+                + "memory that is not its own, or the two ends run different versions");
+    }
+
+    /** The peer sees the connection end here. */
+    private ConnectionException failAndClose(String what) {
+        ConnectionException first = fail(new ConnectionException(this + what));
         closeQuietly(socket);
         return first;
     }
 
     /** What to throw when a payload cannot be read in the peer's memory. */
     ConnectionException unreadable(long address, long bytes, String why, String progress) {
-        ConnectionException first = fail(new ConnectionException(
-                this + ": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
-                        + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
-                        + SingleCopy.SETTING + "=0 has payloads copied through the ring"));
-        closeQuietly(socket);
-        return first;
+        return failAndClose(": cannot read " + bytes + " bytes of a payload at 0x" + Long.toHexString(address)
+                + " in the memory of " + peer + ": " + why + "; the connection is closed " + progress + ". "
+                + SingleCopy.SETTING + "=0 has payloads copied through the ring");
     }
 
     /**
@@ -149,9 +144,9 @@ public final class ShmConnection extends ConnectionState {
         return first == null ? (IllegalStateException) e : first;
     }
 
-    /** Closes the connection, once, after a farewell in the ring, if that is there. */
-    void closeWith(Runnable farewell) {
-        close(() -> ifThere(farewell));
+    /** Closes the connection, once, after a last use of the ring, if that is there. */
+    void closeWith(Runnable last) {
+        close(() -> ifThere(last));
     }
 
     private void ifThere(Runnable use) {

@@ -7,12 +7,11 @@ import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.config.ShmAccess;
 import org.millrace.file.SharedDirectory;
-import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.peer.SingleCopy;
 
 /**
- * How a {@link ShmNetwork} connects and moves frames. The length of a ring is the sending side's; everything else is
- * each side's own, but for the directory, which both must share.
+ * How the shared-memory network connects and moves frames. The length of a ring is the sending side's; everything else
+ * is each side's own, but for the directory, which both must share.
  *
  * @param directory         where sockets are made, and rings that are not sealed; it should be memory
  * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.

@@ -9,6 +9,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
+import org.millrace.net.connection.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.peer.PeerMemory;
 
@@ -16,7 +17,7 @@ import org.millrace.net.shm.peer.PeerMemory;
  * The receiving end of a ring: payloads are copied from it, or from the sender's memory, straight to their
  * destinations, one at a time, in pieces.
  */
-public final class ShmReceiver implements FrameReceiver {
+public final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     /**
      * How much is read in place at once: a system call and a look at the peer's pages are worth it, and other
@@ -50,11 +51,12 @@ public final class ShmReceiver implements FrameReceiver {
 
     /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
     public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
+        super(connection);
         this.peer = peer;
-        leastInPlace = peer == null ? Long.MAX_VALUE : RingLayout.leastInPlace(connection.ring());
+        leastInPlace = peer == null ? Long.MAX_VALUE : connection.ring().getLong(RingLayout.LEAST_IN_PLACE);
         this.connection = connection;
         this.pieceBytes = pieceBytes;
-        consumer = new RingSide.Consumer(connection.ring(), ringBytes, connection);
+        consumer = new RingSide.Consumer(ringBytes, connection);
         deviceFrames = new DeviceFrames(consumer, connection.peerProcess());
     }
 
@@ -183,7 +185,7 @@ public final class ShmReceiver implements FrameReceiver {
         long read = consumer.readInPlace(from, address + received, bytes);
         if (read == RingSide.Consumer.MOVED) {
             read = readMoved();
-        } else if (consumer.producerAbandoned() || PeerMemory.isGone(read)) {
+        } else if (consumer.otherState() == RingLayout.ABANDONED || PeerMemory.isGone(read)) {
             throw connection.lost(howFar());
         } else if (read <= 0 || read > bytes) {
             throw connection.unreadable(address + received, bytes, PeerMemory.describe(read), howFar());
@@ -203,7 +205,7 @@ public final class ShmReceiver implements FrameReceiver {
 
     /** Reads a payload that the sender moves from its device's memory to the ring's file, once it has. */
     private long readFromDevice() {
-        boolean over = consumer.producerAbandoned() || connection.peerIsGone();
+        boolean over = consumer.otherState() == RingLayout.ABANDONED || connection.peerIsGone();
         if (!consumer.isMoved()) {
             if (over) {
                 throw connection.lost(howFar());
@@ -258,14 +260,14 @@ public final class ShmReceiver implements FrameReceiver {
      * first.
      */
     private void lookAtPeer() {
-        if (!consumer.producerSaidGoodbye() && !consumer.producerAbandoned() && !connection.peerIsGone()) {
+        if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {
             return;
         }
-        boolean goodbye = consumer.producerSaidGoodbye();
+        long state = consumer.otherState();
         if (consumer.available() == 0) {
-            String lostPeer =
-                    goodbye || consumer.producerAbandoned() ? RingLayout.lastWords(connection.ring(), true) : null;
-            throw lostPeer != null || goodbye && remaining == 0 ? connection.closedByPeer(howFar(), lostPeer)
+            String lostPeer = state == RingLayout.OPEN ? null : consumer.otherLostPeer();
+            throw lostPeer != null || state == RingLayout.CLOSED && remaining == 0
+                    ? connection.closedByPeer(howFar(), lostPeer)
                     : connection.lost(howFar());
         }
     }
@@ -288,21 +290,6 @@ public final class ShmReceiver implements FrameReceiver {
     @Override
     public void close() {
         deviceFrames.settle();
-        connection.closeWith(consumer::sayGoodbye);
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
+        connection.closeWith(() -> consumer.shutDown(RingLayout.CLOSED));
     }
 }

@@ -11,6 +11,8 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.FrameQueue;
 import org.millrace.net.connection.NativeRegion;
 
 /**
@@ -22,14 +24,14 @@ import org.millrace.net.connection.NativeRegion;
  * Where the receiver can read this process's memory, of a large payload only the address goes through the ring. Such a
  * frame is complete when the receiver has read it.
  */
-public final class ShmSender implements FrameSender {
+public final class ShmSender extends ConnectionEnd implements FrameSender {
 
     private static final Logger LOG = LogManager.getLogger(ShmSender.class);
 
     private final ShmConnection connection;
     private final RingSide.Producer producer;
     private final int pieceBytes;
-    private final WaitingFrames waiting;
+    private final FrameQueue waiting;
     /** The payload of the frame whose header is in the ring, and what of it is not. */
     private MemorySegment payload = MemorySegment.NULL;
     private long payloadOffset;
@@ -39,18 +41,20 @@ public final class ShmSender implements FrameSender {
     /** From which length on a payload stays where it is until the receiver has read it. */
     private final long leastInPlace;
     private final UnreadFrames unread;
-    private boolean saidGoodbye;
+    private boolean sentShutdown;
     /** The ring's file could not take a payload. */
     private boolean noRoom;
 
     /** A sender on a ring to whose maker the receiver has replied. */
     public ShmSender(ShmConnection connection, ShmOptions options) {
+        super(connection);
         this.connection = connection;
         connection.beforeRelease(this::abandon);
-        leastInPlace = RingLayout.consumerReads(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
-        producer = new RingSide.Producer(connection.ring(), options.ringBytes(), connection);
+        leastInPlace =
+                SingleCopyHandshake.isRead(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
+        producer = new RingSide.Producer(options.ringBytes(), connection);
         pieceBytes = options.pieceBytes();
-        waiting = new WaitingFrames(options.framesInFlight());
+        waiting = new FrameQueue(options.framesInFlight());
         unread = new UnreadFrames(producer, options.framesInFlight());
     }
 
@@ -93,7 +97,7 @@ public final class ShmSender implements FrameSender {
                 return false;
             }
             long place = producer.writeHeader(header, memory.address() + offset, null);
-            unread.add(written++, place, memory, offset, bytes);
+            unread.add(written++, place, memory, null, offset, bytes);
             producer.publish();
             return true;
         }
@@ -119,7 +123,7 @@ public final class ShmSender implements FrameSender {
         }
         long place = producer.writeHeader(header, offset,
                 Objects.requireNonNull(memory.ticket(), "payloads in memory that nobody can map"));
-        unread.add(written++, place, memory, offset, header.payloadBytes());
+        unread.add(written++, place, MemorySegment.NULL, memory, offset, header.payloadBytes());
         producer.publish();
         return true;
     }
@@ -159,8 +163,7 @@ public final class ShmSender implements FrameSender {
                         break;
                     }
                     moved += sendPiece();
-                } else if (!waiting.isEmpty()
-                        && begin(waiting.oldestHeader(), waiting.oldestPayload(), waiting.oldestOffset())) {
+                } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
                     moved += FrameLayout.HEADER_BYTES; // and a piece at the most
                     waiting.removeOldest();
                 } else {
@@ -178,18 +181,17 @@ public final class ShmSender implements FrameSender {
     }
 
     private void lookAtPeer() {
-        if (producer.consumerSaidGoodbye()) {
-            if (producer.consumed() != producer.position || unread.isEmpty()) {
-                throw connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false));
+        if (producer.otherState() == RingLayout.OPEN) {
+            if (!connection.peerIsGone()) {
+                return;
             }
+            if (producer.otherState() == RingLayout.OPEN) { // it may have shut down between the two looks
+                throw connection.lost(howFar());
+            }
+        } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
             return; // it read the last payloads before it went: the next call counts them
         }
-        if (connection.peerIsGone()) {
-            // It may have said goodbye between the two looks.
-            throw producer.consumerSaidGoodbye()
-                    ? connection.closedByPeer(howFar(), RingLayout.lastWords(connection.ring(), false))
-                    : connection.lost(howFar());
-        }
+        throw connection.closedByPeer(howFar(), producer.otherLostPeer());
     }
 
     private String howFar() {
@@ -238,8 +240,8 @@ public final class ShmSender implements FrameSender {
             }
             settle();
             if (remaining == 0 && waiting.isEmpty() && unread.isEmpty()) {
-                producer.sayGoodbye();
-                saidGoodbye = true;
+                producer.shutDown(RingLayout.CLOSED);
+                sentShutdown = true;
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
@@ -248,78 +250,8 @@ public final class ShmSender implements FrameSender {
 
     /** This process's memory may be freed now: a peer that is reading it must not believe what it reads. */
     private void abandon() {
-        if (!saidGoodbye) {
+        if (!sentShutdown) {
             producer.abandon();
-        }
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        connection.blame(lostPeer);
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
-    }
-
-    /** Frames that were offered while the ring had no room for them, oldest first. One thread. */
-    private static final class WaitingFrames {
-
-        private final FrameHeader[] headers;
-        private final @Nullable MemoryRegion[] payloads;
-        private final long[] offsets;
-        private int oldest;
-        private int count;
-
-        WaitingFrames(int limit) {
-            headers = new FrameHeader[limit];
-            for (int i = 0; i < limit; i++) {
-                headers[i] = new FrameHeader();
-            }
-            payloads = new MemoryRegion[limit];
-            offsets = new long[limit];
-        }
-
-        boolean isEmpty() {
-            return count == 0;
-        }
-
-        boolean isFull() {
-            return count == headers.length;
-        }
-
-        /** Adds a frame: the header is copied. */
-        void add(FrameHeader header, @Nullable MemoryRegion payload, long offset) {
-            int slot = (oldest + count) % headers.length;
-            headers[slot].set(header);
-            payloads[slot] = payload;
-            offsets[slot] = offset;
-            count++;
-        }
-
-        FrameHeader oldestHeader() {
-            return headers[oldest];
-        }
-
-        @Nullable
-        MemoryRegion oldestPayload() {
-            return payloads[oldest];
-        }
-
-        long oldestOffset() {
-            return offsets[oldest];
-        }
-
-        void removeOldest() {
-            payloads[oldest] = null;
-            oldest = (oldest + 1) % headers.length;
-            count--;
         }
     }
 }

@@ -23,18 +23,19 @@ public final class SingleCopyHandshake {
      */
     public static @Nullable PeerMemory answer(RingMemory ring, ShmOptions options, ProcessIdentity producer) {
         PeerMemory memory = options.singleCopy().open(producer, RingLayout.cookie(ring));
-        RingLayout.consumerReads(ring, memory != null);
+        ring.putLongRelease(RingLayout.CONSUMER_READS, memory == null ? 0 : 1);
         return memory;
     }
 
-    /**
-     * The producer has the consumer's reply.
-     *
-     * @throws SingleCopyException if the consumer does not read, and this side requires it
-     */
+    /** The producer has the consumer's reply: throws if that does not read, and this side requires it. */
     public static void check(RingMemory ring, ShmOptions options, String connection) {
-        if (!RingLayout.consumerReads(ring)) {
+        if (!isRead(ring)) {
             options.singleCopy().declined(connection);
         }
+    }
+
+    /** Whether the consumer reads payloads in the producer's memory. */
+    static boolean isRead(RingMemory ring) {
+        return ring.getLongAcquire(RingLayout.CONSUMER_READS) == 1;
     }
 }

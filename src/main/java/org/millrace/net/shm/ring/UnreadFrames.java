@@ -8,6 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.agent.Waiting;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.DeviceRegion;
+import org.millrace.net.connection.InFlight;
 
 /**
  * Frames in a ring whose payloads are in the sender's memory until the receiver has read them, oldest first. One
@@ -19,6 +20,7 @@ final class UnreadFrames {
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final RingSide.Producer producer;
+    private final InFlight window;
     private final long[] numbers;
     private final long[] ends;
     private final long[] places;
@@ -26,51 +28,42 @@ final class UnreadFrames {
     private final @Nullable DeviceRegion[] devices;
     private final long[] offsets;
     private final long[] lengths;
-    private int oldest;
-    private int count;
     private int devicesCount;
 
     UnreadFrames(RingSide.Producer producer, int limit) {
         this.producer = producer;
-        numbers = new long[limit];
-        ends = new long[limit];
-        places = new long[limit];
-        payloads = new MemorySegment[limit];
-        devices = new DeviceRegion[limit];
-        offsets = new long[limit];
-        lengths = new long[limit];
+        window = new InFlight(limit);
+        int slots = window.slots();
+        numbers = new long[slots];
+        ends = new long[slots];
+        places = new long[slots];
+        payloads = new MemorySegment[slots];
+        devices = new DeviceRegion[slots];
+        offsets = new long[slots];
+        lengths = new long[slots];
     }
 
     boolean isEmpty() {
-        return count == 0;
+        return window.isEmpty();
     }
 
     boolean isFull() {
-        return count == numbers.length;
+        return window.isFull();
     }
 
     /**
-     * Adds a frame that was just written.
-     *
-     * @param number how many frames were written before it
-     * @param place  where the ring says where its payload is
+     * Adds a frame that was just written, after so many others; the ring has the place of its payload at this address.
      */
-    void add(long number, long place, MemorySegment payload, long offset, long bytes) {
-        int index = (oldest + count) % numbers.length;
-        numbers[index] = number;
-        ends[index] = producer.position;
-        places[index] = place;
-        payloads[index] = payload;
-        offsets[index] = offset;
-        lengths[index] = bytes;
-        count++;
-    }
-
-    /** Adds a frame as the other method does, whose payload is in a device's memory. */
-    void add(long number, long place, DeviceRegion payload, long offset, long bytes) {
-        devices[(oldest + count) % numbers.length] = payload;
-        devicesCount++;
-        add(number, place, MemorySegment.NULL, offset, bytes);
+    void add(long number, long place, MemorySegment payload, @Nullable DeviceRegion device, long offset, long bytes) {
+        int slot = window.begin();
+        numbers[slot] = number;
+        ends[slot] = producer.position;
+        places[slot] = place;
+        payloads[slot] = payload;
+        devices[slot] = device;
+        devicesCount += device == null ? 0 : 1;
+        offsets[slot] = offset;
+        lengths[slot] = bytes;
     }
 
     /** Whether any of their payloads is in a device's memory. */
@@ -80,16 +73,16 @@ final class UnreadFrames {
 
     /** How many frames were written before the oldest. */
     long oldestNumber() {
-        return numbers[oldest];
+        return numbers[window.oldest()];
     }
 
     /** Forgets those that the receiver has read; returns the bytes of their payloads. */
     long removeRead() {
         long read = 0;
-        if (count > 0) {
+        if (!window.isEmpty()) {
             long consumed = producer.consumed();
-            while (count > 0 && consumed - ends[oldest] >= 0) {
-                read += lengths[oldest];
+            while (!window.isEmpty() && consumed - ends[window.oldest()] >= 0) {
+                read += lengths[window.oldest()];
                 removeOldest();
             }
         }
@@ -98,36 +91,34 @@ final class UnreadFrames {
 
     /** Has the receiver find all of them in the ring's file. */
     void move() throws IOException {
-        while (count > 0) {
-            DeviceRegion device = devices[oldest];
+        while (!window.isEmpty()) {
+            int slot = window.oldest();
+            DeviceRegion device = devices[slot];
             if (device == null) {
-                producer.move(places[oldest], payloads[oldest], offsets[oldest], lengths[oldest]);
+                producer.move(places[slot], payloads[slot], offsets[slot], lengths[slot]);
             } else {
                 try (Arena arena = Arena.ofConfined()) {
-                    MemorySegment copy = arena.allocate(lengths[oldest]);
-                    copyFrom(device, copy);
-                    producer.move(places[oldest], copy, 0, lengths[oldest]);
+                    MemorySegment copy = arena.allocate(lengths[slot]);
+                    copyFrom(device, slot, copy);
+                    producer.move(places[slot], copy, 0, lengths[slot]);
                 }
             }
             removeOldest();
         }
     }
 
-    private void copyFrom(DeviceRegion device, MemorySegment to) {
-        long number = device.copies().copy(to.address(), device.address() + offsets[oldest], lengths[oldest]);
+    private void copyFrom(DeviceRegion device, int slot, MemorySegment to) {
+        long number = device.copies().copy(to.address(), device.address() + offsets[slot], lengths[slot]);
         if (!Waiting.until(() -> device.copies().isDone(number), PATIENCE)) {
-            throw new ConnectionException("the device does not copy " + lengths[oldest] + " bytes to the host within "
+            throw new ConnectionException("the device does not copy " + lengths[slot] + " bytes to the host within "
                     + PATIENCE.toSeconds() + " s");
         }
     }
 
     private void removeOldest() {
-        payloads[oldest] = MemorySegment.NULL;
-        if (devices[oldest] != null) {
-            devices[oldest] = null;
-            devicesCount--;
-        }
-        oldest = (oldest + 1) % numbers.length;
-        count--;
+        int slot = window.finishOldest();
+        payloads[slot] = MemorySegment.NULL;
+        devicesCount -= devices[slot] == null ? 0 : 1;
+        devices[slot] = null;
     }
 }

@@ -15,7 +15,7 @@ final class IncomingMessages {
     private final int bufferBytes;
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
-    private final WordsOut credits;
+    private final CountMessages credits;
     /** Messages that came, the one that is being taken among them. */
     private long came;
     /** Messages whose frames were all taken. */
@@ -26,13 +26,13 @@ final class IncomingMessages {
     private long at;
     private long limit;
 
-    /** Buffers that wait, of a length; the sender hears of them with a tag. With the turn. */
+    /** Buffers that wait, of a length; the sender is told of them with a tag. With the turn. */
     IncomingMessages(UcxEnd end, long tag, long creditTag, int bufferBytes) {
         this.end = end;
         this.tag = tag;
         this.bufferBytes = bufferBytes;
         buffers = end.arena.allocate((long) UcxFormat.BUFFERS * bufferBytes, 64).address();
-        credits = new WordsOut(end, creditTag);
+        credits = CountMessages.sender(end, creditTag);
         for (int slot = 0; slot < UcxFormat.BUFFERS; slot++) {
             await(slot);
         }
@@ -95,7 +95,7 @@ final class IncomingMessages {
             await((int) returned & MASK);
             returned++;
         }
-        if (returned - credits.told() >= UcxFormat.CREDIT_INTERVAL) {
+        if (returned - credits.count() >= UcxFormat.CREDIT_INTERVAL) {
             credits.tell(returned);
         }
     }

@@ -16,7 +16,7 @@ final class OutgoingMessages {
     private final long buffers;
     private final long[] requests = new long[UcxFormat.BUFFERS];
     /** For how many the receiver has had buffers that wait again. */
-    private final WordsOut.Heard credits;
+    private final CountMessages credits;
     private long sent;
     /** Length of the message that is being written. */
     private long filled;
@@ -27,7 +27,7 @@ final class OutgoingMessages {
         this.tag = tag;
         this.bufferBytes = bufferBytes;
         buffers = end.arena.allocate((long) UcxFormat.BUFFERS * bufferBytes, 64).address();
-        credits = new WordsOut.Heard(end, creditTag);
+        credits = CountMessages.receiver(end, creditTag);
     }
 
     /** Whether a payload goes with its header. */

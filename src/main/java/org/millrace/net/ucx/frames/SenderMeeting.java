@@ -9,7 +9,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.shm.file.SharedMemory;
 
-/** How a sender says where its worker is, and hears where the receiver's is. With the worker's turn, all of it. */
+/** How a sender says where its worker is, and receives where the receiver's is. With the worker's turn, all of it. */
 final class SenderMeeting {
 
     private final UcxEnd end;

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.LastWords;
 
 /**
- * What a sender says over the connection by which it was found: its hello, its goodbye, whom it has lost, and frames
- * that it had when it left before it was answered. One thread.
+ * What a sender says over the connection by which it was found: its hello, its shutdown message, whom it has lost, and
+ * frames that it had when it left before it was answered. One thread.
  */
 final class SenderWords {
 
@@ -22,12 +22,12 @@ final class SenderWords {
     private final FrameHeader hello = new FrameHeader();
     private @Nullable MemoryRegion address;
 
-    /** How many frames went over UCX; -1 before the goodbye. */
+    /** How many frames went over UCX; -1 before the shutdown message. */
     private long last = -1;
     private long saidLastAt;
     private boolean lostPeerFollows;
     private @Nullable String lostPeer;
-    /** How many frames follow the goodbye. */
+    /** How many frames follow the shutdown message. */
     private long rest;
     /** Words before them. */
     private long before;
@@ -51,7 +51,7 @@ final class SenderWords {
         return hello;
     }
 
-    boolean saidGoodbye() {
+    boolean sentShutdown() {
         return last >= 0 && !lostPeerFollows;
     }
 
@@ -59,7 +59,7 @@ final class SenderWords {
         return last;
     }
 
-    long nanosSinceGoodbye() {
+    long nanosSinceShutdown() {
         return System.nanoTime() - saidLastAt;
     }
 
@@ -69,25 +69,24 @@ final class SenderWords {
         return lostPeer;
     }
 
-    /** Hears what was said; throws if the connection has ended. */
+    /** Takes what was said; throws if the connection has ended. */
     void listen() {
         int ignored = found.progress();
         FrameHeader said = hasRest() ? null : found.poll();
         while (said != null) {
-            hear(said);
+            take(said);
             said = hasRest() ? null : found.poll();
         }
     }
 
-    private void hear(FrameHeader said) {
+    private void take(FrameHeader said) {
         if (lostPeerFollows) {
             lostPeerFollows = false;
-            lostPeer =
-                    LastWords.name(said.word(0), said.word(1), said.word(2), said.word(3), said.word(4), said.word(5));
+            lostPeer = LastWords.read(said::word);
             acceptWord(said);
         } else if (said.word(0) == UcxFormat.ABORT) {
             throw end.lost("the peer has given it up", null);
-        } else if (address == null && said.word(0) != UcxFormat.GOODBYE) {
+        } else if (address == null && said.word(0) != UcxFormat.SHUTDOWN) {
             UcxFormat.check(end.toString(), UcxFormat.HELLO, said.word(0));
             if (said.payloadBytes() < 1 || said.payloadBytes() > UcxFormat.MAX_ADDRESS_BYTES) {
                 throw end.notProtocol("a worker's address of " + said.payloadBytes() + " bytes");
@@ -97,9 +96,10 @@ final class SenderWords {
             address = finder.register(end.arena.allocate(said.payloadBytes(), Long.BYTES));
             found.accept(address, 0);
         } else {
-            UcxFormat.check(end.toString(), UcxFormat.GOODBYE, said.word(0));
+            UcxFormat.check(end.toString(), UcxFormat.SHUTDOWN, said.word(0));
             if (last >= 0 || said.word(1) < 0 || said.word(3) < 0 || said.word(3) > UcxFormat.FRAMES) {
-                throw end.notProtocol("a goodbye after " + said.word(1) + " frames with " + said.word(3) + " to come");
+                throw end.notProtocol(
+                        "a shutdown message after " + said.word(1) + " frames with " + said.word(3) + " to come");
             }
             last = said.word(1);
             lostPeerFollows = said.word(2) != 0;
@@ -111,13 +111,13 @@ final class SenderWords {
 
     private void acceptWord(FrameHeader said) {
         if (said.payloadBytes() != 0) {
-            throw end.notProtocol("a goodbye with " + said.payloadBytes() + " bytes");
+            throw end.notProtocol("a shutdown message with " + said.payloadBytes() + " bytes");
         }
         before++;
         found.accept(null, 0);
     }
 
-    // Frames after the goodbye
+    // Frames after the shutdown message
 
     /** Whether some of them are not here yet. */
     boolean hasRest() {
@@ -159,7 +159,7 @@ final class SenderWords {
 
     // This side's end
 
-    void sayGoodbye(@Nullable String blamed) {
+    void sendShutdown(@Nullable String blamed) {
         if (blamed != null) {
             found.blame(blamed);
         }

@@ -14,9 +14,9 @@ import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.shm.file.SharedMemory;
 import org.millrace.net.ucx.library.UcxRegion;
-import org.millrace.net.ucx.library.UcxStatus;
-import org.millrace.net.ucx.worker.UcxEndpoint;
+import org.millrace.net.ucx.library.UcxLibrary;
 import org.millrace.net.ucx.worker.UcxWorker;
+import org.millrace.net.ucx.worker.UcxWorker.UcxEndpoint;
 import org.millrace.net.ucx.worker.UcxWorkers;
 
 /** What the two ends of a connection have in common: a worker, an endpoint, requests, and how all that ends. */
@@ -67,7 +67,7 @@ abstract class UcxEnd extends ConnectionState {
         return worker;
     }
 
-    /** The worker of whoever polls this connection first; false if another thread has the turn. */
+    /** The worker of the thread that polls this connection first; false if another thread has the turn. */
     final boolean tryEnter() {
         UcxWorker mine = worker;
         if (mine == null) {
@@ -175,7 +175,7 @@ abstract class UcxEnd extends ConnectionState {
 
     /** A send that was begun: its request, or 0 if it is complete. */
     final long begun(long returned) {
-        if (UcxStatus.isStatus(returned)) {
+        if (UcxLibrary.isStatus(returned)) {
             note((int) returned, "a message cannot be sent");
             return returned == 0 ? 0 : FAILED;
         }
@@ -185,7 +185,7 @@ abstract class UcxEnd extends ConnectionState {
     /** Begins to receive; the request. */
     final long receive(long address, long bytes, long tag, long param) {
         long request = ucp_h.ucp_tag_recv_nbx(worker().handle(), address, bytes, tag, -1, param);
-        if (UcxStatus.isStatus(request)) {
+        if (UcxLibrary.isStatus(request)) {
             note((int) request, "a message cannot be awaited");
             return FAILED;
         }
@@ -263,7 +263,7 @@ abstract class UcxEnd extends ConnectionState {
         long message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
         while (message != 0) {
             long request = ucp_h.ucp_tag_msg_recv_nbx(worker().handle(), received, 0, message, plainReceive);
-            if (!UcxStatus.isStatus(request)) {
+            if (!UcxLibrary.isStatus(request)) {
                 ucp_h.ucp_request_free(request);
             }
             message = ucp_h.ucp_tag_probe_nb(worker().handle(), tag, -1, 1, received);
@@ -281,7 +281,7 @@ abstract class UcxEnd extends ConnectionState {
 
     private void note(int status, String what) {
         if (status < 0 && failed == null) {
-            failed = what + ": " + UcxStatus.text(status);
+            failed = what + ": " + UcxLibrary.meaning(status);
             failedAt = System.nanoTime();
         }
     }
@@ -310,15 +310,13 @@ abstract class UcxEnd extends ConnectionState {
         return switch (why) {
             case LastWordsException lost -> closedByPeer(howFar, lost.lostPeer());
             case PeerClosedException _ -> closedByPeer(howFar);
-            default -> lost("the TCP connection to it has ended without a goodbye", why);
+            default -> lost("the TCP connection to it has ended without a shutdown message", why);
         };
     }
 
     final ConnectionException lost(String what, @Nullable ConnectionException cause) {
-        return fail(new ConnectionException(
-                this + ": connection lost (" + what + ") " + howFar()
-                        + "; the peer's process ended, or the network between failed: look at what the peer said last",
-                cause));
+        return lost(what, howFar(),
+                "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
     }
 
     /** What to throw for messages that are not of this protocol. */

@@ -31,8 +31,9 @@ import org.millrace.net.connection.NativeRegion;
  * </pre>
  *
  * The hello is a frame of the TCP connection, with the first six of these words, and where the sender's worker is as
- * its payload; the goodbye is a frame, too. A credit is one word: for how many messages the receiver has had a buffer
- * so far; a confirmation as well: how many payloads that were messages of their own the sender knows to be received.
+ * its payload; the shutdown message is a frame, too. A credit is one word: for how many messages the receiver has had a
+ * buffer so far; a confirmation as well: how many payloads that were messages of their own the sender knows to be
+ * received.
  */
 final class UcxFormat {
 
@@ -50,8 +51,8 @@ final class UcxFormat {
     static final int CREDITS = BUFFERS / CREDIT_INTERVAL;
 
     /**
-     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by whoever receives
-     * it.
+     * Length of a buffer. Where memory is shared: a page of it; a longer payload is copied once, by the side that
+     * receives it.
      */
     static final int SHARED_BUFFER_BYTES = 8 << 10;
     /** Where a card moves bytes: what it sends without asking the receiver first. */
@@ -75,10 +76,10 @@ final class UcxFormat {
     /** More than any worker's address takes. */
     static final int MAX_ADDRESS_BYTES = 64 << 10;
 
-    /** The first words of a hello, of an answer and of a goodbye: eight characters with the version. */
+    /** The first words of a hello, of an answer and of a shutdown message: eight characters with the version. */
     static final long HELLO = text("MILLUCX1");
     static final long READY = text("millucx1");
-    static final long GOODBYE = text("goodbye1");
+    static final long SHUTDOWN = text("goodbye1");
     static final long ABORT = text("aborted1");
 
     /** In the flags: UCX has shared memory on this side. */

@@ -10,13 +10,13 @@
  *     tag + HEADER:  header, short payload               ──UCX──▶  buffers that wait for headers
  *     tag + PAYLOAD: long payload                        ──UCX──▶  its destination
  *              ◀── answer's tag + CREDIT: how many frames have a destination
- *     goodbye: how many frames there were                ──TCP──▶
+ *     shutdown message: how many frames there were                ──TCP──▶
  * </pre>
  *
  * <p>
  * Why tags: active messages would have UCX call a function of ours for each, and streams copy each byte; a tagged
  * receive is looked at when we like, and UCX's rendezvous for it writes straight to the destination, by whatever copies
- * best. Tags are random, so that no message of a stranger and none of another connection matches.
+ * best. Tags are random, so that no message of another process and none of another connection matches.
  *
  * <p>
  * The TCP connection, over which the two ends found each other, stays: it says that the peer lives, that it meant to

@@ -49,21 +49,12 @@ public final class UcxContext {
         this.transports = describe(handle);
     }
 
-    /**
-     * The context of this process.
-     *
-     * @param path of libucp; empty to have it looked for by the loader
-     * @throws UcxUnavailableException if UCX cannot be used here
-     */
+    /** The context of this process; throws {@link UcxUnavailableException} if UCX cannot be used here. */
     public static UcxContext get(Optional<Path> path) {
         return get(path, Map.of());
     }
 
-    /**
-     * A context with settings of its own, and the user's for the rest: also one for the process and its whole life.
-     *
-     * @param settings as in UCX's variables, without the {@code UCX_} before their names
-     */
+    /** A context with settings of its own, named without their {@code UCX_}: also for the process's whole life. */
     public static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
         UcxContext context = OPEN.get(settings);
         if (context == null) {
@@ -77,14 +68,14 @@ public final class UcxContext {
     private static long open(Map<String, String> settings) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-            UcxStatus.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
+            UcxLibrary.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
             long config = result.get(ValueLayout.JAVA_LONG, 0);
             if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
                 // A release that does not know the name announces longer messages: slower, and as right.
                 int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
                         arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
             }
-            settings.forEach((name, value) -> UcxStatus.check(ucp_h.ucp_config_modify(config,
+            settings.forEach((name, value) -> UcxLibrary.check(ucp_h.ucp_config_modify(config,
                     arena.allocateFrom(name).address(), arena.allocateFrom(value).address()), "set " + name));
             MemorySegment params = ucp_params.allocate(arena);
             ucp_params.field_mask(params, ucp_h.UCP_PARAM_FIELD_FEATURES() | ucp_h.UCP_PARAM_FIELD_MT_WORKERS_SHARED());
@@ -94,7 +85,7 @@ public final class UcxContext {
             int status = ucp_h.ucp_init_version(UcxLibrary.LEAST_MAJOR, UcxLibrary.LEAST_MINOR, params.address(),
                     config, result.address());
             ucp_h.ucp_config_release(config);
-            return UcxStatus.made(status, result.get(ValueLayout.JAVA_LONG, 0), "be initialized");
+            return UcxLibrary.made(status, result.get(ValueLayout.JAVA_LONG, 0), "be initialized");
         }
     }
 
@@ -147,12 +138,7 @@ public final class UcxContext {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
-    /**
-     * Makes memory known to all transports that want that.
-     *
-     * @return its handle
-     * @throws UcxUnavailableException if one of them refuses it
-     */
+    /** Makes memory known to all transports that want that; returns its handle. */
     public long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);
@@ -161,7 +147,7 @@ public final class UcxContext {
             ucp_mem_map_params.address(params, memory.address());
             ucp_mem_map_params.length(params, memory.byteSize());
             MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
-            UcxStatus.check(ucp_h.ucp_mem_map(handle, params.address(), result.address()), "register "
+            UcxLibrary.check(ucp_h.ucp_mem_map(handle, params.address(), result.address()), "register "
                     + memory.byteSize() + " bytes of memory (is the limit of locked memory, ulimit -l, too " + "low?)");
             return result.get(ValueLayout.JAVA_LONG, 0);
         }

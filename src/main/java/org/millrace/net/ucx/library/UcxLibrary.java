@@ -40,6 +40,9 @@ public final class UcxLibrary {
 
     private static final String OTHERWISE = "; or choose another network with MILLRACE_NET";
 
+    /** {@code UCS_ERR_NO_DEVICE}. */
+    private static final int NO_DEVICE = -14;
+
     private static @Nullable UcxLibrary loaded;
     private static @Nullable UcxUnavailableException refused;
 
@@ -51,12 +54,7 @@ public final class UcxLibrary {
         this.file = file;
     }
 
-    /**
-     * Loads it, or says again what became of it when it was loaded first.
-     *
-     * @param path of the library; empty to have it looked for by the loader
-     * @throws UcxUnavailableException if there is none that can be used
-     */
+    /** Loads it, by the loader unless a path is given, or says again why that failed the first time. */
     public static synchronized UcxLibrary load(Optional<Path> path) {
         UcxUnavailableException before = refused;
         if (before != null) {
@@ -147,5 +145,34 @@ public final class UcxLibrary {
     static String text(long address) {
         return address == 0 ? "no reason was given"
                 : MemorySegment.ofAddress(address).reinterpret(Long.MAX_VALUE).getString(0);
+    }
+
+    // What its functions return
+
+    /** Whether what was returned in place of a request is a status: null for done, or an error. */
+    public static boolean isStatus(long returned) {
+        return returned == 0 || Long.compareUnsigned(returned, ucp_h.UCS_ERR_LAST()) >= 0;
+    }
+
+    /** What a status means, for messages. */
+    public static String meaning(int status) {
+        return text(ucp_h.ucs_status_string(status).address());
+    }
+
+    /**
+     * What a call has made. Where no transport is left, as one that UCX_TLS names is missing, or {@code /dev/shm}
+     * cannot be written, UCX 1.13 makes nothing, and calls that no error.
+     */
+    public static long made(int status, long handle, String what) {
+        check(handle == 0 && status >= 0 ? NO_DEVICE : status, what);
+        return handle;
+    }
+
+    /** Throws if a call of setting up has failed. */
+    public static void check(int status, String what) {
+        if (status < 0) {
+            throw new UcxUnavailableException("UCX cannot " + what + " (" + meaning(status) + ", " + status + ")",
+                    "doctor lists what it found, and with UCX_LOG_LEVEL=info it says more");
+        }
     }
 }

@@ -15,13 +15,6 @@ public class UcxUnavailableException extends ConnectionException {
         this(problem, remedy, false);
     }
 
-    /**
-     * UCX cannot be used.
-     *
-     * @param problem what is the matter, and where
-     * @param remedy  what to do
-     * @param missing whether there is no UCX at all
-     */
     UcxUnavailableException(String problem, String remedy, boolean missing) {
         super(problem + ": " + remedy);
         this.problem = problem;

@@ -3,13 +3,12 @@ package org.millrace.net.ucx.worker;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.CFunction;
@@ -21,14 +20,14 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.ucx.library.UcxContext;
-import org.millrace.net.ucx.library.UcxStatus;
+import org.millrace.net.ucx.library.UcxLibrary;
 
 /**
  * One of UCX's workers. It has no lock of its own: a thread that wants something of it takes the turn, and gives it
  * back after its few calls.
  *
  * <pre>
- *   FREE ──compareAndSet──▶ TAKEN     what a thread wrote, in UCX's memory too, before it set FREE (release) the next
+ *   free ──compareAndSet──▶ taken     what a thread wrote, in UCX's memory too, before it set it free (release) the next
  *        ◀───setRelease────           one sees (the compareAndSet's acquire)
  * </pre>
  *
@@ -38,8 +37,6 @@ import org.millrace.net.ucx.library.UcxStatus;
  */
 public final class UcxWorker {
 
-    private static final int FREE = 0;
-    private static final int TAKEN = 1;
     /** As long as any pass may take; a thread that has the turn never waits. */
     private static final long TURN_PATIENCE_NANOS = 10_000_000_000L;
     private static final long RETRY_NANOS = 20_000;
@@ -51,15 +48,6 @@ public final class UcxWorker {
     private static final long LEAVE_NANOS = 200_000_000L;
     /** Longer than any structure of parameters of any release: what is not in a field mask is not read. */
     private static final int PARAMS_BYTES = 1 << 10;
-
-    private static final VarHandle TURN;
-    static {
-        try {
-            TURN = MethodHandles.lookup().findVarHandle(UcxWorker.class, "turn", int.class);
-        } catch (ReflectiveOperationException e) {
-            throw new ExceptionInInitializerError(e);
-        }
-    }
 
     /**
      * A connection that was closed on this side, and whose end of UCX must stay until its peer has what was sent.
@@ -74,9 +62,7 @@ public final class UcxWorker {
         void end();
     }
 
-    /** By {@link #TURN} alone. */
-    @SuppressWarnings("unused")
-    private int turn;
+    private final AtomicBoolean taken = new AtomicBoolean();
 
     // Guarded by the turn, all of it.
     private final long handle;
@@ -99,8 +85,8 @@ public final class UcxWorker {
             ucp_worker_params.thread_mode(params, ucp_h.UCS_THREAD_MODE_SERIALIZED());
             MemorySegment results = arena.allocate(ValueLayout.JAVA_LONG, 2);
             int status = ucp_h.ucp_worker_create(context.handle(), params.address(), results.address());
-            handle = UcxStatus.made(status, results.get(ValueLayout.JAVA_LONG, 0), "make a worker");
-            UcxStatus.check(ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES),
+            handle = UcxLibrary.made(status, results.get(ValueLayout.JAVA_LONG, 0), "make a worker");
+            UcxLibrary.check(ucp_h.ucp_worker_get_address(handle, results.address(), results.address() + Long.BYTES),
                     "say where a worker is");
             long bytes = results.get(ValueLayout.JAVA_LONG, 0);
             long length = results.get(ValueLayout.JAVA_LONG, Long.BYTES);
@@ -111,7 +97,7 @@ public final class UcxWorker {
 
     /** Takes the turn if it is free; then the caller must {@link #leave}. */
     public boolean tryEnter() {
-        return TURN.compareAndSet(this, FREE, TAKEN);
+        return taken.compareAndSet(false, true);
     }
 
     /** Waits for the turn, which nobody has for long; for what is not done at every step. */
@@ -127,7 +113,7 @@ public final class UcxWorker {
 
     /** Gives the turn back. */
     public void leave() {
-        TURN.setRelease(this, FREE);
+        taken.setRelease(false);
     }
 
     /** The worker, as UCX's functions take it. */
@@ -145,11 +131,7 @@ public final class UcxWorker {
         return passes;
     }
 
-    /**
-     * Lets UCX move what it can without waiting. With the turn.
-     *
-     * @return more than 0 if anything happened
-     */
+    /** Lets UCX move what it can without waiting; more than 0 if anything happened. With the turn. */
     public int drive() {
         passes++;
         if ((passes & LINGER_INTERVAL - 1) == 0 && !lingering.isEmpty()) {
@@ -228,7 +210,7 @@ public final class UcxWorker {
             ucp_ep_params.err_handler_cb(params, CFunction.named("time").address());
             ucp_ep_params.err_handler_arg(params, noticed.address());
             MemorySegment result = confined.allocate(ValueLayout.JAVA_LONG);
-            UcxStatus.check(ucp_h.ucp_ep_create(handle, params.address(), result.address()),
+            UcxLibrary.check(ucp_h.ucp_ep_create(handle, params.address(), result.address()),
                     "find a transport to the peer (UCX_TLS and UCX_NET_DEVICES must have one in common on both sides)");
             return result.get(ValueLayout.JAVA_LONG, 0);
         }
@@ -283,7 +265,7 @@ public final class UcxWorker {
 
     /** Drives the worker until a request is complete, and frees it; false if the time is over first. */
     private boolean finish(long request, long nanos) {
-        if (UcxStatus.isStatus(request)) {
+        if (UcxLibrary.isStatus(request)) {
             return request == 0;
         }
         long start = System.nanoTime();
@@ -313,6 +295,77 @@ public final class UcxWorker {
             }
         } finally {
             leave();
+        }
+    }
+
+    /**
+     * The way from a worker to a peer's, one for all connections between the two. UCX pairs the endpoints of two
+     * workers by the order in which each side made them, and what answers a message goes over the endpoint that its
+     * sender's is paired with: were there one for each connection, made in another order on the other side, the end of
+     * a connection would take from another one the way of its answers.
+     */
+    public static final class UcxEndpoint {
+
+        /** The peer's process, if it shares memory with this one. */
+        private final @Nullable ProcessIdentity sharing;
+        /** What UCX has written something to once the endpoint has failed. */
+        private final MemorySegment noticed;
+
+        // Guarded by the worker's turn.
+        private long handle;
+        private int connections;
+
+        UcxEndpoint(long handle, @Nullable ProcessIdentity sharing, MemorySegment noticed) {
+            this.handle = handle;
+            this.sharing = sharing;
+            this.noticed = noticed;
+        }
+
+        /** The endpoint, as UCX's functions take it; 0 when it was given up. With the turn. */
+        public long handle() {
+            return handle;
+        }
+
+        /** Whether it notices that its peer is gone; where memory is shared, UCX has no transport that does. */
+        public boolean noticesFailures() {
+            return sharing == null;
+        }
+
+        /** Whether it has noticed that its peer is gone, or was given up. */
+        public boolean hasFailed() {
+            return noticed.get(ValueLayout.JAVA_LONG, 0) != 0;
+        }
+
+        /**
+         * Whether the peer's process shared memory with this one and is no more. UCX does not notice that; what it has
+         * to send to that process it will never be able to, and so it does not read our memory again.
+         */
+        public boolean peerHasEnded() {
+            return sharing != null && sharing.isProvablyDead();
+        }
+
+        /** Whether nothing comes over it any more. */
+        boolean isOver() {
+            return hasFailed() || peerHasEnded();
+        }
+
+        /** Whether no connection but one uses it. With the turn. */
+        public boolean hasOneConnection() {
+            return connections == 1;
+        }
+
+        /** Counts one connection more, or less; how many there are. */
+        int add(int more) {
+            connections += more;
+            return connections;
+        }
+
+        /** To be closed: its handle. */
+        long take() {
+            long taken = handle;
+            handle = 0;
+            noticed.set(ValueLayout.JAVA_LONG, 0, 1);
+            return taken;
         }
     }
 }

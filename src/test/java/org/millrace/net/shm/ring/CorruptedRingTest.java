@@ -35,7 +35,7 @@ class CorruptedRingTest {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
             // A frame that is in order, so that nothing but the position can be found wrong.
             ring.sender().offer(new FrameHeader(), null, 0);
-            RingLayout.producerPositionRelease(ring.ring(), position);
+            ring.ring().putLongRelease(RingLayout.PRODUCER_POSITION, position);
             assertCorrupt(assertThrows(ConnectionException.class, ring.receiver()::poll));
             assertCorrupt(assertThrows(ConnectionException.class, ring.receiver()::poll));
             // The other side sees the connection end.
@@ -51,7 +51,7 @@ class CorruptedRingTest {
             FrameHeader header = new FrameHeader();
             header.payloadBytes(2 * RING);
             ring.sender().offer(header, out, 0);
-            RingLayout.consumerPositionRelease(ring.ring(), position);
+            ring.ring().putLongRelease(RingLayout.CONSUMER_POSITION, position);
             assertCorrupt(Connected.failureOf(ring.sender()::progress));
         }
     }
@@ -69,7 +69,7 @@ class CorruptedRingTest {
             ring.receiver().poll();
             ring.receiver().accept(memory, 0);
             ring.sender().progress();
-            RingLayout.consumerPositionRelease(ring.ring(), 0);
+            ring.ring().putLongRelease(RingLayout.CONSUMER_POSITION, 0);
             assertCorrupt(Connected.failureOf(ring.sender()::progress));
         }
     }
@@ -107,7 +107,7 @@ class CorruptedRingTest {
             ring.sender().offer(header, memory, 0);
             ring.receiver().poll();
             ring.receiver().accept(memory, 0);
-            RingLayout.producerStateRelease(ring.ring(), RingLayout.CLOSED);
+            ring.ring().putLongRelease(RingLayout.PRODUCER_STATE, RingLayout.CLOSED);
             ConnectionException e = Connected.failureOf(ring.receiver()::progress);
             assertFalse(e instanceof PeerClosedException);
             assertTrue(e.getMessage().contains("lost"), e.getMessage());

@@ -113,12 +113,12 @@ class InPlaceTest {
             MemoryRegion out = memory(ring, LENGTH);
             MemoryRegion in = empty(ring, LENGTH + 16);
             assertTrue(ring.sender().offer(header(LENGTH), out, 0));
-            assertEquals(128, RingLayout.producerPositionAcquire(ring.ring()));
+            assertEquals(128, ring.ring().getLongAcquire(RingLayout.PRODUCER_POSITION));
             ring.sender().progress();
             assertEquals(0, ring.sender().framesCompleted(), "it must not be overwritten yet");
             assertEquals(LENGTH, ring.receiver().poll().payloadBytes());
             ring.receiver().accept(in, 0);
-            assertEquals(0, RingLayout.consumerPositionAcquire(ring.ring()), "one piece of several is there");
+            assertEquals(0, ring.ring().getLongAcquire(RingLayout.CONSUMER_POSITION), "one piece of several is there");
             receive(ring, 1);
             assertEquals(0, ring.sender().framesCompleted());
             assertEquals(LENGTH, ring.sender().progress());
@@ -163,7 +163,7 @@ class InPlaceTest {
                 offered++;
             }
             assertEquals(6, offered, "three in the ring and three that wait");
-            assertEquals(3 * 128, RingLayout.producerPositionAcquire(ring.ring()));
+            assertEquals(3 * 128, ring.ring().getLongAcquire(RingLayout.PRODUCER_POSITION));
             for (int i = 1; i <= 6; i++) {
                 ring.receiver().poll();
                 ring.receiver().accept(memory, LEAST);
@@ -380,7 +380,7 @@ class InPlaceTest {
         try (RingPair ring = RingPair.make(OPTIONS, 0)) {
             MemoryRegion memory = memory(ring, LENGTH);
             ring.sender().offer(header(LENGTH), memory, 0);
-            FrameLayout.movedRelease(ring.ring(), RingLayout.DATA_OFFSET + 64, place);
+            ring.ring().putLongRelease(RingLayout.DATA_OFFSET + 64 + FrameLayout.MOVED_OFFSET, place);
             ring.receiver().poll();
             assertTrue(assertThrows(ConnectionException.class, () -> ring.receiver().accept(memory, 0)).getMessage()
                     .contains("corrupted"));

@@ -158,7 +158,7 @@ class RingFuzzTest {
             Fuzz.run("shared rings", 1_000, recorded(maker), input -> withPair(maker, (pair, memory) -> {
                 fill(pair, memory);
                 write(pair, input);
-                long written = RingLayout.producerPositionAcquire(pair.ring());
+                long written = pair.ring().getLongAcquire(RingLayout.PRODUCER_POSITION);
                 assertBelieved(isPosition(written, 0, RING), written, () -> receive(pair, memory));
             }));
         }
@@ -189,11 +189,11 @@ class RingFuzzTest {
             });
             Fuzz.run("consumers of rings", 3_000, recorded, input -> withPair(maker, (pair, memory) -> {
                 fillUp(pair, memory);
-                long before = RingLayout.consumerPositionAcquire(pair.ring());
-                long written = RingLayout.producerPositionAcquire(pair.ring());
+                long before = pair.ring().getLongAcquire(RingLayout.CONSUMER_POSITION);
+                long written = pair.ring().getLongAcquire(RingLayout.PRODUCER_POSITION);
                 assertTrue(before > 0 && written > RING);
                 write(pair, input);
-                long read = RingLayout.consumerPositionAcquire(pair.ring());
+                long read = pair.ring().getLongAcquire(RingLayout.CONSUMER_POSITION);
                 assertBelieved(isPosition(read, before, written), read, () -> {
                     for (int pass = 0; pass < PASSES; pass++) {
                         pair.sender().progress();

@@ -62,8 +62,8 @@ class RingWrapTest {
                         "the byte behind frame " + frame + " was written");
                 bytes += FrameLayout.HEADER_BYTES + RingLayout.align(length);
             }
-            assertEquals(first + bytes, RingLayout.producerPositionAcquire(ring.ring()));
-            assertEquals(first + bytes, RingLayout.consumerPositionAcquire(ring.ring()));
+            assertEquals(first + bytes, ring.ring().getLongAcquire(RingLayout.PRODUCER_POSITION));
+            assertEquals(first + bytes, ring.ring().getLongAcquire(RingLayout.CONSUMER_POSITION));
             assertTrue(bytes > 6 * RING, "the edge was passed");
         }
     }
