@@ -23,8 +23,10 @@ import org.millrace.plugin.unpack.UnpackDevice;
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
-    /** The word of a frame that tells its message's tag, where messages have tags. */
+    /** The word of a frame that tells its message's tag. */
     static final int TAG = 0;
+    /** What {@link #test(int)} returns for a request that is not done. */
+    static final int PENDING = -1;
 
     final RegionTable regions;
     private final boolean ownsRegions;
@@ -43,10 +45,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    boolean isIdle() {
-        return requests.isIdle();
-    }
-
     /** Requests whose frames are complete. */
     abstract long completed();
 
@@ -55,11 +53,6 @@ abstract class FallbackConnection implements DataPath.Connection {
 
     /** Gives the connection up: from now on nothing touches its memory. */
     abstract void abort();
-
-    @Override
-    public long deviceHandle() {
-        return 0;
-    }
 
     @Override
     public int register(long address, long bytes, boolean onDevice) {
@@ -75,7 +68,16 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     @Override
-    public int test(int request) {
+    public final boolean test(int request, long sizes) {
+        int bytes = test(request);
+        if (bytes != PENDING && sizes != 0) {
+            NativeMemory.putInt(sizes, bytes);
+        }
+        return bytes != PENDING;
+    }
+
+    /** The bytes sent or received, or {@link #PENDING}. */
+    int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
             progress();
@@ -104,12 +106,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int post(long address, long bytes, int region, int tag) {
-            header.word(TAG, tag);
-            return post(address, bytes, region);
-        }
-
-        @Override
         long completed() {
             return sender.framesCompleted();
         }
@@ -125,9 +121,10 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int post(long address, long bytes, int region) {
+        public int post(long address, long bytes, int region, int tag) {
             MemoryRegion memory = bytes == 0 ? null : regions.get(region);
             long offset = memory == null ? 0 : RegionTable.offset(memory, address, bytes);
+            header.word(TAG, tag);
             header.payloadBytes(bytes);
             if (!requests.hasRoom() || !sender.offer(header, memory, offset)) {
                 sender.progress();
@@ -203,7 +200,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int post(long address, long bytes, int region) {
+        public int post(long address, long bytes, int region, int tag) {
             if (!requests.hasRoom()) {
                 progress();
                 return NO_REQUEST;
@@ -222,7 +219,7 @@ abstract class FallbackConnection implements DataPath.Connection {
 
         /** The lists of what has arrived are published before NCCL is told, which is when it moves tail. */
         @Override
-        public int test(int request) {
+        int test(int request) {
             int bytes = super.test(request);
             if (unpack != null && bytes != PENDING) {
                 unpack.publish(receiver.framesCompleted(), requests);

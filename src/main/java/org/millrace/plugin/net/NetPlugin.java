@@ -343,17 +343,7 @@ public final class NetPlugin {
             throw new IllegalArgumentException("a receive of " + count + " buffers was posted, and the device's"
                     + " properties allow " + most + " (" + Settings.NET_MAX_RECVS.name() + ")");
         }
-        if (most == 1) {
-            long bytes = NativeMemory.getLong(lengths);
-            begun(connection,
-                    on.post(NativeMemory.getLong(addresses), bytes,
-                            ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)),
-                            NativeMemory.getInt(tags)),
-                    request);
-            return;
-        }
-        on.buffers().read(connection, count, addresses, lengths, tags, memories);
-        begun(connection, on.postAll(), request);
+        begun(connection, on.receive(connection, count, addresses, lengths, tags, memories), request);
     }
 
     private static void begun(long connection, int number, long request) {

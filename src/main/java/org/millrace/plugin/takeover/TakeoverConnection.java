@@ -288,12 +288,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     @Override
-    public final int post(long address, long bytes, int number) {
+    public final int post(long address, long bytes, int number, int tag) {
         throw taken();
     }
 
     @Override
-    public final int test(int request) {
+    public final boolean test(int request, long sizes) {
         throw taken();
     }
 

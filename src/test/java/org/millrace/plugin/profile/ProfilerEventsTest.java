@@ -85,10 +85,8 @@ class ProfilerEventsTest {
         assertEquals(Set.copyOf(plain), Set.copyOf(counted(outcome, 2).subList(0, 2)), outcome.output());
         assertEquals(aborted, counted(outcome, 3).get(2), outcome.output());
         assertEquals(Set.copyOf(withKernels), Set.copyOf(counted(outcome, 3).subList(3, 5)), outcome.output());
-        Set<String> kinds = TOLD.matcher(outcome.output())
-                .results()
-                .map(line -> line.group(2).strip())
-                .collect(Collectors.toSet());
+        Set<String> kinds =
+                TOLD.matcher(outcome.output()).results().map(line -> line.group(2).strip()).collect(Collectors.toSet());
         assertEquals((version == 4 ? 1 : 4) + 3, kinds.size(), outcome.output());
         List<Integer> pauses =
                 AFTER_A_PAUSE.matcher(outcome.output()).results().map(each -> Integer.valueOf(each.group(1))).toList();
