@@ -165,7 +165,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         Receiver(FrameReceiver receiver, Network network, UnpackDevice.@Nullable Connection unpack) {
             super(new RegionTable(network), true);
             this.receiver = receiver;
-            this.unpack = unpack == null ? null : new UnpackRequests(unpack, receiver.scatters());
+            this.unpack = unpack == null ? null : new UnpackRequests(unpack);
         }
 
         /** One of several streams, whose messages have one tag. */

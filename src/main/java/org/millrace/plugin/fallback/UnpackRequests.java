@@ -17,22 +17,20 @@ final class UnpackRequests {
     private static final int NONE = -1;
 
     private final UnpackDevice.Connection connection;
-    private final boolean scattered;
     private final int[] firstPages = new int[RequestRing.CAPACITY];
     private UnpackReceiveSource.@Nullable UnpackMemory memory;
     private long slotBytes;
     private long ordinal;
     private long published;
 
-    UnpackRequests(UnpackDevice.Connection connection, boolean scattered) {
+    UnpackRequests(UnpackDevice.Connection connection) {
         this.connection = connection;
-        this.scattered = scattered;
     }
 
     void registered(int region, long bytes) {
         if (region == Protocol.SIMPLE.id()) {
             slotBytes = bytes / ConnectionLayout.SLOTS;
-            memory = connection.prepare(slotBytes, scattered);
+            memory = connection.prepare(slotBytes);
             ordinal = memory.firstOrdinal();
         }
     }

@@ -70,8 +70,7 @@ final class TakeoverReceiver extends TakeoverConnection {
             return ReceiveProxy.byMemory(name, buffers, lines, 0,
                     device == null ? receiver : new StagedReceiver(receiver, device), this::stopped);
         }
-        UnpackReceiveSource.UnpackMemory pages =
-                unpack.prepare(buffers.layout().slotBytes(Protocol.SIMPLE), receiver.scatters());
+        UnpackReceiveSource.UnpackMemory pages = unpack.prepare(buffers.layout().slotBytes(Protocol.SIMPLE));
         return ReceiveProxy.byMemory(name, buffers, lines, 0, receiver, this::stopped,
                 slots -> new UnpackReceiveSource(name, pages, slots));
     }

@@ -3,7 +3,6 @@ package org.millrace.plugin.unpack;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
-import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.NetDeviceHandle;
@@ -37,7 +36,7 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * Nothing is taken before the first connection.
      *
-     * @param onHost whether the CPU plays the kernels
+     * @param onHost whether kernels are emulated
      */
     public UnpackDevice(boolean onHost, long bounceBytes) {
         this.onHost = onHost;
@@ -107,7 +106,6 @@ public final class UnpackDevice implements AutoCloseable {
         private final MemoryRegion region;
         private final BitSet used = new BitSet();
         private final int pages;
-        private final Random order = new Random(0x5eed);
 
         BounceBuffer(MemoryRegion region) {
             this.region = region;
@@ -118,12 +116,8 @@ public final class UnpackDevice implements AutoCloseable {
             return region.segment().byteSize();
         }
 
-        /**
-         * Takes pages for a connection's slots.
-         *
-         * @param scattered whether they need not lie behind one another; then they do not
-         */
-        synchronized Allocation allocate(long slotBytes, boolean scattered) {
+        /** Takes pages for a connection's slots, which lie one behind the other: not every network scatters. */
+        synchronized Allocation allocate(long slotBytes) {
             int count = BouncePages.needed(slotBytes);
             int first = used.nextClearBit(0);
             for (int end = used.nextSetBit(first); end >= 0 && end - first < count; end = used.nextSetBit(first)) {
@@ -139,19 +133,7 @@ public final class UnpackDevice implements AutoCloseable {
             for (int i = 0; i < count; i++) {
                 offsets[i] = (int) ((long) (first + i) * BouncePages.PAGE_BYTES);
             }
-            if (scattered) {
-                shuffle(offsets);
-            }
             return new Allocation(first, count, new BouncePages(region, offsets, slotBytes));
-        }
-
-        private void shuffle(int[] offsets) {
-            for (int i = offsets.length - 1; i > 0; i--) {
-                int other = order.nextInt(i + 1);
-                int offset = offsets[i];
-                offsets[i] = offsets[other];
-                offsets[other] = offset;
-            }
         }
 
         synchronized void free(Allocation of) {
@@ -181,15 +163,15 @@ public final class UnpackDevice implements AutoCloseable {
         private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
         private final Arena arena = Arena.ofShared();
-        private final UnpackDevice.BounceBuffer bounce;
+        private final BounceBuffer bounce;
         private final MemorySegment netHandle;
         private final SliceLists lists;
-        private UnpackDevice.BounceBuffer.@Nullable Allocation allocation;
+        private BounceBuffer.@Nullable Allocation allocation;
 
-        Connection(UnpackDevice device, UnpackDevice.BounceBuffer bounce, long bounceAddress,
+        Connection(UnpackDevice device, BounceBuffer bounce, long bounceAddress,
                 boolean needsProxyProgress) {
             this.bounce = bounce;
-            UnpackDevice.Shared shared = device.share(HANDLE_OFFSET + UnpackHandle.BYTES, arena);
+            Shared shared = device.share(HANDLE_OFFSET + UnpackHandle.BYTES, arena);
             MemorySegment meta = shared.host().asSlice(0, UnpackMeta.BYTES);
             MemorySegment handle = shared.host().asSlice(HANDLE_OFFSET, UnpackHandle.BYTES);
             UnpackHandle.of(handle).set(shared.device(), bounceAddress, UnpackHandle.BEFORE_FIRST);
@@ -205,14 +187,9 @@ public final class UnpackDevice implements AutoCloseable {
             return netHandle.address();
         }
 
-        /**
-         * Takes pages for slots; to be called once.
-         *
-         * @param scattered whether the connection's network can fill pages that do not lie behind one another
-         */
-        public UnpackReceiveSource.UnpackMemory prepare(long slotBytes, boolean scattered) {
-            UnpackDevice.BounceBuffer.Allocation allocation = bounce.allocate(slotBytes, scattered);
-            this.allocation = allocation;
+        /** Takes pages for slots; to be called once. */
+        public UnpackReceiveSource.UnpackMemory prepare(long slotBytes) {
+            allocation = bounce.allocate(slotBytes);
             return new UnpackReceiveSource.UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
         }
 

@@ -33,18 +33,18 @@ class BounceBufferTest {
     void eachConnectionHasPagesOfItsOwnAndWhatIsGivenBackIsTakenAgain() {
         try (Arena arena = Arena.ofConfined()) {
             UnpackDevice.BounceBuffer buffer = buffer(arena, 3 * 8 * SLOT);
-            var first = buffer.allocate(SLOT, true);
-            var second = buffer.allocate(SLOT, false);
-            var third = buffer.allocate(SLOT, true);
+            var first = buffer.allocate(SLOT);
+            var second = buffer.allocate(SLOT);
+            var third = buffer.allocate(SLOT);
             assertEquals(first.first() + first.count(), second.first());
             assertEquals(second.first() + second.count(), third.first());
-            MillraceException full = assertThrows(MillraceException.class, () -> buffer.allocate(4096, true));
+            MillraceException full = assertThrows(MillraceException.class, () -> buffer.allocate(4096));
             assertTrue(full.getMessage().contains("MILLRACE_UNPACK_MIB"), full.getMessage());
             buffer.free(second);
-            var smaller = buffer.allocate(SLOT / 2, true);
+            var smaller = buffer.allocate(SLOT / 2);
             assertEquals(second.first(), smaller.first());
-            assertThrows(MillraceException.class, () -> buffer.allocate(SLOT, true));
-            assertEquals(second.first() + smaller.count(), buffer.allocate(SLOT / 2, true).first());
+            assertThrows(MillraceException.class, () -> buffer.allocate(SLOT));
+            assertEquals(second.first() + smaller.count(), buffer.allocate(SLOT / 2).first());
         }
     }
 }
