@@ -33,8 +33,8 @@ final class MeshPiece {
     /** Behind the piece's last frame to each rank: how many frames that rank has been offered. */
     final long[] offeredUpTo;
 
-    private MeshRequest request = new MeshRequest();
-    private boolean begun;
+    MeshRequest request = new MeshRequest();
+    boolean begun;
     private boolean exchanged;
     private long sequence;
     private long base;
@@ -55,10 +55,6 @@ final class MeshPiece {
         arrived = new boolean[2][ranks];
         early = new long[ranks][FrameHeader.WORDS + 1];
         offeredUpTo = new long[ranks];
-    }
-
-    MeshRequest request() {
-        return request;
     }
 
     /** This rank asks for it: the piece at an offset of a request's window. */
@@ -92,10 +88,6 @@ final class MeshPiece {
             early[peer][MeshFrame.WHAT] = 0;
             offeredUpTo[peer] = 0;
         }
-    }
-
-    boolean hasBegun() {
-        return begun;
     }
 
     /**
@@ -135,7 +127,8 @@ final class MeshPiece {
         return Math.clamp(offset - request.windowOffset - base, 0L, bytes);
     }
 
-    private long rangeBytes(int of) {
+    /** How long a rank's range is: what it reduces, and so its result, or of a gather what it gives. */
+    long rangeBytes(int of) {
         return rangeEnd(of) - rangeBegin(of);
     }
 
@@ -146,11 +139,6 @@ final class MeshPiece {
     /** How long a contribution is that one rank gives to another. */
     long contributionBytes(int from, int to) {
         return rangeBytes(gathers() ? from : to);
-    }
-
-    /** How long a rank's result is. */
-    long resultBytes(int from) {
-        return rangeBytes(from);
     }
 
     /** Where this rank's contribution to another lies in the request's memory. */
@@ -184,7 +172,7 @@ final class MeshPiece {
         header.word(MeshFrame.SCRATCH_OFFSET, kind == MeshFrame.RESULT ? 0 : scratchOffset(rank, to));
         header.word(MeshFrame.WINDOW_OFFSET, request.windowOffset + base);
         header.word(MeshFrame.BYTES_PER_RANK, request.bytesPerRank);
-        header.payloadBytes(kind == MeshFrame.RESULT ? resultBytes(rank) : contributionBytes(rank, to));
+        header.payloadBytes(kind == MeshFrame.RESULT ? rangeBytes(rank) : contributionBytes(rank, to));
     }
 
     /** Whether a contribution that came early fits into scratch memory where its sender wants it. */
@@ -211,7 +199,7 @@ final class MeshPiece {
 
     private void check(int from, long[] said) {
         int kind = MeshFrame.kind(said[MeshFrame.WHAT]);
-        long expected = kind == MeshFrame.RESULT ? resultBytes(from) : contributionBytes(from, rank);
+        long expected = kind == MeshFrame.RESULT ? rangeBytes(from) : contributionBytes(from, rank);
         if (said[MeshFrame.WHAT] != MeshFrame.what(kind, request) || said[FrameHeader.WORDS] != expected
                 || kind == MeshFrame.RESULT && !hasResults() || said[MeshFrame.BYTES] != bytes
                 || said[MeshFrame.WINDOW_OFFSET] != request.windowOffset + base
@@ -234,10 +222,6 @@ final class MeshPiece {
         return !begun || !gathers();
     }
 
-    MemoryRegion scratch() {
-        return scratch;
-    }
-
     /** In scratch memory: of a contribution that was checked, or that is early and fits. */
     long scratchPlace(FrameHeader header) {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
@@ -257,7 +241,7 @@ final class MeshPiece {
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0
-                        : hasResults() && resultBytes(from) > 0);
+                        : hasResults() && rangeBytes(from) > 0);
     }
 
     /** What is done with contributions when all are here. */
@@ -272,13 +256,13 @@ final class MeshPiece {
 
     private void gather() {
         if (rangeBytes(rank) > 0) {
-            MemorySegment.copy(request.send().segment(), contributionOffset(rank), request.receive().segment(),
+            MemorySegment.copy(request.send.segment(), contributionOffset(rank), request.receive.segment(),
                     resultOffset(rank), rangeBytes(rank));
         }
         for (int peer = 0; peer < ranks; peer++) {
             if (early[peer][MeshFrame.WHAT] != 0) {
                 MemorySegment.copy(scratch.segment(), scratchBase + scratchOffset(peer, rank),
-                        request.receive().segment(), resultOffset(peer), rangeBytes(peer));
+                        request.receive.segment(), resultOffset(peer), rangeBytes(peer));
             }
         }
     }
@@ -290,9 +274,9 @@ final class MeshPiece {
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();
-        MemorySegment own = request.send().segment();
+        MemorySegment own = request.send.segment();
         MemorySegment waiting = scratch.segment();
-        MemorySegment result = request.receive().segment();
+        MemorySegment result = request.receive.segment();
         if (ranks == 1) {
             MemorySegment.copy(own, contributionOffset(rank), result, resultOffset(rank), rangeBytes(rank));
             return;
@@ -303,7 +287,7 @@ final class MeshPiece {
             boolean end = next == ranks - 1;
             MemorySegment to = end ? result : waiting;
             long toAt = end ? resultOffset(rank) : place(rank == 0 ? 1 : 0);
-            request.kernel()
+            request.kernel
                     .reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
             before = to;
             beforeAt = toAt;
