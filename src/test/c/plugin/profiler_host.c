@@ -14,7 +14,7 @@
 #define MOST_TASKS 6
 #define CHANNELS 3
 #define QUEUE 64
-/* The program does something else now and then, for so long that whoever serves its operations may sleep. */
+/* The program does something else now and then, for so long that the threads which serve its operations may sleep. */
 #define PAUSES 8
 #define PAUSE_MICROSECONDS 2000
 #define RANKS 2

@@ -59,7 +59,6 @@ final class GinTraining {
         ranks.forEach(CompletableFuture::join);
     }
 
-    /** One of the two. */
     private final class Rank {
 
         private final int number;

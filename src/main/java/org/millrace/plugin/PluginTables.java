@@ -20,7 +20,6 @@ import org.millrace.plugin.takeover.TunerPlugin;
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
-    /** Tables with nothing open behind them yet. */
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
@@ -34,7 +33,6 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         return session == null ? null : new TunerPlugin.Choices(session.path(), session.choosesChannels());
     }
 
-    /** Calls as the shim does. */
     void callAsShim(Upcalls.Function function, long... arguments) {
         try (Arena arena = Arena.ofConfined()) {
             call(function, arena.allocateFrom(ValueLayout.JAVA_LONG, arguments).address());

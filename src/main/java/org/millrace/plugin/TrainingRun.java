@@ -38,7 +38,7 @@ public final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** No NCCL's: this program plays it. */
+    /** No NCCL's: this program takes its part. */
     private static final long LIBRARY = 0;
 
     /** Stands where a request was. */
@@ -111,7 +111,7 @@ public final class TrainingRun {
         }
     }
 
-    /** Steps between two kernels that this program plays. */
+    /** Steps between two emulated kernels. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
         MemorySegment to = KernelPair.memory(ARENA);
@@ -189,7 +189,6 @@ public final class TrainingRun {
         return done;
     }
 
-    /** The two ends of a connection. */
     private record Link(long sender, long receiver) {
     }
 

@@ -168,9 +168,8 @@ final class MeshAggregator implements Agent {
         int kind = MeshFrame.kind(said);
         MeshPiece piece = place(Math.max(0, number));
         boolean known = number >= done && number < done + PIECES;
-        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT
-                || known && (piece.accepted[kind][peer]
-                        || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
+        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT || known
+                && (piece.accepted[kind][peer] || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
             throw new ConnectionException(
                     "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
                             + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");

@@ -31,7 +31,6 @@ import org.millrace.net.Network;
  */
 public final class MeshNetwork implements CollectiveNetwork {
 
-    /** Requests under way at the same time. */
     public static final int REQUESTS = 256;
 
     /** What a thread works on at once: three of them fit into a core's second level of cache. */
@@ -78,7 +77,6 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** {@return which rank this end is} */
     public int rank() {
         return rank;
     }
@@ -97,8 +95,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
             DataType type, ReduceOp.BuiltIn op) {
         MeshRequest request = next(send, sendOffset, receive, receiveOffset);
-        return request == null ? NO_REQUEST
-                : ask(request, Function.ALL_REDUCE, type, op, 0, 0, count * type.bytes());
+        return request == null ? NO_REQUEST : ask(request, Function.ALL_REDUCE, type, op, 0, 0, count * type.bytes());
     }
 
     @Override

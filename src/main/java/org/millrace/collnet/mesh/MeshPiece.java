@@ -74,7 +74,6 @@ final class MeshPiece {
         }
     }
 
-    /** For the next piece that has this place. */
     void clear() {
         begun = false;
         combined = false;
@@ -164,7 +163,6 @@ final class MeshPiece {
                 : (from < to ? from : from - 1) * MeshRequest.roundUp(contributionBytes(from, to));
     }
 
-    /** Fills in a frame's words. */
     void write(FrameHeader header, int kind, int to) {
         header.word(MeshFrame.SEQUENCE, sequence);
         header.word(MeshFrame.WHAT, MeshFrame.what(kind, request));
@@ -244,7 +242,6 @@ final class MeshPiece {
                         : hasResults() && rangeBytes(from) > 0);
     }
 
-    /** What is done with contributions when all are here. */
     void combine() {
         combined = true;
         if (gathers()) {
@@ -268,9 +265,9 @@ final class MeshPiece {
     }
 
     /**
-     * In the order of ranks, the same operand first everywhere, so that all ranks come to the same bits. What is not
-     * the end result yet goes where a contribution was that is used up: the request's memory may be the same for both
-     * ends, and is read until then.
+     * In the order of ranks, the same operand first everywhere, so that all ranks get the same bits. What is not the
+     * end result yet goes where a contribution was that is used up: the request's memory may be the same for both ends,
+     * and is read until then.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();
@@ -287,8 +284,7 @@ final class MeshPiece {
             boolean end = next == ranks - 1;
             MemorySegment to = end ? result : waiting;
             long toAt = end ? resultOffset(rank) : place(rank == 0 ? 1 : 0);
-            request.kernel
-                    .reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
+            request.kernel.reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
             before = to;
             beforeAt = toAt;
         }

@@ -92,7 +92,6 @@ final class MeshRequest {
         return describe(function.ordinal(), type.code(), op.code(), windowOffset, windowBytes, bytesPerRank);
     }
 
-    /** A request, of this rank or another's, for messages. */
     static String describe(long function, long type, long op, long offset, long bytes, long partBytes) {
         Function[] functions = Function.values();
         if (function < 0 || function >= functions.length || type < 0 || type >= DataType.values().length || op < 0

@@ -48,7 +48,6 @@ abstract class FallbackConnection implements DataPath.Connection {
     /** Requests whose frames are complete. */
     abstract long completed();
 
-    /** Moves what can be moved now. */
     abstract void progress();
 
     /** Gives the connection up: from now on nothing touches its memory. */
@@ -89,7 +88,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         return requests.bytes(sequence);
     }
 
-    /** The sending end. */
     static final class Sender extends FallbackConnection {
         private final FrameSender sender;
         private final FrameHeader header = new FrameHeader();
@@ -147,7 +145,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    /** The receiving end. */
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
         /** Where the message of a request goes, by its slot; not used once its frame has come. */

@@ -38,9 +38,9 @@ final class TaggedReceiver implements DataPath.Connection {
     private static final class GroupedRequest {
         private final TagQueue[] queues = new TagQueue[MOST_RECVS];
         private final long[] addresses = new long[MOST_RECVS];
-        private final long[] rooms = new long[MOST_RECVS];
+        private final long[] capacities = new long[MOST_RECVS];
         private final int[] regions = new int[MOST_RECVS];
-        /** Of the tag's stream; what it has come to afterwards. */
+        /** Of the tag's stream. */
         private final int[] numbers = new int[MOST_RECVS];
         private final int[] sizes = new int[MOST_RECVS];
         private int count;
@@ -69,8 +69,8 @@ final class TaggedReceiver implements DataPath.Connection {
                 int next = waiting[(int) (posted % PLACES)];
                 GroupedRequest request = requests[next / MOST_RECVS];
                 int buffer = next % MOST_RECVS;
-                int number =
-                        stream.post(request.addresses[buffer], request.rooms[buffer], request.regions[buffer], tag);
+                int number = stream.post(request.addresses[buffer], request.capacities[buffer], request.regions[buffer],
+                        tag);
                 if (number == NO_REQUEST) {
                     return;
                 }
@@ -140,7 +140,7 @@ final class TaggedReceiver implements DataPath.Connection {
         GroupedRequest request = requests[number];
         for (int i = 0; i < count; i++) {
             long bytes = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
-            request.rooms[i] = bytes;
+            request.capacities[i] = bytes;
             request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
             request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
                     NativeMemory.getLong(memories + (long) i * Long.BYTES));

@@ -29,7 +29,6 @@ interface GinDevice extends AutoCloseable {
     /** Zeroed memory that kernels change atomically; its address as they see it. */
     long allocate(long bytes);
 
-    /** Gives back what {@link #allocate} took. */
     void free(long address);
 
     /** Zeroed memory that both sides poll. It lives until {@link #close}. */

@@ -27,7 +27,6 @@ public final class NcclLogProvider extends Provider {
         super(PRIORITY, CURRENT_VERSION, Factory.class, NoOpThreadContextMap.class);
     }
 
-    /** One context serves the whole process. */
     public static final class Factory extends SimpleLoggerContextFactory {
 
         private final LoggerContext context = new Context();

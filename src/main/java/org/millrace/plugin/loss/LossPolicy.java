@@ -13,7 +13,6 @@ import org.millrace.config.PluginSettings;
  */
 public record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
 
-    /** What the environment says. */
     public static LossPolicy read(EnvironmentSettings settings) {
         return new LossPolicy(settings.get(PluginSettings.ON_LOSS), settings.get(PluginSettings.LOSS_GRACE),
                 settings.get(PluginSettings.ASYNC_ERROR));

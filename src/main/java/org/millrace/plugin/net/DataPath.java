@@ -56,7 +56,6 @@ public interface DataPath extends AutoCloseable {
         // only threads of our own sleep
     }
 
-    /** What it does, for the log. */
     @Override
     String toString();
 
@@ -143,7 +142,7 @@ public interface DataPath extends AutoCloseable {
         }
 
         /** For the next communicator: see {@link Owner#restart}. */
-        void restart() {
+        public void restart() {
             over = false;
         }
     }
@@ -172,7 +171,6 @@ public interface DataPath extends AutoCloseable {
          */
         int register(long address, long bytes, boolean onDevice);
 
-        /** Whether memory may be a GPU's. */
         default boolean takesDeviceMemory() {
             return false;
         }

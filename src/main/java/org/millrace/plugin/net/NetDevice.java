@@ -49,18 +49,15 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      */
     public record Abilities(boolean unpacks, boolean deviceMemory, int maxRecvs) {
 
-        /** Kinds of memory that it takes. */
         private int memory() {
             return plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);
         }
     }
 
-    /** The device of addresses of this machine, at least one. */
     public static NetDevice of(List<InetAddress> addresses) {
         return of(INTERFACES, addresses.stream().map(address -> LocalAddress.of(address).name()).distinct().toList());
     }
 
-    /** The device of interfaces that a directory tells of. */
     static NetDevice of(Path directory, List<String> interfaces) {
         MemorySegment path = interfaces.stream()
                 .map(each -> card(directory.resolve(each)))
@@ -72,7 +69,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
                 interfaces.stream().mapToInt(each -> speed(directory.resolve(each))).sum(), path);
     }
 
-    /** The device of a network plugin's devices, at least one. */
     static NetDevice ofPlugin(List<PluginDevice> devices) {
         String path = devices.getFirst().pciPath();
         return new NetDevice(
@@ -116,8 +112,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
             case 9, 10, 11 -> {
                 writeV9(index, abilities, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
                 if (version == 11) {
-                    ncclNetProperties_v11_t.maxMultiRequestSize(
-                            NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()), 1);
+                    ncclNetProperties_v11_t
+                            .maxMultiRequestSize(NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()), 1);
                 }
             }
             case 12 -> writeV12(index, abilities, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));

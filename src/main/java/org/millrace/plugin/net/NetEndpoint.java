@@ -54,7 +54,6 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 device, faults);
     }
 
-    /** How TCP is used. */
     public static SocketOptions sockets(EnvironmentSettings settings) {
         SocketOptions named = SocketOptions.of(settings::get);
         SocketOptions socket = named.withStreams(streams(settings), named.stripeThreshold());
@@ -62,12 +61,14 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         return socket;
     }
 
-    /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */
+    /**
+     * NCCL passes on where a process listens, and with what secret, to any process that has joined its own bootstrap.
+     */
     private static void requireTls(EnvironmentSettings settings, SocketOptions socket) {
         if (settings.get(SecuritySettings.REQUIRE_SECRET) && socket.tls() == null) {
             throw new ConfigurationException(SecuritySettings.REQUIRE_SECRET.name() + "=1: under libnccl only "
                     + SecuritySettings.TLS.name() + "=1 with " + SecuritySettings.SECRET.name()
-                    + " tells ranks from strangers, because NCCL's own bootstrap lets anybody in");
+                    + " keeps unauthenticated clients out, because NCCL's own bootstrap lets anybody in");
         }
     }
 

@@ -64,17 +64,14 @@ public final class NetPlugin {
             commonContext = new Context(this, 0, losses);
         }
 
-        /** Where this process is in the network. */
         public NetEndpoint endpoint() {
             return endpoint;
         }
 
-        /** What moves the data. */
         public DataPath path() {
             return path;
         }
 
-        /** Whether the user leaves the number of channels to the plugin. */
         public boolean choosesChannels() {
             return settings.choosesChannels();
         }
@@ -218,7 +215,6 @@ public final class NetPlugin {
         return found;
     }
 
-    /** What is open for an NCCL of this process. */
     public Session session(long library) {
         return Objects.requireNonNull(sessionIfAny(library),
                 "NCCL called an operation before init, or after the last finalize");

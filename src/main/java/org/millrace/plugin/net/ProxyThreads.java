@@ -66,7 +66,6 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
         return Optional.of(settings.text(name)).filter(text -> !text.isEmpty());
     }
 
-    /** What one of them does without work. */
     public IdleStrategy newIdleStrategy() {
         return IdleProfile.takeoverProxy(ownCore, idleThreshold, maxParkNanos);
     }

@@ -39,7 +39,6 @@ public final class Upcalls {
         String name();
     }
 
-    /** Of the network table. */
     public enum Net implements Function {
         INIT,
         DEVICES,
@@ -58,12 +57,10 @@ public final class Upcalls {
         FINALIZE
     }
 
-    /** Of the tuner's. */
     public enum Tuner implements Function {
         TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE
     }
 
-    /** Of GIN's. */
     public enum Gin implements Function {
         GIN_INIT,
         GIN_DEVICES,
@@ -79,17 +76,14 @@ public final class Upcalls {
         GIN_FINALIZE
     }
 
-    /** Of RMA's. */
     public enum Rma implements Function {
         RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST
     }
 
-    /** Of the profiler's. */
     public enum Profiler implements Function {
         PROFILER_INIT, PROFILER_FINALIZE, PROFILER_PAUSE_ENDED
     }
 
-    /** Of the collective network's. */
     public enum CollNet implements Function {
         COLL_NET_LISTEN,
         COLL_NET_CONNECT,
@@ -104,7 +98,6 @@ public final class Upcalls {
         COLL_NET_CLOSE_LISTEN
     }
 
-    /** All, by number. */
     static final Function[] FUNCTIONS =
             all(Net.values(), Tuner.values(), Gin.values(), Rma.values(), Profiler.values(), CollNet.values());
 
@@ -123,7 +116,6 @@ public final class Upcalls {
                 .replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
     }
 
-    /** What the functions do. */
     public interface Target {
         /**
          * A call.
@@ -138,13 +130,11 @@ public final class Upcalls {
 
         private static final long serialVersionUID = 1L;
 
-        /** Says what is not done, and what is done instead. */
         public DeclinedException(String message) {
             super(message);
         }
     }
 
-    /** Functions that are not called before they are installed. */
     public Upcalls(Target target) {
         this.target = target;
     }
@@ -174,7 +164,6 @@ public final class Upcalls {
         }
     }
 
-    /** Where the shim arrives. */
     private int call(int number, long arguments) {
         try {
             target.call(FUNCTIONS[number], arguments);

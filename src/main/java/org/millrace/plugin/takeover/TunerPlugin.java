@@ -79,7 +79,6 @@ public final class TunerPlugin {
         }
     }
 
-    /** What the tuner of one communicator goes by. */
     private record Tuned(long communicator, long ranks, Choices by) {
     }
 

@@ -200,7 +200,7 @@ final class WarmUp implements Runnable {
         return !stopped && deadline - System.nanoTime() > 0;
     }
 
-    /** Both ends of a connection, with kernels that this class plays at each. */
+    /** Both ends of a connection, with an emulated kernel at each. */
     private final class Pair {
         private final ProxyAgent agent;
         private final List<ProxyConnection> proxies;

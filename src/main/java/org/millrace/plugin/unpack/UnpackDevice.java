@@ -144,7 +144,6 @@ public final class UnpackDevice implements AutoCloseable {
             region.close();
         }
 
-        /** What a connection has. */
         record Allocation(int first, int count, BouncePages pages) {
         }
     }
@@ -168,8 +167,7 @@ public final class UnpackDevice implements AutoCloseable {
         private final SliceLists lists;
         private BounceBuffer.@Nullable Allocation allocation;
 
-        Connection(UnpackDevice device, BounceBuffer bounce, long bounceAddress,
-                boolean needsProxyProgress) {
+        Connection(UnpackDevice device, BounceBuffer bounce, long bounceAddress, boolean needsProxyProgress) {
             this.bounce = bounce;
             Shared shared = device.share(HANDLE_OFFSET + UnpackHandle.BYTES, arena);
             MemorySegment meta = shared.host().asSlice(0, UnpackMeta.BYTES);
@@ -182,7 +180,6 @@ public final class UnpackDevice implements AutoCloseable {
             lists = new SliceLists(meta, handle, bounce.bytes(), FIRST_ORDINAL);
         }
 
-        /** Where the {@code ncclNetDeviceHandle_t} is. */
         public long deviceHandle() {
             return netHandle.address();
         }
