@@ -6,7 +6,6 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ring.ShmOptions;
