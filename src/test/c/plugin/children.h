@@ -76,7 +76,7 @@ static inline void leave_children(pid_t *children) {
   REQUIRE(read(ready[0], &byte, 1) == 0, "more than an end");
 }
 
-/* To be called by whoever is to see the children of a rank that is killed. */
+/* To be called by the process that is to see the children of a rank that is killed. */
 static inline void adopt_orphans(void) {
   REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "not the parent of orphans");
 }

@@ -185,7 +185,7 @@ static inline void set_up(struct rank *rank, const struct buffer_sizes *sizes) {
 }
 
 /* NCCL frees the memory after it has deregistered it, which is when nobody may look at it any more. Here that is
- * checked from the first deregistration on: whoever touches the memory ends the process. */
+ * checked from the first deregistration on: a thread that touches the memory ends the process. */
 static inline void free_connection(struct rank *rank, struct connection *connection) {
   for (int p = 0; p < PROTOCOLS; p++) {
     SUCCEEDS(rank->net->deregMr(connection->comm, connection->mhandles[p]));

@@ -72,6 +72,7 @@ static void send_all(const net_t *net, void *comm, void *mhandle) {
     }
     if (kills && sent > tags * messages / 2)
       raise(SIGKILL);
+    sched_yield();
   }
 }
 
@@ -197,8 +198,10 @@ int main(int count, char **arguments) {
   SUCCEEDS(net_init(net, &ctx));
   if (child == 0) {
     REQUIRE(read(handlePipe[0], handle, sizeof handle) == sizeof handle, "no handle");
-    while (!comm)
+    while (!comm) {
       SUCCEEDS(CONNECT(net, ctx, 0, handle, &comm, &deviceHandle));
+      sched_yield();
+    }
     SUCCEEDS(net->regMr(comm, memory, sizeof memory, NCCL_PTR_HOST, &mhandle));
     send_all(net, comm, mhandle);
     SUCCEEDS(net->deregMr(comm, mhandle));
@@ -208,8 +211,10 @@ int main(int count, char **arguments) {
   void *listenComm = NULL;
   SUCCEEDS(LISTEN(net, ctx, 0, handle, &listenComm));
   REQUIRE(write(handlePipe[1], handle, sizeof handle) == sizeof handle, "no handle");
-  while (!comm)
+  while (!comm) {
     SUCCEEDS(net->accept(listenComm, &comm, &deviceHandle));
+    sched_yield();
+  }
   SUCCEEDS(net->closeListen(listenComm));
   SUCCEEDS(net->regMr(comm, memory, sizeof memory, NCCL_PTR_HOST, &mhandle));
   receive_all(net, comm, mhandle);

@@ -29,7 +29,7 @@ struct kernel {
   long steps;
   uint64_t operations;
   uint64_t jitter;
-  /* Set by whoever aborts: the kernel leaves where it waits, and posts nothing more. */
+  /* Set by an abort: the kernel leaves where it waits, and posts nothing more. */
   volatile int *stop;
   /* Milliseconds that it waits for a peer that does nothing before it ends; 0 to wait for ever. */
   volatile long patience;

@@ -9,6 +9,7 @@
 #include "versions.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -126,6 +127,8 @@ static void *sender(void *argument) {
         done++;
       }
     }
+    if (!finished)
+      sched_yield();
   }
   if (done == messages)
     count_ended(proxyTallies, PROXY_OPERATION);
@@ -186,6 +189,8 @@ static void *receiver(void *argument) {
         done++;
       }
     }
+    if (!finished)
+      sched_yield();
   }
   if (done == messages)
     count_ended(proxyTallies, PROXY_OPERATION);

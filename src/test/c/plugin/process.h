@@ -1,4 +1,4 @@
-/* What a process has open, counted from outside of whoever has opened it. */
+/* What a process has open, counted from outside of the process. */
 #ifndef MILLRACE_TEST_PROCESS_H
 #define MILLRACE_TEST_PROCESS_H
 

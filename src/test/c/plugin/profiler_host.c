@@ -1,7 +1,8 @@
 /* The profiler plugin, called as libnccl calls one (src/plugin/profiler.cc of 2.30, and of 2.27 for v4): two ranks, each on
  * a thread of its own with a progress thread beside it, launch OPERATIONS groups of collectives, sends and receives, drawn
- * from SEED. Usage: LIBRARY OPERATIONS SEED all|abort. Prints what each communicator's profiler was told of, and took.
- * abort: before that a communicator ends in the middle of a kernel, and what NCCL tells of that kernel comes late. */
+ * from SEED. Usage: LIBRARY OPERATIONS SEED. Prints what each communicator's profiler was told of, and took: of two
+ * without kernels' events, of one that ends in the middle of a kernel, and of two more with kernels' events, while what
+ * NCCL tells of that kernel comes late. */
 #define _GNU_SOURCE
 #include "event_tally.h"
 #include "versions.h"
@@ -13,7 +14,7 @@
 #define MOST_TASKS 6
 #define CHANNELS 3
 #define QUEUE 64
-/* The program does something else now and then, for so long that whoever serves its operations may sleep. */
+/* The program does something else now and then, for so long that the threads which serve its operations may sleep. */
 #define PAUSES 8
 #define PAUSE_MICROSECONDS 2000
 #define RANKS 2
@@ -228,7 +229,7 @@ static void *run(void *argument) {
 }
 
 /* late: one that has ended; of the blocks that it has not ended NCCL tells now. */
-static void run_all(uint64_t seed, const struct communicator *late) {
+static void run_all(const char *name, uint64_t seed, const struct communicator *late) {
   static struct communicator communicators[RANKS];
   pthread_t threads[RANKS];
   for (int rank = 0; rank < RANKS; rank++)
@@ -243,13 +244,13 @@ static void run_all(uint64_t seed, const struct communicator *late) {
   for (int rank = 0; rank < RANKS; rank++) {
     char who[16];
     pthread_join(threads[rank], NULL);
-    snprintf(who, sizeof who, "rank %d", rank);
+    snprintf(who, sizeof who, "%s %d", name, rank);
     print_tallies(who, communicators[rank].tallies);
   }
 }
 
 int main(int count, char **arguments) {
-  REQUIRE(count == 5, "usage: LIBRARY OPERATIONS SEED all|abort");
+  REQUIRE(count == 4, "usage: LIBRARY OPERATIONS SEED");
   void *library = open_plugin(arguments[1]), *ctx = NULL;
   const net_t *net = symbol(library, TABLE_NAME);
   uint64_t seed = strtoull(arguments[3], NULL, 0);
@@ -257,15 +258,14 @@ int main(int count, char **arguments) {
   plugin = symbol(library, PROFILER_NAME);
   operations = atol(arguments[2]);
   SUCCEEDS(net_init(net, &ctx));
-  if (strcmp(arguments[4], "abort") == 0) {
-    begin(&aborted, 0, seed, 1);
-    run(&aborted);
-    REQUIRE(aborted.begun > aborted.ended, "nothing was under way");
-    print_tallies("aborted", aborted.tallies);
-    run_all(seed, &aborted);
-  } else {
-    run_all(seed, NULL);
-  }
+  setenv("MILLRACE_PROFILER", "1", 1);
+  run_all("plain", seed, NULL);
+  setenv("MILLRACE_PROFILER", "kernels", 1);
+  begin(&aborted, 0, seed, 1);
+  run(&aborted);
+  REQUIRE(aborted.begun > aborted.ended, "nothing was under way");
+  print_tallies("aborted", aborted.tallies);
+  run_all("kernels", seed, &aborted);
   SUCCEEDS(net->finalize(ctx));
   for (size_t i = 0; i < FUNCTIONS; i++)
     REQUIRE(drawn[i], "no %s", functions[i].name);

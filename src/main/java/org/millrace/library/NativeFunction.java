@@ -15,13 +15,11 @@ public interface NativeFunction {
     record Export(String symbol, @Nullable String since) {
     }
 
-    /** How the library exports it. */
     Export export();
 
     /** The constant's place in its enum, from 0. */
     int ordinal();
 
-    /** The exported name. */
     default String symbol() {
         return export().symbol();
     }

@@ -12,6 +12,8 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.plugin.gin.GinKernel;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls.Function;
+import org.millrace.plugin.shim.Upcalls.Gin;
+import org.millrace.plugin.shim.Upcalls.Rma;
 
 /**
  * GIN's part of a {@link TrainingRun}: two ranks of this process, each on a thread of its own as the calls wait for
@@ -57,7 +59,6 @@ final class GinTraining {
         ranks.forEach(CompletableFuture::join);
     }
 
-    /** One of the two. */
     private final class Rank {
 
         private final int number;
@@ -85,35 +86,35 @@ final class GinTraining {
         }
 
         void run() {
-            tables.callAsShim(Function.GIN_INIT, result, 1, 0);
+            tables.callAsShim(Gin.GIN_INIT, result, 1, 0);
             long context = NativeMemory.getLong(result);
-            made(Function.GIN_DEVICES);
-            made(Function.GIN_GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
+            made(Gin.GIN_DEVICES);
+            made(Gin.GIN_GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address());
             long handle = ARENA.allocate(HANDLE_BYTES, Long.BYTES).address();
-            long listener = made(Function.GIN_LISTEN, context, 0, handle);
+            long listener = made(Gin.GIN_LISTEN, context, 0, handle);
             NativeMemory.putLong(peers + (long) number * Long.BYTES, handle);
             meet();
-            long group = made(Function.GIN_CONNECT, context, peers, RANKS, number, 0, listener);
+            long group = made(Gin.GIN_CONNECT, context, peers, RANKS, number, 0, listener);
             long served = ARENA.allocate(Long.BYTES, Long.BYTES).address();
-            long device = made(Function.GIN_CREATE_CONTEXT, TABLE_VERSION, group, SIGNALS, SIGNALS, 1, 0, 0, served);
-            long rma = made(Function.RMA_CREATE_CONTEXT, group, 1);
-            tables.callAsShim(Function.GIN_CLOSE_LISTEN, listener);
+            long device = made(Gin.GIN_CREATE_CONTEXT, TABLE_VERSION, group, SIGNALS, SIGNALS, 1, 0, 0, served);
+            long rma = made(Rma.RMA_CREATE_CONTEXT, group, 1);
+            tables.callAsShim(Gin.GIN_CLOSE_LISTEN, listener);
             long window = ARENA.allocate(Long.BYTES, Long.BYTES).address();
             long memory = register(group, window);
             putAsKernel(device, NativeMemory.getLong(window));
             putAsProgram(group, rma, memory);
             meet();
-            tables.callAsShim(Function.GIN_DESTROY_CONTEXT, NativeMemory.getLong(served));
-            tables.callAsShim(Function.GIN_DESTROY_CONTEXT, rma);
-            tables.callAsShim(Function.GIN_DEREG_MR_SYM, group, memory);
-            tables.callAsShim(Function.GIN_CLOSE_COLL, group);
-            tables.callAsShim(Function.GIN_FINALIZE, context);
+            tables.callAsShim(Gin.GIN_DESTROY_CONTEXT, NativeMemory.getLong(served));
+            tables.callAsShim(Gin.GIN_DESTROY_CONTEXT, rma);
+            tables.callAsShim(Gin.GIN_DEREG_MR_SYM, group, memory);
+            tables.callAsShim(Gin.GIN_CLOSE_COLL, group);
+            tables.callAsShim(Gin.GIN_FINALIZE, context);
         }
 
         private long register(long group, long window) {
             long bytes = ARENA.allocate(WINDOW_BYTES, HANDLE_BYTES).address();
             long memory = ARENA.allocate(Long.BYTES, Long.BYTES).address();
-            tables.callAsShim(Function.GIN_REG_MR_SYM, group, bytes, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), 0, memory,
+            tables.callAsShim(Gin.GIN_REG_MR_SYM, group, bytes, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), 0, memory,
                     window);
             return NativeMemory.getLong(memory);
         }
@@ -126,12 +127,12 @@ final class GinTraining {
         private void putAsProgram(long group, long rma, long memory) {
             for (int i = 0; i < RMA_PUTS; i++) {
                 int bytes = 1 + random.nextInt(MOST_BYTES);
-                long request = i % 2 == 0
-                        ? made(Function.RMA_PUT, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number)
-                        : made(Function.RMA_PUT_SIGNAL, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number,
-                                WINDOW_BYTES - Long.BYTES, memory, 1, 0);
+                long request =
+                        i % 2 == 0 ? made(Rma.RMA_PUT, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory, 1 - number)
+                                : made(Rma.RMA_PUT_SIGNAL, rma, 0, 0, memory, bytes, WINDOW_BYTES / 2, memory,
+                                        1 - number, WINDOW_BYTES - Long.BYTES, memory, 1, 0);
                 if (request != 0) {
-                    TrainingRun.await(() -> (int) made(Function.RMA_TEST, group, request) != 0);
+                    TrainingRun.await(() -> (int) made(Rma.RMA_TEST, group, request) != 0);
                 }
             }
         }

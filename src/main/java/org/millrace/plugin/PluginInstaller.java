@@ -56,7 +56,6 @@ public final class PluginInstaller {
         this.jar = jar;
     }
 
-    /** An installer of the jar that this program runs from. */
     public static PluginInstaller ofRunningJar() {
         try {
             return new PluginInstaller(
@@ -140,7 +139,7 @@ public final class PluginInstaller {
     }
 
     /**
-     * Whether a file is one of those that {@link #install} and {@link StartupCache} write.
+     * Whether {@link #install} or {@link StartupCache} writes a file of this name.
      */
     public static boolean isInstalled(Path file) {
         return List.of(BundledLibrary.NAME, JAR, RUNTIME).contains(file.getFileName().toString())

@@ -1,8 +1,5 @@
 package org.millrace.plugin;
 
-import static org.millrace.plugin.shim.Upcalls.Arguments.number;
-import static org.millrace.plugin.shim.Upcalls.Arguments.word;
-
 import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
@@ -15,6 +12,7 @@ import org.millrace.plugin.net.NetPlugin;
 import org.millrace.plugin.net.PluginConfiguration;
 import org.millrace.plugin.profile.ProfilerPlugin;
 import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.takeover.TunerPlugin;
 
@@ -22,7 +20,6 @@ import org.millrace.plugin.takeover.TunerPlugin;
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
-    /** Tables with nothing open behind them yet. */
     static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
         LossWatch losses = new LossWatch();
         NetPlugin net = new NetPlugin(paths, losses);
@@ -36,7 +33,6 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
         return session == null ? null : new TunerPlugin.Choices(session.path(), session.choosesChannels());
     }
 
-    /** Calls as the shim does. */
     void callAsShim(Upcalls.Function function, long... arguments) {
         try (Arena arena = Arena.ofConfined()) {
             call(function, arena.allocateFrom(ValueLayout.JAVA_LONG, arguments).address());
@@ -49,24 +45,32 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
      */
     @Override
     public void call(Upcalls.Function function, long a) {
-        switch (function) {
-            case INIT, DEVICES, GET_PROPERTIES, LISTEN, CONNECT, ACCEPT, REG_MR, DEREG_MR, ISEND, IRECV, TEST,
-                    CLOSE_SEND, CLOSE_RECV, CLOSE_LISTEN, FINALIZE ->
-                callNet(function, a);
-            case TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE -> callTuner(function, a);
-            case GIN_INIT, GIN_DEVICES, GIN_GET_PROPERTIES, GIN_LISTEN, GIN_CONNECT, GIN_CREATE_CONTEXT, GIN_REG_MR_SYM,
-                    GIN_DEREG_MR_SYM, GIN_DESTROY_CONTEXT, GIN_CLOSE_COLL, GIN_CLOSE_LISTEN, GIN_FINALIZE ->
-                callGin(function, a);
-            case RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST -> callRma(function, a);
-            case PROFILER_INIT, PROFILER_FINALIZE, PROFILER_PAUSE_ENDED -> callProfiler(function, a);
-            case COLL_NET_LISTEN, COLL_NET_CONNECT, COLL_NET_REDUCE_SUPPORT, COLL_NET_REG_MR, COLL_NET_DEREG_MR,
-                    COLL_NET_ALL_REDUCE, COLL_NET_ALL_GATHER, COLL_NET_REDUCE_SCATTER, COLL_NET_TEST,
-                    COLL_NET_CLOSE_COLL, COLL_NET_CLOSE_LISTEN ->
-                callCollNet(function, a);
+        if (function instanceof Upcalls.Net of) {
+            callNet(of, a);
+        } else if (function instanceof Upcalls.Tuner of) {
+            callTuner(of, a);
+        } else if (function instanceof Upcalls.Gin of) {
+            callGin(of, a);
+        } else if (function instanceof Upcalls.Rma of) {
+            callRma(of, a);
+        } else if (function instanceof Upcalls.Profiler of) {
+            callProfiler(of, a);
+        } else if (function instanceof Upcalls.CollNet of) {
+            callCollNet(of, a);
         }
     }
 
-    private void callNet(Upcalls.Function function, long a) {
+    /** A pointer or a 64-bit number. */
+    private static long word(long arguments, int index) {
+        return NativeMemory.getLong(arguments + (long) index * Long.BYTES);
+    }
+
+    /** An {@code int}. */
+    private static int number(long arguments, int index) {
+        return (int) word(arguments, index);
+    }
+
+    private void callNet(Upcalls.Net function, long a) {
         switch (function) {
             case INIT -> net.init(number(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4), number(a, 5));
             case DEVICES -> net.devices(word(a, 0));
@@ -84,21 +88,19 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case CLOSE_RECV -> net.closeRecv(word(a, 0));
             case CLOSE_LISTEN -> net.closeListen(word(a, 0));
             case FINALIZE -> net.finalize(word(a, 0));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 
-    private void callTuner(Upcalls.Function function, long a) {
+    private void callTuner(Upcalls.Tuner function, long a) {
         switch (function) {
             case TUNER_INIT -> tuner.tunerInit(word(a, 0), word(a, 1), word(a, 2), word(a, 3), word(a, 4));
-            case TUNER_GET_COLL_INFO -> tuner.tunerGetCollInfo(word(a, 0), number(a, 1), word(a, 2), number(a, 3),
-                    word(a, 4), number(a, 5), number(a, 6), number(a, 7), word(a, 8));
+            case TUNER_GET_COLL_INFO ->
+                tuner.tunerGetCollInfo(word(a, 0), word(a, 2), word(a, 4), number(a, 5), number(a, 6), word(a, 8));
             case TUNER_FINALIZE -> tuner.tunerFinalize(word(a, 0));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 
-    private void callGin(Upcalls.Function function, long a) {
+    private void callGin(Upcalls.Gin function, long a) {
         switch (function) {
             case GIN_INIT -> gin.ginInit(word(a, 0), word(a, 1), word(a, 2));
             case GIN_DEVICES -> gin.ginDevices(word(a, 0));
@@ -115,11 +117,10 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case GIN_CLOSE_COLL -> gin.ginCloseColl(word(a, 0));
             case GIN_CLOSE_LISTEN -> gin.ginCloseListen(word(a, 0));
             case GIN_FINALIZE -> gin.ginFinalize(word(a, 0));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 
-    private void callRma(Upcalls.Function function, long a) {
+    private void callRma(Upcalls.Rma function, long a) {
         switch (function) {
             case RMA_CREATE_CONTEXT -> gin.rmaCreateContext(word(a, 0), number(a, 1), word(a, 2));
             case RMA_PUT -> gin.rmaPut(word(a, 0), number(a, 1), word(a, 2), word(a, 3), word(a, 4), word(a, 5),
@@ -131,21 +132,19 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
                     word(a, 6), number(a, 7), word(a, 8));
             case RMA_FLUSH -> gin.rmaFlush(word(a, 0), number(a, 1), number(a, 2), word(a, 3));
             case RMA_TEST -> gin.rmaTest(word(a, 0), word(a, 1), word(a, 2));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 
-    private void callProfiler(Upcalls.Function function, long a) {
+    private void callProfiler(Upcalls.Profiler function, long a) {
         switch (function) {
             case PROFILER_INIT ->
                 profiler.profilerInit(word(a, 0), word(a, 1), word(a, 2), number(a, 3), number(a, 4), number(a, 5));
             case PROFILER_FINALIZE -> profiler.profilerFinalize(word(a, 0), word(a, 1));
             case PROFILER_PAUSE_ENDED -> profiler.profilerPauseEnded(word(a, 0));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 
-    private void callCollNet(Upcalls.Function function, long a) {
+    private void callCollNet(Upcalls.CollNet function, long a) {
         switch (function) {
             case COLL_NET_LISTEN -> collNet.collNetListen(word(a, 0), number(a, 1), word(a, 2), word(a, 3));
             case COLL_NET_CONNECT ->
@@ -162,7 +161,6 @@ record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlu
             case COLL_NET_TEST -> collNet.collNetTest(word(a, 0), word(a, 1), word(a, 2));
             case COLL_NET_CLOSE_COLL -> collNet.collNetCloseColl(word(a, 0));
             case COLL_NET_CLOSE_LISTEN -> collNet.collNetCloseListen(word(a, 0));
-            default -> throw new IllegalArgumentException(function + " is of another table");
         }
     }
 }

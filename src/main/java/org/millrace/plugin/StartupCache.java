@@ -142,7 +142,6 @@ public final class StartupCache {
         Files.delete(directory);
     }
 
-    /** Whether a file is such a cache, of whatever jar. */
     public static boolean isCache(Path file) {
         return NAMES.matcher(file.getFileName().toString()).matches();
     }
@@ -172,7 +171,6 @@ public final class StartupCache {
             return options;
         }
 
-        /** Where the cache of a jar lies. */
         Path cache(Path jar) {
             try (Arena arena = Arena.ofConfined()) {
                 MemorySegment name = arena.allocate(NAME_BYTES);

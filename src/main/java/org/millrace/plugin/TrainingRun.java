@@ -19,6 +19,7 @@ import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.plugin.shim.Upcalls;
 import org.millrace.plugin.shim.Upcalls.Function;
+import org.millrace.plugin.shim.Upcalls.Net;
 import org.millrace.plugin.takeover.KernelPair;
 
 /**
@@ -36,7 +37,7 @@ public final class TrainingRun {
     private static final int TABLE_VERSION = 11;
     private static final int TAG = 7;
     private static final long COMMUNICATOR = 1;
-    /** No NCCL's: this program plays it. */
+    /** No NCCL's: this program takes its part. */
     private static final long LIBRARY = 0;
 
     /** Stands where a request was. */
@@ -109,7 +110,7 @@ public final class TrainingRun {
         }
     }
 
-    /** Steps between two kernels that this program plays. */
+    /** Steps between two emulated kernels. */
     private void takeOver(Link link) {
         MemorySegment from = KernelPair.memory(ARENA);
         MemorySegment to = KernelPair.memory(ARENA);
@@ -118,8 +119,8 @@ public final class TrainingRun {
         KernelPair kernels = new KernelPair(from, to, STEPS, true);
         await(() -> !kernels.turn());
         for (int i = 0; i < sending.length; i++) {
-            call(Function.DEREG_MR, link.sender(), sending[i]);
-            call(Function.DEREG_MR, link.receiver(), receiving[i]);
+            call(Net.DEREG_MR, link.sender(), sending[i]);
+            call(Net.DEREG_MR, link.receiver(), receiving[i]);
         }
     }
 
@@ -127,7 +128,7 @@ public final class TrainingRun {
         long[] handles = new long[Protocol.values().length];
         for (Protocol protocol : Protocol.values()) {
             long handle = number();
-            call(Function.REG_MR, connection, memory.address() + KernelPair.LAYOUT.bufferOffset(protocol),
+            call(Net.REG_MR, connection, memory.address() + KernelPair.LAYOUT.bufferOffset(protocol),
                     KernelPair.LAYOUT.bufferBytes(protocol), plugin_h.NCCL_PTR_HOST(), handle);
             handles[protocol.id()] = NativeMemory.getLong(handle);
         }
@@ -138,9 +139,9 @@ public final class TrainingRun {
     private void exchangeMessages(Link link) {
         long memory = ARENA.allocate(2 * WINDOW_BYTES, Long.BYTES).address();
         long handle = number();
-        call(Function.REG_MR, link.sender(), memory, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        call(Net.REG_MR, link.sender(), memory, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
         long source = NativeMemory.getLong(handle);
-        call(Function.REG_MR, link.receiver(), memory + WINDOW_BYTES, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
+        call(Net.REG_MR, link.receiver(), memory + WINDOW_BYTES, WINDOW_BYTES, plugin_h.NCCL_PTR_HOST(), handle);
         long target = NativeMemory.getLong(handle);
         long sending = number();
         long receiving = number();
@@ -155,17 +156,17 @@ public final class TrainingRun {
             length.set(ValueLayout.JAVA_LONG, 0, bytes);
             await(() -> {
                 if (NativeMemory.getLong(sending) == 0) {
-                    call(Function.ISEND, link.sender(), memory, bytes, TAG, source, sending);
+                    call(Net.ISEND, link.sender(), memory, bytes, TAG, source, sending);
                 }
                 if (NativeMemory.getLong(receiving) == 0) {
-                    call(Function.IRECV, link.receiver(), 1, place.address(), length.address(), tag.address(),
+                    call(Net.IRECV, link.receiver(), 1, place.address(), length.address(), tag.address(),
                             registered.address(), receiving);
                 }
                 return isDone(sending) & isDone(receiving);
             });
         }
-        call(Function.DEREG_MR, link.sender(), source);
-        call(Function.DEREG_MR, link.receiver(), target);
+        call(Net.DEREG_MR, link.sender(), source);
+        call(Net.DEREG_MR, link.receiver(), target);
     }
 
     /** An array of C's with one element; a number of 32 bits is the lower half. */
@@ -179,7 +180,7 @@ public final class TrainingRun {
         if (request == 0 || request == DONE) {
             return request == DONE;
         }
-        call(Function.TEST, request, scratch, 0);
+        call(Net.TEST, request, scratch, 0);
         boolean done = (int) NativeMemory.getLong(scratch) != 0;
         if (done) {
             NativeMemory.putLong(place, DONE);
@@ -187,7 +188,6 @@ public final class TrainingRun {
         return done;
     }
 
-    /** The two ends of a connection. */
     private record Link(long sender, long receiver) {
     }
 
@@ -199,17 +199,17 @@ public final class TrainingRun {
         void run(Consumer<Link> traffic) {
             for (int rank = 0; rank < contexts.length; rank++) {
                 long context = number();
-                call(Function.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0);
+                call(Net.INIT, TABLE_VERSION, context, COMMUNICATOR, 0, LIBRARY, 0);
                 contexts[rank] = NativeMemory.getLong(context);
             }
-            call(Function.DEVICES, number());
-            call(Function.GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address(), LIBRARY);
+            call(Net.DEVICES, number());
+            call(Net.GET_PROPERTIES, TABLE_VERSION, 0, ARENA.allocate(1024, Long.BYTES).address(), LIBRARY);
             Link link = connect();
             traffic.accept(link);
-            call(Function.CLOSE_SEND, link.sender);
-            call(Function.CLOSE_RECV, link.receiver);
+            call(Net.CLOSE_SEND, link.sender);
+            call(Net.CLOSE_RECV, link.receiver);
             for (long context : contexts) {
-                call(Function.FINALIZE, context);
+                call(Net.FINALIZE, context);
             }
         }
 
@@ -219,17 +219,17 @@ public final class TrainingRun {
             long sender = number();
             long receiver = number();
             long device = number();
-            call(Function.LISTEN, contexts[1], 0, handle, listener, LIBRARY);
+            call(Net.LISTEN, contexts[1], 0, handle, listener, LIBRARY);
             await(() -> {
                 if (NativeMemory.getLong(sender) == 0) {
-                    call(Function.CONNECT, contexts[0], 0, handle, sender, device, LIBRARY);
+                    call(Net.CONNECT, contexts[0], 0, handle, sender, device, LIBRARY);
                 }
                 if (NativeMemory.getLong(receiver) == 0) {
-                    call(Function.ACCEPT, NativeMemory.getLong(listener), receiver, device);
+                    call(Net.ACCEPT, NativeMemory.getLong(listener), receiver, device);
                 }
                 return NativeMemory.getLong(sender) != 0 && NativeMemory.getLong(receiver) != 0;
             });
-            call(Function.CLOSE_LISTEN, NativeMemory.getLong(listener));
+            call(Net.CLOSE_LISTEN, NativeMemory.getLong(listener));
             return new Link(NativeMemory.getLong(sender), NativeMemory.getLong(receiver));
         }
     }

@@ -1,5 +1,5 @@
 /**
- * The plugin that libnccl opens, {@code libnccl-net-millrace.so}: this room puts it together, installs it and starts
+ * The plugin that libnccl opens, {@code libnccl-net-millrace.so}: this package puts it together, installs it and starts
  * it.
  *
  * <p>

@@ -99,7 +99,7 @@ final class MeshAggregator implements Agent {
         while (done < begun && isDone(place(done))) {
             MeshPiece piece = place(done);
             if (piece.last) {
-                piece.request().pass();
+                piece.request.pass();
             }
             piece.clear();
             done++;
@@ -149,8 +149,8 @@ final class MeshAggregator implements Agent {
                 work++;
                 next = receiver.poll();
             }
-        } catch (PeerClosedException goodbye) {
-            departed[peer] = goodbye;
+        } catch (PeerClosedException closed) {
+            departed[peer] = closed;
             anyDeparted = true;
         }
         while (arrivedCount[peer] < receiver.framesCompleted()) {
@@ -168,9 +168,8 @@ final class MeshAggregator implements Agent {
         int kind = MeshFrame.kind(said);
         MeshPiece piece = place(Math.max(0, number));
         boolean known = number >= done && number < done + PIECES;
-        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT
-                || known && (piece.accepted[kind][peer]
-                        || !piece.hasBegun() && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
+        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT || known
+                && (piece.accepted[kind][peer] || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
             throw new ConnectionException(
                     "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
                             + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");
@@ -178,7 +177,7 @@ final class MeshAggregator implements Agent {
         if (!known) {
             return false;
         }
-        if (piece.hasBegun()) {
+        if (piece.begun) {
             piece.check(peer, said);
         } else {
             piece.keep(peer, said);
@@ -187,9 +186,9 @@ final class MeshAggregator implements Agent {
         accepted[peer][(int) (acceptedCount[peer]++ % ACCEPTED)] =
                 (int) (number % PIECES) | (kind == MeshFrame.RESULT ? KIND_BIT : 0);
         if (kind == MeshFrame.RESULT || !piece.goesToScratch()) {
-            receiver.accept(piece.request().receive(), piece.resultOffset(peer));
+            receiver.accept(piece.request.receive, piece.resultOffset(peer));
         } else {
-            receiver.accept(piece.scratch(), piece.scratchPlace(said));
+            receiver.accept(scratch, piece.scratchPlace(said));
         }
         return true;
     }
@@ -218,11 +217,11 @@ final class MeshAggregator implements Agent {
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
         boolean result = kind == MeshFrame.RESULT;
-        if ((result ? piece.resultBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || departed[peer] != null) {
+        if ((result ? piece.rangeBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || departed[peer] != null) {
             return true;
         }
         piece.write(header, kind, peer);
-        if (!senders[peer].offer(header, result ? piece.request().receive() : piece.request().send(),
+        if (!senders[peer].offer(header, result ? piece.request.receive : piece.request.send,
                 result ? piece.resultOffset(rank) : piece.contributionOffset(peer))) {
             return false;
         }

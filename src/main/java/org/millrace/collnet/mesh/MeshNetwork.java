@@ -30,7 +30,6 @@ import org.millrace.net.Network;
  */
 public final class MeshNetwork implements CollectiveNetwork {
 
-    /** Requests under way at the same time. */
     public static final int REQUESTS = 256;
 
     /** What a thread works on at once: three of them fit into a core's second level of cache. */
@@ -77,7 +76,6 @@ public final class MeshNetwork implements CollectiveNetwork {
         }
     }
 
-    /** {@return which rank this end is} */
     public int rank() {
         return rank;
     }
@@ -95,41 +93,27 @@ public final class MeshNetwork implements CollectiveNetwork {
     @Override
     public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
             DataType type, ReduceOp.BuiltIn op) {
-        MeshRequest request = next();
-        if (request == null) {
-            return NO_REQUEST;
-        }
-        request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.ALL_REDUCE, type, op, kernel(type, op));
-        request.window(0, count * type.bytes(), 0);
-        return ask(request);
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST : ask(request, Function.ALL_REDUCE, type, op, 0, 0, count * type.bytes());
     }
 
     @Override
     public int iallgather(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
             long bytesPerRank, long windowOffset, long windowBytes) {
-        MeshRequest request = next();
-        if (request == null) {
-            return NO_REQUEST;
-        }
-        request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM,
-                kernel(DataType.INT8, ReduceOp.BuiltIn.SUM));
-        request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
-        return ask(request);
+        check(bytesPerRank, windowOffset, windowBytes);
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST
+                : ask(request, Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM, bytesPerRank, windowOffset,
+                        windowBytes);
     }
 
     @Override
     public int ireducescatter(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
             long bytesPerRank, long windowOffset, long windowBytes, DataType type, ReduceOp.BuiltIn op) {
-        MeshRequest request = next();
-        if (request == null) {
-            return NO_REQUEST;
-        }
-        request.memory(send, sendOffset, receive, receiveOffset);
-        request.arithmetic(Function.REDUCE_SCATTER, type, op, kernel(type, op));
-        request.window(checked(windowOffset, windowBytes, bytesPerRank), windowBytes, bytesPerRank);
-        return ask(request);
+        check(bytesPerRank, windowOffset, windowBytes);
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST
+                : ask(request, Function.REDUCE_SCATTER, type, op, bytesPerRank, windowOffset, windowBytes);
     }
 
     /** Made once: a request allocates nothing. */
@@ -142,22 +126,37 @@ public final class MeshNetwork implements CollectiveNetwork {
         return made;
     }
 
-    private long checked(long windowOffset, long windowBytes, long bytesPerRank) {
+    private void check(long bytesPerRank, long windowOffset, long windowBytes) {
         if (bytesPerRank < 0 || windowOffset < 0 || windowBytes < 0
                 || windowOffset > ranks * bytesPerRank - windowBytes) {
             throw new IllegalArgumentException("bytes " + windowOffset + " to " + (windowOffset + windowBytes)
                     + " do not lie within " + ranks + " ranks' parts of " + bytesPerRank + " bytes");
         }
-        return windowOffset;
     }
 
-    private @Nullable MeshRequest next() {
+    /** The next request, of this memory; null if there is none now. */
+    private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
         failIfLost();
         MeshRequest request = requests[(int) (asked.getPlain() % REQUESTS)];
-        return request.inUse ? null : request;
+        if (request.inUse) {
+            return null;
+        }
+        request.send = send;
+        request.sendOffset = sendOffset;
+        request.receive = receive;
+        request.receiveOffset = receiveOffset;
+        return request;
     }
 
-    private int ask(MeshRequest request) {
+    private int ask(MeshRequest request, Function function, DataType type, ReduceOp.BuiltIn op, long bytesPerRank,
+            long windowOffset, long windowBytes) {
+        request.function = function;
+        request.type = type;
+        request.op = op;
+        request.kernel = kernel(type, op);
+        request.bytesPerRank = bytesPerRank;
+        request.windowOffset = windowOffset;
+        request.windowBytes = windowBytes;
         request.cut(ranks, aggregators.size(), LONGEST_PIECE);
         request.inUse = true;
         int number = (int) (asked.getPlain() % REQUESTS);

@@ -33,8 +33,8 @@ final class MeshPiece {
     /** Behind the piece's last frame to each rank: how many frames that rank has been offered. */
     final long[] offeredUpTo;
 
-    private MeshRequest request = new MeshRequest();
-    private boolean begun;
+    MeshRequest request = new MeshRequest();
+    boolean begun;
     private boolean exchanged;
     private long sequence;
     private long base;
@@ -57,10 +57,6 @@ final class MeshPiece {
         offeredUpTo = new long[ranks];
     }
 
-    MeshRequest request() {
-        return request;
-    }
-
     /** This rank asks for it: the piece at an offset of a request's window. */
     void begin(MeshRequest of, long offset, long number, boolean lastOfRequest) {
         request = of;
@@ -78,7 +74,6 @@ final class MeshPiece {
         }
     }
 
-    /** For the next piece that has this place. */
     void clear() {
         begun = false;
         combined = false;
@@ -92,10 +87,6 @@ final class MeshPiece {
             early[peer][MeshFrame.WHAT] = 0;
             offeredUpTo[peer] = 0;
         }
-    }
-
-    boolean hasBegun() {
-        return begun;
     }
 
     /**
@@ -135,7 +126,8 @@ final class MeshPiece {
         return Math.clamp(offset - request.windowOffset - base, 0L, bytes);
     }
 
-    private long rangeBytes(int of) {
+    /** How long a rank's range is: what it reduces, and so its result, or of a gather what it gives. */
+    long rangeBytes(int of) {
         return rangeEnd(of) - rangeBegin(of);
     }
 
@@ -146,11 +138,6 @@ final class MeshPiece {
     /** How long a contribution is that one rank gives to another. */
     long contributionBytes(int from, int to) {
         return rangeBytes(gathers() ? from : to);
-    }
-
-    /** How long a rank's result is. */
-    long resultBytes(int from) {
-        return rangeBytes(from);
     }
 
     /** Where this rank's contribution to another lies in the request's memory. */
@@ -176,7 +163,6 @@ final class MeshPiece {
                 : (from < to ? from : from - 1) * MeshRequest.roundUp(contributionBytes(from, to));
     }
 
-    /** Fills in a frame's words. */
     void write(FrameHeader header, int kind, int to) {
         header.word(MeshFrame.SEQUENCE, sequence);
         header.word(MeshFrame.WHAT, MeshFrame.what(kind, request));
@@ -184,7 +170,7 @@ final class MeshPiece {
         header.word(MeshFrame.SCRATCH_OFFSET, kind == MeshFrame.RESULT ? 0 : scratchOffset(rank, to));
         header.word(MeshFrame.WINDOW_OFFSET, request.windowOffset + base);
         header.word(MeshFrame.BYTES_PER_RANK, request.bytesPerRank);
-        header.payloadBytes(kind == MeshFrame.RESULT ? resultBytes(rank) : contributionBytes(rank, to));
+        header.payloadBytes(kind == MeshFrame.RESULT ? rangeBytes(rank) : contributionBytes(rank, to));
     }
 
     /** Whether a contribution that came early fits into scratch memory where its sender wants it. */
@@ -211,7 +197,7 @@ final class MeshPiece {
 
     private void check(int from, long[] said) {
         int kind = MeshFrame.kind(said[MeshFrame.WHAT]);
-        long expected = kind == MeshFrame.RESULT ? resultBytes(from) : contributionBytes(from, rank);
+        long expected = kind == MeshFrame.RESULT ? rangeBytes(from) : contributionBytes(from, rank);
         if (said[MeshFrame.WHAT] != MeshFrame.what(kind, request) || said[FrameHeader.WORDS] != expected
                 || kind == MeshFrame.RESULT && !hasResults() || said[MeshFrame.BYTES] != bytes
                 || said[MeshFrame.WINDOW_OFFSET] != request.windowOffset + base
@@ -234,10 +220,6 @@ final class MeshPiece {
         return !begun || !gathers();
     }
 
-    MemoryRegion scratch() {
-        return scratch;
-    }
-
     /** In scratch memory: of a contribution that was checked, or that is early and fits. */
     long scratchPlace(FrameHeader header) {
         return scratchBase + header.word(MeshFrame.SCRATCH_OFFSET);
@@ -257,10 +239,9 @@ final class MeshPiece {
     boolean lacks(int kind, int from) {
         return from != rank && !arrived[kind][from]
                 && (kind == MeshFrame.CONTRIBUTION ? contributionBytes(from, rank) > 0
-                        : hasResults() && resultBytes(from) > 0);
+                        : hasResults() && rangeBytes(from) > 0);
     }
 
-    /** What is done with contributions when all are here. */
     void combine() {
         combined = true;
         if (gathers()) {
@@ -272,27 +253,27 @@ final class MeshPiece {
 
     private void gather() {
         if (rangeBytes(rank) > 0) {
-            MemorySegment.copy(request.send().segment(), contributionOffset(rank), request.receive().segment(),
+            MemorySegment.copy(request.send.segment(), contributionOffset(rank), request.receive.segment(),
                     resultOffset(rank), rangeBytes(rank));
         }
         for (int peer = 0; peer < ranks; peer++) {
             if (early[peer][MeshFrame.WHAT] != 0) {
                 MemorySegment.copy(scratch.segment(), scratchBase + scratchOffset(peer, rank),
-                        request.receive().segment(), resultOffset(peer), rangeBytes(peer));
+                        request.receive.segment(), resultOffset(peer), rangeBytes(peer));
             }
         }
     }
 
     /**
-     * In the order of ranks, the same operand first everywhere, so that all ranks come to the same bits. What is not
-     * the end result yet goes where a contribution was that is used up: the request's memory may be the same for both
-     * ends, and is read until then.
+     * In the order of ranks, the same operand first everywhere, so that all ranks get the same bits. What is not the
+     * end result yet goes where a contribution was that is used up: the request's memory may be the same for both ends,
+     * and is read until then.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();
-        MemorySegment own = request.send().segment();
+        MemorySegment own = request.send.segment();
         MemorySegment waiting = scratch.segment();
-        MemorySegment result = request.receive().segment();
+        MemorySegment result = request.receive.segment();
         if (ranks == 1) {
             MemorySegment.copy(own, contributionOffset(rank), result, resultOffset(rank), rangeBytes(rank));
             return;
@@ -303,8 +284,7 @@ final class MeshPiece {
             boolean end = next == ranks - 1;
             MemorySegment to = end ? result : waiting;
             long toAt = end ? resultOffset(rank) : place(rank == 0 ? 1 : 0);
-            request.kernel()
-                    .reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
+            request.kernel.reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
             before = to;
             beforeAt = toAt;
         }

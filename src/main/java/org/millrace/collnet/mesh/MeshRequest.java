@@ -37,9 +37,12 @@ final class MeshRequest {
     /** Of the thread that asks: whether its user has not been told of the end. */
     boolean inUse;
 
-    private @Nullable MemoryRegion send;
-    private @Nullable MemoryRegion receive;
-    private @Nullable ElementKernel kernel;
+    @Nullable
+    MemoryRegion send;
+    @Nullable
+    MemoryRegion receive;
+    @Nullable
+    ElementKernel kernel;
     Function function = Function.ALL_REDUCE;
     DataType type = DataType.INT8;
     ReduceOp.BuiltIn op = ReduceOp.BuiltIn.SUM;
@@ -49,29 +52,6 @@ final class MeshRequest {
     long windowBytes;
     long bytesPerRank;
     long pieceBytes;
-
-    /** Says which memory is meant, for all functions alike. */
-    void memory(MemoryRegion from, long fromOffset, MemoryRegion to, long toOffset) {
-        send = from;
-        sendOffset = fromOffset;
-        receive = to;
-        receiveOffset = toOffset;
-    }
-
-    /** Says what is done. */
-    void arithmetic(Function what, DataType elements, ReduceOp.BuiltIn operator, ElementKernel reducing) {
-        function = what;
-        type = elements;
-        op = operator;
-        kernel = reducing;
-    }
-
-    /** Says which part of a buffer is meant. */
-    void window(long offset, long bytes, long partBytes) {
-        windowOffset = offset;
-        windowBytes = bytes;
-        bytesPerRank = partBytes;
-    }
 
     /** Cuts the window, the same way on every rank. */
     void cut(int ranks, int aggregators, long longestPiece) {
@@ -107,24 +87,11 @@ final class MeshRequest {
         return from < to + windowBytes && to < from + windowBytes;
     }
 
-    MemoryRegion send() {
-        return send;
-    }
-
-    MemoryRegion receive() {
-        return receive;
-    }
-
-    ElementKernel kernel() {
-        return kernel;
-    }
-
     @Override
     public String toString() {
         return describe(function.ordinal(), type.code(), op.code(), windowOffset, windowBytes, bytesPerRank);
     }
 
-    /** A request, of this rank or another's, for messages. */
     static String describe(long function, long type, long op, long offset, long bytes, long partBytes) {
         Function[] functions = Function.values();
         if (function < 0 || function >= functions.length || type < 0 || type >= DataType.values().length || op < 0

@@ -3,7 +3,7 @@
  *
  * <pre>
  *   all-reduce, small    each rank sends all of its elements to each other, and reduces them all: one hop
- *   all-reduce           each rank sends each other the part that this one reduces, and then what it came to: two hops,
+ *   all-reduce           each rank sends each other the part that this one reduces, and then the result: two hops,
  *                        and no rank moves or adds more than another
  *   reduce-scatter       the first of these two hops
  *   all-gather           each rank sends its part to each other

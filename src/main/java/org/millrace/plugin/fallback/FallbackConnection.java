@@ -23,8 +23,10 @@ import org.millrace.plugin.unpack.UnpackDevice;
  */
 abstract class FallbackConnection implements DataPath.Connection {
 
-    /** The word of a frame that tells its message's tag, where messages have tags. */
+    /** The word of a frame that tells its message's tag. */
     static final int TAG = 0;
+    /** What {@link #test(int)} returns for a request that is not done. */
+    static final int PENDING = -1;
 
     final RegionTable regions;
     private final boolean ownsRegions;
@@ -43,23 +45,13 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    boolean isIdle() {
-        return requests.isIdle();
-    }
-
     /** Requests whose frames are complete. */
     abstract long completed();
 
-    /** Moves what can be moved now. */
     abstract void progress();
 
     /** Gives the connection up: from now on nothing touches its memory. */
     abstract void abort();
-
-    @Override
-    public long deviceHandle() {
-        return 0;
-    }
 
     @Override
     public int register(long address, long bytes, boolean onDevice) {
@@ -75,7 +67,16 @@ abstract class FallbackConnection implements DataPath.Connection {
     }
 
     @Override
-    public int test(int request) {
+    public final boolean test(int request, long sizes) {
+        int bytes = test(request);
+        if (bytes != PENDING && sizes != 0) {
+            NativeMemory.putInt(sizes, bytes);
+        }
+        return bytes != PENDING;
+    }
+
+    /** The bytes sent or received, or {@link #PENDING}. */
+    int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
             progress();
@@ -87,7 +88,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         return requests.bytes(sequence);
     }
 
-    /** The sending end. */
     static final class Sender extends FallbackConnection {
         private final FrameSender sender;
         private final FrameHeader header = new FrameHeader();
@@ -101,12 +101,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         Sender(FrameSender sender, RegionTable regions) {
             super(regions, false);
             this.sender = sender;
-        }
-
-        @Override
-        public int post(long address, long bytes, int region, int tag) {
-            header.word(TAG, tag);
-            return post(address, bytes, region);
         }
 
         @Override
@@ -125,9 +119,10 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int post(long address, long bytes, int region) {
+        public int post(long address, long bytes, int region, int tag) {
             MemoryRegion memory = bytes == 0 ? null : regions.get(region);
             long offset = memory == null ? 0 : RegionTable.offset(memory, address, bytes);
+            header.word(TAG, tag);
             header.payloadBytes(bytes);
             if (!requests.hasRoom() || !sender.offer(header, memory, offset)) {
                 sender.progress();
@@ -150,7 +145,6 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
     }
 
-    /** The receiving end. */
     static final class Receiver extends FallbackConnection {
         private final FrameReceiver receiver;
         /** Where the message of a request goes, by its slot; not used once its frame has come. */
@@ -203,7 +197,7 @@ abstract class FallbackConnection implements DataPath.Connection {
         }
 
         @Override
-        public int post(long address, long bytes, int region) {
+        public int post(long address, long bytes, int region, int tag) {
             if (!requests.hasRoom()) {
                 progress();
                 return NO_REQUEST;
@@ -222,7 +216,7 @@ abstract class FallbackConnection implements DataPath.Connection {
 
         /** The lists of what has arrived are published before NCCL is told, which is when it moves tail. */
         @Override
-        public int test(int request) {
+        int test(int request) {
             int bytes = super.test(request);
             if (unpack != null && bytes != PENDING) {
                 unpack.publish(receiver.framesCompleted(), requests);

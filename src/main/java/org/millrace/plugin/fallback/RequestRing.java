@@ -17,7 +17,6 @@ final class RequestRing {
     private int busy;
     private long next;
 
-    /** Whether another request can be begun. */
     boolean hasRoom() {
         return (busy & bit(next)) == 0;
     }
@@ -26,7 +25,6 @@ final class RequestRing {
         return busy == 0;
     }
 
-    /** The sequence of the request that is begun next. */
     long next() {
         return next;
     }
@@ -57,7 +55,6 @@ final class RequestRing {
         bytes[slot(sequence)] = length;
     }
 
-    /** Ends a request. */
     void release(long sequence) {
         busy &= ~bit(sequence);
     }

@@ -10,8 +10,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.plugin.fallback.FallbackConnection.Receiver;
 import org.millrace.plugin.fallback.FallbackConnection.RegionTable;
+import org.millrace.plugin.net.ConnectionHandle;
 import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.ReceiveBuffers;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
@@ -22,9 +22,10 @@ final class TaggedReceiver implements DataPath.Connection {
 
     private static final int REQUESTS = RequestRing.CAPACITY;
     private static final int NOT_POSTED = -1;
+    /** The most buffers that a receive may ever have: what NCCL's own networks allow. */
+    private static final int MOST_RECVS = 8;
 
     private final RegionTable regions;
-    private final ReceiveBuffers buffers = new ReceiveBuffers();
     private final GroupedRequest[] requests = new GroupedRequest[REQUESTS];
     private final List<Pending<FrameReceiver>> pending;
     /** Made, and nothing has come yet. */
@@ -35,19 +36,19 @@ final class TaggedReceiver implements DataPath.Connection {
 
     /** Buffers that were posted as one. */
     private static final class GroupedRequest {
-        private final TagQueue[] queues = new TagQueue[ReceiveBuffers.MOST];
-        private final long[] addresses = new long[ReceiveBuffers.MOST];
-        private final long[] rooms = new long[ReceiveBuffers.MOST];
-        private final int[] regions = new int[ReceiveBuffers.MOST];
-        /** Of the tag's stream; what it has come to afterwards. */
-        private final int[] numbers = new int[ReceiveBuffers.MOST];
-        private final int[] sizes = new int[ReceiveBuffers.MOST];
+        private final TagQueue[] queues = new TagQueue[MOST_RECVS];
+        private final long[] addresses = new long[MOST_RECVS];
+        private final long[] capacities = new long[MOST_RECVS];
+        private final int[] regions = new int[MOST_RECVS];
+        /** Of the tag's stream. */
+        private final int[] numbers = new int[MOST_RECVS];
+        private final int[] sizes = new int[MOST_RECVS];
         private int count;
     }
 
     /** A tag's buffers for which its stream has had no room yet, or which it has not made, oldest first. */
     private static final class TagQueue {
-        private static final int PLACES = REQUESTS * ReceiveBuffers.MOST;
+        private static final int PLACES = REQUESTS * MOST_RECVS;
 
         private final int tag;
         private final int[] waiting = new int[PLACES];
@@ -60,15 +61,16 @@ final class TaggedReceiver implements DataPath.Connection {
         }
 
         void add(int request, int buffer) {
-            waiting[(int) (added++ % PLACES)] = request * ReceiveBuffers.MOST + buffer;
+            waiting[(int) (added++ % PLACES)] = request * MOST_RECVS + buffer;
         }
 
         void advance(GroupedRequest[] requests) {
             while (stream != null && posted < added) {
                 int next = waiting[(int) (posted % PLACES)];
-                GroupedRequest request = requests[next / ReceiveBuffers.MOST];
-                int buffer = next % ReceiveBuffers.MOST;
-                int number = stream.post(request.addresses[buffer], request.rooms[buffer], request.regions[buffer]);
+                GroupedRequest request = requests[next / MOST_RECVS];
+                int buffer = next % MOST_RECVS;
+                int number = stream.post(request.addresses[buffer], request.capacities[buffer], request.regions[buffer],
+                        tag);
                 if (number == NO_REQUEST) {
                     return;
                 }
@@ -93,11 +95,6 @@ final class TaggedReceiver implements DataPath.Connection {
         for (int i = 0; i < REQUESTS; i++) {
             requests[i] = new GroupedRequest();
         }
-    }
-
-    @Override
-    public long deviceHandle() {
-        return 0;
     }
 
     @Override
@@ -127,19 +124,12 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     @Override
-    public ReceiveBuffers buffers() {
-        return buffers;
+    public int post(long address, long bytes, int region, int tag) {
+        throw new UnsupportedOperationException(this + " receives, and does not send");
     }
 
     @Override
-    public int post(long address, long bytes, int region) {
-        buffers.clear();
-        buffers.add(address, bytes, region, 0);
-        return postAll();
-    }
-
-    @Override
-    public int postAll() {
+    public int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
         int number = 0;
         while (number < REQUESTS && requests[number].count > 0) {
             number++;
@@ -148,21 +138,23 @@ final class TaggedReceiver implements DataPath.Connection {
             return NO_REQUEST;
         }
         GroupedRequest request = requests[number];
-        for (int i = 0; i < buffers.count(); i++) {
+        for (int i = 0; i < count; i++) {
+            long bytes = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
+            request.capacities[i] = bytes;
+            request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
+            request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
+                    NativeMemory.getLong(memories + (long) i * Long.BYTES));
             // refuses what does not lie in registered memory before any of it is posted
-            if (buffers.bytes(i) > 0) {
-                RegionTable.offset(regions.get(buffers.region(i)), buffers.address(i), buffers.bytes(i));
+            if (bytes > 0) {
+                RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
             }
         }
-        request.count = buffers.count();
-        for (int i = 0; i < request.count; i++) {
-            TagQueue queue = queue(buffers.tag(i));
+        request.count = count;
+        for (int i = 0; i < count; i++) {
+            TagQueue queue = queue(NativeMemory.getInt(tags + (long) i * Integer.BYTES));
             request.queues[i] = queue;
-            request.addresses[i] = buffers.address(i);
-            request.rooms[i] = buffers.bytes(i);
-            request.regions[i] = buffers.region(i);
             request.numbers[i] = NOT_POSTED;
-            request.sizes[i] = PENDING;
+            request.sizes[i] = FallbackConnection.PENDING;
             queue.add(number, i);
             queue.advance(requests);
         }
@@ -181,11 +173,6 @@ final class TaggedReceiver implements DataPath.Connection {
     }
 
     @Override
-    public int test(int request) {
-        return test(request, 0) ? requests[request].sizes[0] : PENDING;
-    }
-
-    @Override
     public boolean test(int number, long sizes) {
         if (number >= REQUESTS || requests[number].count == 0) {
             throw new IllegalArgumentException(
@@ -198,10 +185,10 @@ final class TaggedReceiver implements DataPath.Connection {
         boolean done = true;
         for (int i = 0; i < request.count; i++) {
             request.queues[i].advance(requests);
-            if (request.sizes[i] == PENDING && request.numbers[i] != NOT_POSTED) {
+            if (request.sizes[i] == FallbackConnection.PENDING && request.numbers[i] != NOT_POSTED) {
                 request.sizes[i] = request.queues[i].stream.test(request.numbers[i]);
             }
-            done &= request.sizes[i] != PENDING;
+            done &= request.sizes[i] != FallbackConnection.PENDING;
         }
         if (done) {
             for (int i = 0; i < request.count && sizes != 0; i++) {

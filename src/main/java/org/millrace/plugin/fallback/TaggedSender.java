@@ -42,11 +42,6 @@ final class TaggedSender implements DataPath.Connection {
     }
 
     @Override
-    public long deviceHandle() {
-        return 0;
-    }
-
-    @Override
     public int register(long address, long bytes, boolean onDevice) {
         return regions.add(address, bytes);
     }
@@ -61,11 +56,6 @@ final class TaggedSender implements DataPath.Connection {
             }
         }
         regions.remove(region);
-    }
-
-    @Override
-    public int post(long address, long bytes, int region) {
-        return post(address, bytes, region, 0);
     }
 
     @Override
@@ -104,12 +94,12 @@ final class TaggedSender implements DataPath.Connection {
     }
 
     @Override
-    public int test(int request) {
-        int bytes = streams[requests.stream(request)].test(requests.number(request));
-        if (bytes != PENDING) {
+    public boolean test(int request, long sizes) {
+        boolean done = streams[requests.stream(request)].test(requests.number(request), sizes);
+        if (done) {
             requests.remove(request);
         }
-        return bytes;
+        return done;
     }
 
     @Override

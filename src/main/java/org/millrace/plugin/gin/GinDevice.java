@@ -6,7 +6,6 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.queue.GinContext;
 import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ring.ShmOptions;
@@ -29,7 +28,6 @@ interface GinDevice extends AutoCloseable {
     /** Zeroed memory that kernels change atomically; its address as they see it. */
     long allocate(long bytes);
 
-    /** Gives back what {@link #allocate} took. */
     void free(long address);
 
     /** Zeroed memory that both sides poll. It lives until {@link #close}. */

@@ -35,7 +35,8 @@ final class GinExchange implements AutoCloseable {
     record Offer(long bytes, List<ForeignMemory.Ticket> tickets) {
     }
 
-    private final int rank;
+    final int rank;
+    final int ranks;
     private final FullMesh mesh;
     private final Duration deadline;
     private final FrameHeader header = new FrameHeader();
@@ -43,6 +44,7 @@ final class GinExchange implements AutoCloseable {
 
     GinExchange(int rank, FullMesh mesh, Duration deadline) {
         this.rank = rank;
+        this.ranks = mesh.senders().length;
         this.mesh = mesh;
         this.deadline = deadline;
     }
@@ -52,7 +54,6 @@ final class GinExchange implements AutoCloseable {
      * segments at a time, as often as the rank with the most has some to tell of.
      */
     Offer[] exchange(Offer mine) {
-        int ranks = mesh.senders().length;
         List<ForeignMemory.Ticket> tickets = mine.tickets();
         long[][] heard = tellAll(mine.bytes(), tickets.size(), tickets.isEmpty() ? 0 : tickets.getFirst().process(),
                 tickets.isEmpty() ? 0 : tickets.getFirst().offset());
@@ -98,7 +99,7 @@ final class GinExchange implements AutoCloseable {
     }
 
     private long[][] tellAll(long... words) {
-        long[][] toAll = new long[mesh.senders().length][];
+        long[][] toAll = new long[ranks][];
         Arrays.fill(toAll, Arrays.copyOf(words, WORDS));
         return exchange(toAll);
     }
@@ -110,7 +111,6 @@ final class GinExchange implements AutoCloseable {
      * @return as many of each; null of this one
      */
     long[][] exchange(long[][] mine) {
-        int ranks = mine.length;
         long[][] theirs = new long[ranks][];
         boolean[] told = new boolean[ranks];
         long end = System.nanoTime() + deadline.toNanos();

@@ -62,8 +62,8 @@ public final class GinGroup implements AutoCloseable {
         this.network = network;
         this.device = device;
         this.exchange = new GinExchange(rank, control, losses != null ? CONTROL_DEADLINE : CLOSE_PATIENCE);
-        this.shared = new GinSharedMemory(device);
-        this.staging = new GinStaging(rank, data.senders().length, shared, this.exchange);
+        this.shared = new GinSharedMemory(device, exchange);
+        this.staging = new GinStaging(shared, exchange);
         this.communicator = new GinCommunicator(losses == null ? 0 : losses.communicator(), rank, data.senders(),
                 data.receivers(), options,
                 losses != null ? new Reports() : failure -> NcclLog.trace("GIN: " + NcclLog.describe(failure)));

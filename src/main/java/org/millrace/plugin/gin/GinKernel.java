@@ -12,7 +12,7 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**
- * Plays a kernel of one of two ranks, both of this process: posts signals alone, values in the descriptor, and puts
+ * Emulates a kernel of one of two ranks, both of this process: posts signals alone, values in the descriptor, and puts
  * from the window, with counters and without, to the other rank and now and then to itself. Kinds and sizes are random,
  * since a branch that is never taken is compiled into a way back to the interpreter. One thread.
  */

@@ -45,7 +45,7 @@ public final class GinPlugin {
     private static final long HANDLE_OFFSET = Long.BYTES;
     /** What a signal does to its place: adds 1, or adds what it brings (facts: {@code ncclNetSignalOp}). */
     private static final int SIGNAL_INC = 1;
-    /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: what the program's {@code NCCL_WIN_STRICT_ORDERING} comes to. */
+    /** {@code NCCL_NET_MR_FLAG_FORCE_SO}: set for the program's {@code NCCL_WIN_STRICT_ORDERING}. */
     private static final long FORCE_STRICT_ORDERING = 1;
     /** The first version of the table whose NCCL registers windows of several physical segments. */
     private static final int SEGMENTS_SINCE = 13;
@@ -62,16 +62,12 @@ public final class GinPlugin {
     private final LossWatch losses;
     private final BooleanSupplier netTakesDeviceMemory;
     /** Of NCCL 2.28, which has no context for communicators after the first. */
-    private final Instance withoutContext;
+    private final CommunicatorLosses withoutContext;
     /** What kernels will post: known when NCCL has asked for properties, or 0. */
     private volatile int tableVersion;
 
-    /** What init gave to NCCL. */
-    private record Instance(CommunicatorLosses losses) {
-    }
-
     /** What listen gave to NCCL. */
-    private record Listening(NetEndpoint endpoint, ConnectionKey key, Instance instance) {
+    private record Listening(NetEndpoint endpoint, ConnectionKey key, CommunicatorLosses losses) {
     }
 
     /**
@@ -84,13 +80,13 @@ public final class GinPlugin {
         this.environment = environment;
         this.losses = losses;
         this.netTakesDeviceMemory = netTakesDeviceMemory;
-        this.withoutContext = new Instance(losses.communicator(0));
+        this.withoutContext = losses.communicator(0);
         this.resources = new GinResources(environment);
     }
 
     public void ginInit(long context, long communicator, long logger) {
         NcclLog.use(logger);
-        NativeMemory.putLong(context, handles.add(new Instance(losses.communicator(communicator))));
+        NativeMemory.putLong(context, handles.add(losses.communicator(communicator)));
     }
 
     public void ginDevices(long count) {
@@ -130,15 +126,14 @@ public final class GinPlugin {
     }
 
     public void ginListen(long context, int device, long handle, long listener) {
-        Instance instance = context == 0 ? withoutContext : handles.get(context, Instance.class);
+        CommunicatorLosses own = context == 0 ? withoutContext : handles.get(context, CommunicatorLosses.class);
         NetEndpoint endpoint = resources.openEndpoint();
         resources.warmUp(switch (tableVersion) {
             case 11 -> GinDescriptorFormat.V28;
             case 12 -> GinDescriptorFormat.V29;
             default -> GinDescriptorFormat.V30;
         });
-        Listening listening =
-                new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()), instance);
+        Listening listening = new Listening(endpoint, new ConnectionKey(random.nextLong(), random.nextLong()), own);
         new PeerHandle(PATH, listening.key, endpoint.listener().address()).write(handle);
         NativeMemory.putLong(listener, handles.add(listening));
     }
@@ -173,7 +168,7 @@ public final class GinPlugin {
             throw failure;
         }
         losses.use(LossPolicy.of(Configuration.ofPlugin(environment)));
-        CommunicatorLosses lost = listening.instance.losses();
+        CommunicatorLosses lost = listening.losses;
         lost.restart();
         lost.useCurrentDevice();
         NativeMemory.putLong(group, handles.add(
@@ -261,7 +256,7 @@ public final class GinPlugin {
     /** NCCL 2.28 has no context for communicators after the first. */
     public void ginFinalize(long context) {
         if (context != 0) {
-            handles.remove(context, Instance.class);
+            handles.remove(context, CommunicatorLosses.class);
         }
     }
 

@@ -3,6 +3,7 @@ package org.millrace.plugin.gin;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.shm.file.SharedMemory;
 
@@ -10,28 +11,26 @@ import org.millrace.net.shm.file.SharedMemory;
 final class GinSharedMemory implements AutoCloseable {
 
     private final GinDevice device;
+    private final GinExchange exchange;
     private final Path directory;
     private final List<Runnable> releases = new ArrayList<>();
     /** Whether all ranks of this host can reach memory that nobody can make shorter. */
     private boolean sealed;
 
-    GinSharedMemory(GinDevice device) {
+    GinSharedMemory(GinDevice device, GinExchange exchange) {
         this.device = device;
+        this.exchange = exchange;
         this.directory = device.sharedDirectory();
     }
 
     /** Memory that the device reaches too. */
     record Pinned(SharedMemory memory, long device) {
 
-        /** Says what a peer needs to map it. */
-        void describe(long[] words) {
-            System.arraycopy(memory.key(), 0, words, 0, SharedMemory.KEY_WORDS);
-            words[SharedMemory.KEY_WORDS] = memory.segment().byteSize();
-        }
     }
 
     /** Which ranks can share memory with this one; every rank calls it. */
-    boolean[] near(GinExchange exchange, int rank, int ranks) {
+    boolean[] near() {
+        int ranks = exchange.ranks;
         long place = place();
         long[][] words = new long[ranks][GinExchange.WORDS];
         for (long[] each : words) {
@@ -42,10 +41,26 @@ final class GinSharedMemory implements AutoCloseable {
         boolean[] near = new boolean[ranks];
         sealed = place != 0 && SharedMemory.sealedDomain() != 0;
         for (int peer = 0; peer < ranks; peer++) {
-            near[peer] = peer != rank && place != 0 && places[peer][0] == place;
+            near[peer] = peer != exchange.rank && place != 0 && places[peer][0] == place;
             sealed &= !near[peer] || places[peer][1] == SharedMemory.sealedDomain();
         }
         return near;
+    }
+
+    /**
+     * Tells each peer of the memory that was made for it, if any; every rank calls it.
+     *
+     * @return of each peer, the key of what it made for this rank, and behind that its length; zeros for nothing
+     */
+    long[][] exchange(@Nullable Pinned[] made) {
+        long[][] words = new long[made.length][GinExchange.WORDS];
+        for (int peer = 0; peer < made.length; peer++) {
+            if (made[peer] != null) {
+                System.arraycopy(made[peer].memory().key(), 0, words[peer], 0, SharedMemory.KEY_WORDS);
+                words[peer][SharedMemory.KEY_WORDS] = made[peer].memory().segment().byteSize();
+            }
+        }
+        return exchange.exchange(words);
     }
 
     /** A number that only processes have in common which can share memory; 0 for none. */

@@ -47,13 +47,17 @@ final class GinSignals {
     /** Every rank calls it for the same contexts. */
     Contexts create(int contexts, int signals) {
         long bytes = SignalMemory.bytes(ranks, contexts, signals);
-        boolean[] near = shared.near(exchange, communicator.rank(), ranks);
+        boolean[] near = shared.near();
         GinSharedMemory.Pinned made = make(near, bytes);
         SignalMemory mine = made == null ? null : new SignalMemory(made.memory().segment(), ranks, signals);
         if (mine != null) {
             communicator.share(mine);
         }
-        long[][] theirKeys = exchange.exchange(keys(near, made));
+        GinSharedMemory.@Nullable Pinned[] forPeers = new GinSharedMemory.Pinned[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            forPeers[peer] = near[peer] ? made : null;
+        }
+        long[][] theirKeys = shared.exchange(forPeers);
         SignalMemory[] theirs = new SignalMemory[ranks];
         for (int peer = 0; peer < ranks; peer++) {
             theirs[peer] = near[peer] ? map(peer, theirKeys[peer], bytes, signals) : null;
@@ -77,16 +81,6 @@ final class GinSignals {
             }
         }
         return null;
-    }
-
-    private long[][] keys(boolean[] near, GinSharedMemory.@Nullable Pinned made) {
-        long[][] words = new long[ranks][GinExchange.WORDS];
-        for (int peer = 0; made != null && peer < ranks; peer++) {
-            if (near[peer]) {
-                made.describe(words[peer]);
-            }
-        }
-        return words;
     }
 
     /** Maps what a peer made, if it made anything; null if that is not possible. */

@@ -22,16 +22,14 @@ final class GinStaging {
      */
     private static final long GROUP_BYTES = 32 << 20;
 
-    private final int rank;
     private final GinSharedMemory shared;
     private final GinExchange exchange;
     private final boolean[] tried;
 
-    GinStaging(int rank, int ranks, GinSharedMemory shared, GinExchange exchange) {
-        this.rank = rank;
+    GinStaging(GinSharedMemory shared, GinExchange exchange) {
         this.shared = shared;
         this.exchange = exchange;
-        this.tried = new boolean[ranks];
+        this.tried = new boolean[exchange.ranks];
     }
 
     /**
@@ -40,20 +38,16 @@ final class GinStaging {
      */
     void connect(GinCommunicator communicator, Window window) {
         int ranks = tried.length;
-        boolean[] near = shared.near(exchange, rank, ranks);
+        boolean[] near = shared.near();
         GinSharedMemory.@Nullable Pinned[] made = new GinSharedMemory.Pinned[ranks];
-        long[][] mine = new long[ranks][GinExchange.WORDS];
         for (int peer = 0; peer < ranks; peer++) {
             boolean wanted = near[peer] && !tried[peer] && window.memory().reach(peer) == 0;
             made[peer] = wanted ? make(peer, communicator.options().chunkBytes()) : null;
-            if (made[peer] != null) {
-                made[peer].describe(mine[peer]);
-            }
         }
-        long[][] theirs = exchange.exchange(mine);
-        mine = new long[ranks][GinExchange.WORDS];
+        long[][] theirs = shared.exchange(made);
+        long[][] mine = new long[ranks][GinExchange.WORDS];
         for (int peer = 0; peer < ranks; peer++) {
-            mine[peer][0] = peer != rank && open(communicator, peer, theirs[peer]) ? 1 : 0;
+            mine[peer][0] = peer != exchange.rank && open(communicator, peer, theirs[peer]) ? 1 : 0;
         }
         theirs = exchange.exchange(mine);
         for (int peer = 0; peer < ranks; peer++) {

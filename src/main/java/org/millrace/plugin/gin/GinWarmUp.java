@@ -99,7 +99,6 @@ final class GinWarmUp implements Runnable {
         stopped = true;
     }
 
-    /** What it has carried out, when it has ended. */
     GinServed served() {
         return served;
     }
@@ -116,9 +115,9 @@ final class GinWarmUp implements Runnable {
             try {
                 if (endpoint.faults().isEmpty()) { // a fault that is planted is for the program's frames
                     if (shared) {
-                        play(endpoint, true, 0);
+                        run(endpoint, true, 0);
                     }
-                    play(endpoint, false, 2);
+                    run(endpoint, false, 2);
                 }
             } finally {
                 resources.closeEndpoint();
@@ -130,7 +129,7 @@ final class GinWarmUp implements Runnable {
         }
     }
 
-    private void play(NetEndpoint endpoint, boolean sharing, long key) {
+    private void run(NetEndpoint endpoint, boolean sharing, long key) {
         HostGinDevice device = new HostGinDevice("gin-warm-up", sharing);
         Arena memory = Arena.ofShared();
         Rank[] ranks = new Rank[2];
@@ -138,7 +137,7 @@ final class GinWarmUp implements Runnable {
             if (goesOn()) {
                 CompletableFuture<Rank> other = began(() -> new Rank(1, endpoint, device, KEY + key));
                 CompletableFuture<Rank> one = began(() -> new Rank(0, endpoint, device, KEY + key));
-                // both come to their end: whoever waits in vain for the other gives up by itself
+                // both come to their end: a rank that waits in vain for the other gives up by itself
                 one.handle((made, failed) -> ranks[0] = made).join();
                 other.handle((made, failed) -> ranks[1] = made).join();
                 one.join();
@@ -168,7 +167,7 @@ final class GinWarmUp implements Runnable {
         return ended;
     }
 
-    /** Plays the kernels of both ranks, whose calls that wait for each other are made on two threads. */
+    /** Emulates the kernels of both ranks, whose calls that wait for each other are made on two threads. */
     private void together(Rank[] ranks, Arena memory) {
         CompletableFuture<GinKernel> other = began(() -> ranks[1].kernel(memory));
         CompletableFuture<GinKernel> one = began(() -> ranks[0].kernel(memory));

@@ -16,7 +16,7 @@ import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
 
-/** GIN for what plays a kernel on the CPU: all memory is the host's. */
+/** GIN for emulated kernels: all memory is the host's. */
 final class HostGinDevice implements GinDevice {
 
     private static final long ALIGNMENT = 128;
@@ -26,10 +26,6 @@ final class HostGinDevice implements GinDevice {
     private final Map<Long, Arena> allocated = new ConcurrentHashMap<>();
     private final Arena arena = Arena.ofShared();
     private final boolean shared;
-
-    HostGinDevice(boolean shared) {
-        this("gin-host", shared);
-    }
 
     HostGinDevice(String name, boolean shared) {
         this(name, shared, IdleProfile.ginProxy(true, Optional.empty(), Optional.empty()));

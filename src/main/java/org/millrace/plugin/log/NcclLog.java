@@ -23,7 +23,6 @@ public final class NcclLog {
 
     private NcclLog() {}
 
-    /** Logs to this function from now on. */
     public static void use(long function) {
         logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
     }

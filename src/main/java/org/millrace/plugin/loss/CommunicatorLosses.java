@@ -10,28 +10,26 @@ import org.millrace.plugin.shim.AsyncErrors.Reply;
 import org.millrace.trace.ProcessTrace;
 
 /**
- * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: that
- * is what a program's abort or destroy comes to, and then nobody needs to be told any more.
+ * The connections that one communicator of NCCL's has lost, from the first loss until NCCL ends its connections: when
+ * the program aborts or destroys the communicator, and nobody needs to be told any more.
  *
  * <p>
- * Not every loss hurts. A peer that has done all its work may leave without a goodbye, by the exit of a process that
- * destroys nothing, while this one still writes its results. So a loss is told of, and is a reason to end, when this
- * process waits for the peer: the device has posted data for it that it never got; or, as a kernel that waits to
- * receive leaves no mark in memory, the device has not finished what it was doing.
+ * Not every loss hurts. A peer that has done all its work may leave without a shutdown message, by the exit of a
+ * process that destroys nothing, while this one still writes its results. So a loss is told of, and is a reason to end,
+ * when this process waits for the peer: the device has posted data for it that it never got; or, as a kernel that waits
+ * to receive leaves no mark in memory, the device has not finished what it was doing.
  */
 public final class CommunicatorLosses {
 
     /** How long a device must be busy after a loss before it counts as one that waits. */
     private static final Duration BUSY = Duration.ofMillis(500);
     /** A peer that ended on purpose may be one of several that do: this process's own end is given the time to come. */
-    private static final Duration AFTER_GOODBYE = Duration.ofMillis(500);
+    private static final Duration AFTER_ORDERLY_END = Duration.ofMillis(500);
 
     /** Tells whether a device gets on with its work. */
     interface Device {
-        /** Begins to watch, if nobody does. */
         void start();
 
-        /** Ends, if need be later. */
         void stop();
 
         /** How long the device has not done what was enqueued at some moment; 0 if it has nothing to do. */
@@ -76,7 +74,6 @@ public final class CommunicatorLosses {
         this.communicator = communicator;
     }
 
-    /** What NCCL calls the communicator. */
     public long communicator() {
         return communicator;
     }
@@ -226,12 +223,12 @@ public final class CommunicatorLosses {
     }
 
     private boolean hurts(LostEnd end, long now) {
-        if (end.goodbye() && now - lostAt < AFTER_GOODBYE.toNanos()) {
+        if (end.orderly() && now - lostAt < AFTER_ORDERLY_END.toNanos()) {
             return false;
         }
         if (end.owesData().getAsBoolean()) {
             return true;
         }
-        return !end.goodbye() && (device == null || device.busyNanos(now) >= BUSY.toNanos());
+        return !end.orderly() && (device == null || device.busyNanos(now) >= BUSY.toNanos());
     }
 }

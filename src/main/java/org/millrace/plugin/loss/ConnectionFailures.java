@@ -32,17 +32,14 @@ public final class ConnectionFailures {
         LISTENERS.add(listener);
     }
 
-    /** Removes a listener. */
     public static void forget(Consumer<MillraceException> listener) {
         LISTENERS.remove(listener);
     }
 
-    /** Whether this is a Java program that hears of losses. */
     static boolean isListenedTo() {
         return listenedTo;
     }
 
-    /** Tells the listeners. */
     public static void report(MillraceException failure) {
         LISTENERS.forEach(listener -> listener.accept(failure));
     }

@@ -61,7 +61,6 @@ final class DeviceWork implements CommunicatorLosses.Device {
         this.context = context;
     }
 
-    /** The device that is current on this thread; null if there is none. */
     static @Nullable DeviceWork ofThisThread() {
         Driver driver = Driver.LOADED;
         if (driver == null) {

@@ -3,6 +3,7 @@ package org.millrace.plugin.loss;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
 
 /** What the launcher says about a process, in the environment. */
 public final class LauncherRank {
@@ -14,9 +15,11 @@ public final class LauncherRank {
 
     private LauncherRank() {}
 
-    /** Its rank in words; null if nobody says one. */
-    static @Nullable String text(UnaryOperator<@Nullable String> environment) {
-        return first(RANKS, environment);
+    /** This process, as lines on standard error begin: {@code millrace: rank 3, pid 41 on a-host}. */
+    public static String line(UnaryOperator<@Nullable String> environment) {
+        String rank = first(RANKS, environment);
+        return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid()
+                + " on " + ProcessIdentity.HOST;
     }
 
     /** Its rank; -1 if nobody says one. */

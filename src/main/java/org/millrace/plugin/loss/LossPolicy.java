@@ -13,7 +13,6 @@ import org.millrace.config.Settings;
  */
 public record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
 
-    /** What the environment says. */
     public static LossPolicy of(Configuration settings) {
         return new LossPolicy(settings.get(Settings.ON_LOSS), settings.get(Settings.LOSS_GRACE),
                 settings.get(Settings.ASYNC_ERROR));

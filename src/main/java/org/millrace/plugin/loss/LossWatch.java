@@ -31,7 +31,7 @@ public final class LossWatch {
          */
         void end(Runnable leave);
 
-        /** From now on {@code ncclCommGetAsyncError} is answered, whoever asks. */
+        /** From now on {@code ncclCommGetAsyncError} is answered, for every caller. */
         void answer();
 
         /** What it says of a communicator; returns what the program has done since. */
@@ -48,7 +48,6 @@ public final class LossWatch {
     /** When it was looked last for who asks; of the thread that looks. */
     private long answered;
 
-    /** The watch of a process. */
     public LossWatch() {
         this(System::nanoTime, new ProcessReaction(), ConnectionFailures::isListenedTo);
     }
@@ -59,7 +58,6 @@ public final class LossWatch {
         this.reaction = reaction;
     }
 
-    /** Goes by what the user wants from now on. */
     public void use(LossPolicy wanted) {
         policy = wanted;
     }

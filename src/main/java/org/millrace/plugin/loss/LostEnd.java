@@ -7,17 +7,17 @@ import java.util.function.BooleanSupplier;
  *
  * @param peer     the process at the other end
  * @param text     which connection, what happened to it, and what was last seen of it
- * @param goodbye  whether the peer ended the connection on purpose; false if it was killed, or its host is gone
+ * @param orderly  whether the peer ended the connection on purpose; false if it was killed, or its host is gone
  * @param owesData whether the device has posted data that the peer has not got: looks at the connection's memory
  * @param release  ends the waits of kernels, if that is possible, before the process ends; called again and again
  */
-public record LostEnd(String peer, String text, boolean goodbye, BooleanSupplier owesData, Runnable release) {
+public record LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData, Runnable release) {
 
     private static final String GIN = "GIN";
 
     /** A connection whose kernels' waits nobody can end. */
-    public LostEnd(String peer, String text, boolean goodbye, BooleanSupplier owesData) {
-        this(peer, text, goodbye, owesData, () -> {});
+    public LostEnd(String peer, String text, boolean orderly, BooleanSupplier owesData) {
+        this(peer, text, orderly, owesData, () -> {});
     }
 
     /** All connections of a communicator's GIN: the first failure poisons it. */
@@ -25,7 +25,6 @@ public record LostEnd(String peer, String text, boolean goodbye, BooleanSupplier
         return new LostEnd(GIN, text, false, owesData, release);
     }
 
-    /** What is told of it. */
     String line() {
         return peer.equals(GIN) ? "GIN has failed, and kernels wait for what never comes: " + text
                 : "lost the peer " + peer + ", which this process waits for: " + text;

@@ -6,7 +6,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import org.millrace.config.DurationType;
 import org.millrace.config.Settings;
-import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;
 import org.millrace.foreign.CFunction;
 import org.millrace.plugin.shim.AsyncErrors;
@@ -61,9 +60,7 @@ final class ProcessReaction implements LossWatch.Reaction {
     }
 
     private static String self() {
-        String rank = LauncherRank.text(NativeEnvironment::get);
-        return "millrace: " + (rank == null ? "" : "rank " + rank + ", ") + "pid " + ProcessHandle.current().pid()
-                + " on " + ProcessIdentity.HOST;
+        return LauncherRank.line(NativeEnvironment::get);
     }
 
     /** In one write, so that lines of several processes do not mix. */

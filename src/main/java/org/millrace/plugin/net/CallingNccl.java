@@ -13,7 +13,6 @@ import org.millrace.nccl.NcclLibrary;
  */
 public record CallingNccl(int version) {
 
-    /** One that does not tell its version. */
     public static final CallingNccl UNTOLD = new CallingNccl(0);
 
     /** Whether its memory is laid out in a way that is not known: it is later than what is. */
@@ -21,7 +20,6 @@ public record CallingNccl(int version) {
         return FifoLayout.ofRelease(version) == null;
     }
 
-    /** How its {@code connFifo} may be laid out. */
     public List<FifoLayout> layouts() {
         FifoLayout known = FifoLayout.ofRelease(version);
         return version == 0 ? List.of(FifoLayout.values()) : known == null ? List.of() : List.of(known);

@@ -43,7 +43,7 @@ public final class ConnectionHandle {
     }
 
     /** The region of a message; one of no bytes needs none. */
-    static int regionOf(long connection, long bytes, long handle) {
+    public static int regionOf(long connection, long bytes, long handle) {
         return bytes == 0 ? 0 : region(connection, handle);
     }
 

@@ -56,7 +56,6 @@ public interface DataPath extends AutoCloseable {
         // only threads of our own sleep
     }
 
-    /** What it does, for the log. */
     @Override
     String toString();
 
@@ -142,10 +141,7 @@ public interface DataPath extends AutoCloseable {
             return first;
         }
 
-        /**
-         * Connections are being made: whatever was torn down before was another communicator, of a table version that
-         * has no context for each.
-         */
+        /** For the next communicator: see {@link Owner#restart}. */
         public void restart() {
             over = false;
         }
@@ -159,14 +155,13 @@ public interface DataPath extends AutoCloseable {
 
         /** What {@link #post} returns if there is no room: NCCL tries again. */
         int NO_REQUEST = -1;
-        /** What {@link #test} returns for a request that is not done. */
-        int PENDING = -1;
-
         /**
          * The address of an {@code ncclNetDeviceHandle_t} that lives as long as this connection, or 0 for none. Read
          * once, right after the connection was made.
          */
-        long deviceHandle();
+        default long deviceHandle() {
+            return 0;
+        }
 
         /**
          * Takes memory in that payloads will lie in; returns the region's number, 0 to {@code ConnectionHandle.REGIONS
@@ -176,12 +171,11 @@ public interface DataPath extends AutoCloseable {
          */
         int register(long address, long bytes, boolean onDevice);
 
-        /** Whether memory may be a GPU's. */
         default boolean takesDeviceMemory() {
             return false;
         }
 
-        /** The most {@link #buffers()} of one receive. */
+        /** The most buffers of one {@link #receive}. */
         default int maxRecvs() {
             return 1;
         }
@@ -194,46 +188,29 @@ public interface DataPath extends AutoCloseable {
          *
          * @param address of the message's first byte, within the region
          * @param bytes   its length, or how long it may be; 0 needs no region
+         * @param tag     tells a sent message's receiver which of its buffers it is for, if it has several
          * @return the request's number modulo {@code ConnectionHandle.REQUEST_NUMBERS}, or {@link #NO_REQUEST}
          */
-        int post(long address, long bytes, int region);
+        int post(long address, long bytes, int region, int tag);
 
         /**
-         * Makes progress, and looks whether a request is done; returns the bytes sent or received, or {@link #PENDING}.
-         * The number of a request that is done is free again.
+         * Begins to receive a message into each of some buffers: one request for all. The arguments are C's arrays, of
+         * so many elements each.
          */
-        int test(int request);
-
-        /**
-         * Begins to send a message, or to receive one, of some tag: as {@link #post(long, long, int)} where tags make
-         * no difference.
-         */
-        default int post(long address, long bytes, int region, int tag) {
-            return post(address, bytes, region);
-        }
-
-        /** What {@link #postAll} receives into, where there may be several buffers; filled in before it is called. */
-        default ReceiveBuffers buffers() {
-            throw new UnsupportedOperationException(this + " receives one message at a time");
-        }
-
-        /** Begins to receive a message into each of the {@link #buffers()}: one request for all. */
-        default int postAll() {
-            throw new UnsupportedOperationException(this + " receives one message at a time");
+        default int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
+            long bytes = NativeMemory.getLong(lengths);
+            return post(NativeMemory.getLong(addresses), bytes,
+                    ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)),
+                    NativeMemory.getInt(tags));
         }
 
         /**
-         * As {@link #test(int)} for a request of any number of messages.
+         * Makes progress, and looks whether a request is done. The number of a request that is done is free again.
          *
-         * @param sizes where their lengths go, as 32-bit numbers, if the request is done; 0 for nowhere
+         * @param sizes where the bytes sent, or received into each buffer, go as 32-bit numbers if the request is done;
+         *              0 for nowhere
          */
-        default boolean test(int request, long sizes) {
-            int bytes = test(request);
-            if (bytes != PENDING && sizes != 0) {
-                NativeMemory.putInt(sizes, bytes);
-            }
-            return bytes != PENDING;
-        }
+        boolean test(int request, long sizes);
 
         @Override
         void close();

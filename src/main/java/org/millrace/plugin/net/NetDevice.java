@@ -49,18 +49,15 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
      */
     public record Abilities(boolean unpacks, boolean deviceMemory, int maxRecvs) {
 
-        /** Kinds of memory that it takes. */
         private int memory() {
             return plugin_h.NCCL_PTR_HOST() | (deviceMemory ? plugin_h.NCCL_PTR_CUDA() : 0);
         }
     }
 
-    /** The device of addresses of this machine, at least one. */
     public static NetDevice of(List<InetAddress> addresses) {
         return of(INTERFACES, addresses.stream().map(address -> LocalAddress.of(address).name()).distinct().toList());
     }
 
-    /** The device of interfaces that a directory tells of. */
     static NetDevice of(Path directory, List<String> interfaces) {
         MemorySegment path = interfaces.stream()
                 .map(each -> card(directory.resolve(each)))
@@ -72,7 +69,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
                 interfaces.stream().mapToInt(each -> speed(directory.resolve(each))).sum(), path);
     }
 
-    /** The device of a network plugin's devices, at least one. */
     static NetDevice ofPlugin(List<PluginDevice> devices) {
         String path = devices.getFirst().pciPath();
         return new NetDevice(
@@ -113,26 +109,27 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
     public void writeProperties(int version, int index, Abilities abilities, long address) {
         switch (version) {
             case 8 -> writeV8(index, abilities, NativeMemory.at(address, ncclNetProperties_v8_t.sizeof()));
-            case 9, 10 -> writeV9(index, abilities, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
-            case 11 -> writeV11(index, abilities, NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()));
+            case 9, 10, 11 -> {
+                writeV9(index, abilities, NativeMemory.at(address, ncclNetProperties_v9_t.sizeof()));
+                if (version == 11) {
+                    ncclNetProperties_v11_t
+                            .maxMultiRequestSize(NativeMemory.at(address, ncclNetProperties_v11_t.sizeof()), 1);
+                }
+            }
             case 12 -> writeV12(index, abilities, NativeMemory.at(address, ncclNetProperties_v12_t.sizeof()));
             default -> throw new IllegalArgumentException("network tables have versions 8 to 12, not " + version);
         }
     }
 
+    /** As the head of v9, without forceFlush, which stands before speed. */
     private void writeV8(int index, Abilities abilities, MemorySegment to) {
-        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v8_t.name$offset(), name.address());
-        to.set(ValueLayout.JAVA_LONG, ncclNetProperties_v8_t.pciPath$offset(), pciPath.address());
-        ncclNetProperties_v8_t.guid(to, index);
-        ncclNetProperties_v8_t.ptrSupport(to, abilities.memory());
-        ncclNetProperties_v8_t.regIsGlobal(to, 0);
-        ncclNetProperties_v8_t.speed(to, speedMbps);
-        ncclNetProperties_v8_t.port(to, 0);
-        ncclNetProperties_v8_t.latency(to, 0);
-        ncclNetProperties_v8_t.maxComms(to, MAX_COMMS);
-        ncclNetProperties_v8_t.maxRecvs(to, abilities.maxRecvs);
-        ncclNetProperties_v8_t.netDeviceType(to, deviceType(abilities.unpacks));
-        ncclNetProperties_v8_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment head = ncclNetProperties_v9_t.allocate(arena);
+            writeHead(index, abilities, head);
+            long before = ncclNetProperties_v9_t.forceFlush$offset();
+            MemorySegment.copy(head, 0, to, 0, before);
+            MemorySegment.copy(head, ncclNetProperties_v9_t.speed$offset(), to, before, to.byteSize() - before);
+        }
     }
 
     private void writeV9(int index, Abilities abilities, MemorySegment to) {
@@ -142,11 +139,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetVDeviceProps_v9_t.devs(virtual).set(ValueLayout.JAVA_INT, 0, index);
         ncclNetProperties_v9_t.maxP2pBytes(to, plugin_h.MAX_NET_SIZE());
         ncclNetProperties_v9_t.maxCollBytes(to, plugin_h.MAX_NET_SIZE());
-    }
-
-    private void writeV11(int index, Abilities abilities, MemorySegment to) {
-        writeV9(index, abilities, to);
-        ncclNetProperties_v11_t.maxMultiRequestSize(to, 1);
     }
 
     private void writeV12(int index, Abilities abilities, MemorySegment to) {
@@ -159,11 +151,6 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v12_t.maxMultiRequestSize(to, 1);
         ncclNetProperties_v12_t.railId(to, UNDEFINED);
         ncclNetProperties_v12_t.planeId(to, UNDEFINED);
-    }
-
-    /** No kernel of NCCL's talks to a plain host device. */
-    private static int deviceType(boolean unpacks) {
-        return unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST;
     }
 
     /** Everything before the virtual devices, which v9 to v12 have alike. */
@@ -179,7 +166,8 @@ public record NetDevice(MemorySegment name, int speedMbps, MemorySegment pciPath
         ncclNetProperties_v9_t.latency(to, 0);
         ncclNetProperties_v9_t.maxComms(to, MAX_COMMS);
         ncclNetProperties_v9_t.maxRecvs(to, abilities.maxRecvs);
-        ncclNetProperties_v9_t.netDeviceType(to, deviceType(abilities.unpacks));
+        // no kernel of NCCL's talks to a plain host device
+        ncclNetProperties_v9_t.netDeviceType(to, abilities.unpacks ? NetDeviceHandle.UNPACK : NetDeviceHandle.HOST);
         ncclNetProperties_v9_t.netDeviceVersion(to, abilities.unpacks ? UnpackDevice.Connection.VERSION : 0);
     }
 

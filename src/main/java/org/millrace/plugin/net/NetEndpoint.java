@@ -40,7 +40,6 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
                 device, faults);
     }
 
-    /** How TCP is used. */
     private static SocketOptions sockets(Configuration settings) {
         SocketOptions named = NetworkOptions.socket(settings);
         SocketOptions socket = named.withStreams(settings.streamsUnderNccl(), named.stripeThreshold());
@@ -48,12 +47,14 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         return socket;
     }
 
-    /** NCCL passes on where a process listens, and with what secret, to whoever has joined its own bootstrap. */
+    /**
+     * NCCL passes on where a process listens, and with what secret, to any process that has joined its own bootstrap.
+     */
     private static void requireTls(Configuration settings, SocketOptions socket) {
         if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
             throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
                     + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
-                    + " tells ranks from strangers, because NCCL's own bootstrap lets anybody in");
+                    + " keeps unauthenticated clients out, because NCCL's own bootstrap lets anybody in");
         }
     }
 

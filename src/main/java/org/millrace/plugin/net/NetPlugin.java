@@ -65,17 +65,14 @@ public final class NetPlugin {
             commonContext = new Context(this, 0, losses);
         }
 
-        /** Where this process is in the network. */
         public NetEndpoint endpoint() {
             return endpoint;
         }
 
-        /** What moves the data. */
         public DataPath path() {
             return path;
         }
 
-        /** Whether the user leaves the number of channels to the plugin. */
         public boolean choosesChannels() {
             return settings.choosesChannels();
         }
@@ -220,7 +217,6 @@ public final class NetPlugin {
         return found;
     }
 
-    /** What is open for an NCCL of this process. */
     public Session session(long library) {
         return Objects.requireNonNull(sessionIfAny(library),
                 "NCCL called an operation before init, or after the last finalize");
@@ -345,17 +341,7 @@ public final class NetPlugin {
             throw new IllegalArgumentException("a receive of " + count + " buffers was posted, and the device's"
                     + " properties allow " + most + " (" + Settings.NET_MAX_RECVS.name() + ")");
         }
-        if (most == 1) {
-            long bytes = NativeMemory.getLong(lengths);
-            begun(connection,
-                    on.post(NativeMemory.getLong(addresses), bytes,
-                            ConnectionHandle.regionOf(connection, bytes, NativeMemory.getLong(memories)),
-                            NativeMemory.getInt(tags)),
-                    request);
-            return;
-        }
-        on.buffers().read(connection, count, addresses, lengths, tags, memories);
-        begun(connection, on.postAll(), request);
+        begun(connection, on.receive(connection, count, addresses, lengths, tags, memories), request);
     }
 
     private static void begun(long connection, int number, long request) {

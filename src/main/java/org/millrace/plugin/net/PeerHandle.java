@@ -36,7 +36,6 @@ public record PeerHandle(byte path, ConnectionKey key, byte[] address) {
     /** Where a handle is free for what else a table has to say: see {@link #number}. */
     private static final long NUMBER_OFFSET = ADDRESS_OFFSET + Listener.ADDRESS_BYTES;
 
-    /** Adds a number to a handle that was written. */
     public static void putNumber(long handle, int number) {
         NativeMemory.at(handle, plugin_h.NCCL_NET_HANDLE_MAXSIZE()).set(INT, NUMBER_OFFSET, number);
     }

@@ -7,7 +7,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.Setting;
 import org.millrace.config.TraceDetail;
-import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.liveness.SilenceWatch;
 import org.millrace.plugin.log.NcclLog;
@@ -57,10 +56,10 @@ final class PluginTrace {
         }
     }
 
-    /** To whoever set NCCL_PROXY_TRACE=1. */
+    /** For the user who set NCCL_PROXY_TRACE=1. */
     private static void say(@Nullable ProcessTrace trace) {
         if (trace == null) {
-            NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no room for what proxies would write down in "
+            NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no space for the trace of proxies in "
                     + Settings.TRACE_DIRECTORY.name());
         } else {
             NcclLog.info("proxies write their steps to " + trace.path() + ": millrace dump "
@@ -70,9 +69,7 @@ final class PluginTrace {
 
     /** On standard error, whatever {@code NCCL_DEBUG} says: as losses are told. */
     private static void tell(String sentence) {
-        int rank = LauncherRank.rank(NativeEnvironment::get);
-        System.err.println("millrace: " + (rank < 0 ? "" : "rank " + rank + ", ") + "pid "
-                + ProcessHandle.current().pid() + " on " + ProcessIdentity.HOST + ": " + sentence);
+        System.err.println(LauncherRank.line(NativeEnvironment::get) + ": " + sentence);
     }
 
     private static Map<String, String> set(Configuration settings) {

@@ -57,7 +57,6 @@ public record ProxyThreads(int count, boolean ownCore, Optional<Integer> idleThr
                 (wanted.isPresent() ? Settings.THREADS.name() + "; cores: " : "cores: ") + share.reason());
     }
 
-    /** What one of them does without work. */
     public IdleStrategy newIdleStrategy() {
         return IdleProfile.takeoverProxy(ownCore, idleThreshold, maxParkNanos);
     }

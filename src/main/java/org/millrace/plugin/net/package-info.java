@@ -3,7 +3,7 @@
  *
  * <p>
  * It makes connections by the networks of {@code org.millrace.net}. Who moves their data is decided by a
- * {@link org.millrace.plugin.net.DataPath}: rooms above, {@code takeover} and {@code fallback}, have one each. What it
+ * {@link org.millrace.plugin.net.DataPath}: the packages {@code takeover} and {@code fallback} have one each. What it
  * reads from the environment, and what it sets there for NCCL to read later, is in
  * {@link org.millrace.plugin.net.PluginConfiguration}.
  */

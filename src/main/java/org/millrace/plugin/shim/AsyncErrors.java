@@ -52,7 +52,6 @@ public final class AsyncErrors {
         return CFunction.at(MemorySegment.ofAddress(NativeMemory.getLong(pointer)));
     }
 
-    /** The shim's; null where there is none. */
     public static @Nullable AsyncErrors current() {
         return current;
     }
@@ -66,12 +65,11 @@ public final class AsyncErrors {
         }
     }
 
-    /** Has the shim answer whoever asks, what was loaded since the last time included. */
+    /** Has the shim answer every caller, what was loaded since the last time included. */
     public void answer() {
         askers.call(0, 1);
     }
 
-    /** Says whether a communicator has lost a peer. */
     public Reply lost(long communicator, boolean is) {
         return REPLIES[(int) lost.call(communicator, is ? 1 : 0)];
     }

@@ -13,7 +13,6 @@ public final class NativeEnvironment {
 
     private NativeEnvironment() {}
 
-    /** A variable's value; null if it is not set. */
     public static @Nullable String get(String name) {
         try (Arena arena = Arena.ofConfined()) {
             long value = GETENV.call(arena.allocateFrom(name).address());

@@ -36,12 +36,10 @@ public final class NativeMemory {
         return ALL.get(ValueLayout.JAVA_INT, address);
     }
 
-    /** The bytes at an address. */
     public static MemorySegment at(long address, long bytes) {
         return ALL.asSlice(address, bytes);
     }
 
-    /** A string that ends with a zero. */
     public static String string(long address) {
         return ALL.getString(address);
     }

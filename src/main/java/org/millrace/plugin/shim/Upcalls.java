@@ -8,6 +8,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.regex.Pattern;
 import org.millrace.config.ConfigurationException;
@@ -27,106 +29,100 @@ public final class Upcalls {
     /** {@code MILLRACE_PLUGIN_INTERFACE}: grows with every change of the functions. */
     public static final int VERSION = 10;
 
-    private static final Function[] FUNCTIONS = Function.values();
     private static final int SUCCESS = NcclResult.SUCCESS.code();
 
     private final Target target;
 
-    /** A function that the shim calls, in the order of its struct. */
-    public enum Function {
-        INIT(6),
-        DEVICES(1),
-        GET_PROPERTIES(4),
-        LISTEN(5),
-        CONNECT(6),
-        ACCEPT(3),
-        REG_MR(5),
-        DEREG_MR(2),
-        ISEND(6),
-        IRECV(7),
-        TEST(3),
-        CLOSE_SEND(1),
-        CLOSE_RECV(1),
-        CLOSE_LISTEN(1),
-        FINALIZE(1),
-        TUNER_INIT(5),
-        TUNER_GET_COLL_INFO(9),
-        TUNER_FINALIZE(1),
-        GIN_INIT(3),
-        GIN_DEVICES(1),
-        GIN_GET_PROPERTIES(3),
-        GIN_LISTEN(4),
-        GIN_CONNECT(7),
-        GIN_CREATE_CONTEXT(9),
-        GIN_REG_MR_SYM(7),
-        GIN_DEREG_MR_SYM(2),
-        GIN_DESTROY_CONTEXT(1),
-        GIN_CLOSE_COLL(1),
-        GIN_CLOSE_LISTEN(1),
-        GIN_FINALIZE(1),
-        RMA_CREATE_CONTEXT(3),
-        RMA_PUT(9),
-        RMA_PUT_SIGNAL(13),
-        RMA_GET(9),
-        RMA_FLUSH(4),
-        RMA_TEST(3),
-        PROFILER_INIT(6),
-        PROFILER_FINALIZE(2),
-        PROFILER_PAUSE_ENDED(1),
-        COLL_NET_LISTEN(4),
-        COLL_NET_CONNECT(5),
-        COLL_NET_REDUCE_SUPPORT(3),
-        COLL_NET_REG_MR(5),
-        COLL_NET_DEREG_MR(2),
-        COLL_NET_ALL_REDUCE(9),
-        COLL_NET_ALL_GATHER(9),
-        COLL_NET_REDUCE_SCATTER(11),
-        COLL_NET_TEST(3),
-        COLL_NET_CLOSE_COLL(1),
-        COLL_NET_CLOSE_LISTEN(1);
-
-        private final int arguments;
-
-        Function(int arguments) {
-            this.arguments = arguments;
-        }
-
-        int arguments() {
-            return arguments;
-        }
-
-        /** As C has it: {@code regMr}. */
-        String nameInC() {
-            return Pattern.compile("_(.)")
-                    .matcher(name().toLowerCase(Locale.ROOT))
-                    .replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
-        }
+    /** A function that the shim calls. Each table has an enum of its own, and all together have the struct's order. */
+    public sealed interface Function {
+        /** {@return the constant's name} */
+        String name();
     }
 
-    /** What the functions do. */
+    public enum Net implements Function {
+        INIT,
+        DEVICES,
+        GET_PROPERTIES,
+        LISTEN,
+        CONNECT,
+        ACCEPT,
+        REG_MR,
+        DEREG_MR,
+        ISEND,
+        IRECV,
+        TEST,
+        CLOSE_SEND,
+        CLOSE_RECV,
+        CLOSE_LISTEN,
+        FINALIZE
+    }
+
+    public enum Tuner implements Function {
+        TUNER_INIT, TUNER_GET_COLL_INFO, TUNER_FINALIZE
+    }
+
+    public enum Gin implements Function {
+        GIN_INIT,
+        GIN_DEVICES,
+        GIN_GET_PROPERTIES,
+        GIN_LISTEN,
+        GIN_CONNECT,
+        GIN_CREATE_CONTEXT,
+        GIN_REG_MR_SYM,
+        GIN_DEREG_MR_SYM,
+        GIN_DESTROY_CONTEXT,
+        GIN_CLOSE_COLL,
+        GIN_CLOSE_LISTEN,
+        GIN_FINALIZE
+    }
+
+    public enum Rma implements Function {
+        RMA_CREATE_CONTEXT, RMA_PUT, RMA_PUT_SIGNAL, RMA_GET, RMA_FLUSH, RMA_TEST
+    }
+
+    public enum Profiler implements Function {
+        PROFILER_INIT, PROFILER_FINALIZE, PROFILER_PAUSE_ENDED
+    }
+
+    public enum CollNet implements Function {
+        COLL_NET_LISTEN,
+        COLL_NET_CONNECT,
+        COLL_NET_REDUCE_SUPPORT,
+        COLL_NET_REG_MR,
+        COLL_NET_DEREG_MR,
+        COLL_NET_ALL_REDUCE,
+        COLL_NET_ALL_GATHER,
+        COLL_NET_REDUCE_SCATTER,
+        COLL_NET_TEST,
+        COLL_NET_CLOSE_COLL,
+        COLL_NET_CLOSE_LISTEN
+    }
+
+    static final Function[] FUNCTIONS =
+            all(Net.values(), Tuner.values(), Gin.values(), Rma.values(), Profiler.values(), CollNet.values());
+
+    private static Function[] all(Function[]... tables) {
+        List<Function> all = new ArrayList<>();
+        for (Function[] table : tables) {
+            all.addAll(List.of(table));
+        }
+        return all.toArray(new Function[0]);
+    }
+
+    /** As C has it: {@code regMr}. */
+    static String nameInC(Function function) {
+        return Pattern.compile("_(.)")
+                .matcher(function.name().toLowerCase(Locale.ROOT))
+                .replaceAll(letter -> letter.group(1).toUpperCase(Locale.ROOT));
+    }
+
     public interface Target {
         /**
          * A call.
          *
-         * @param arguments the address of its arguments: see {@link Arguments}
+         * @param arguments the address of its arguments, each a word of its own whatever its type
          */
         void call(Function function, long arguments);
-    }
-
-    /** A call's arguments, each a word of its own whatever its type. Pointers are numbers: see {@link NativeMemory}. */
-    public static final class Arguments {
-
-        private Arguments() {}
-
-        /** A pointer or a 64-bit number. */
-        public static long word(long arguments, int index) {
-            return NativeMemory.getLong(arguments + (long) index * Long.BYTES);
-        }
-
-        /** An {@code int}. */
-        public static int number(long arguments, int index) {
-            return (int) word(arguments, index);
-        }
     }
 
     /** What NCCL asks for is not done, and NCCL does without it: nobody has to be warned. */
@@ -134,13 +130,11 @@ public final class Upcalls {
 
         private static final long serialVersionUID = 1L;
 
-        /** Says what is not done, and what is done instead. */
         public DeclinedException(String message) {
             super(message);
         }
     }
 
-    /** Functions that are not called before they are installed. */
     public Upcalls(Target target) {
         this.target = target;
     }
@@ -170,7 +164,6 @@ public final class Upcalls {
         }
     }
 
-    /** Where the shim arrives. */
     private int call(int number, long arguments) {
         try {
             target.call(FUNCTIONS[number], arguments);
@@ -182,7 +175,7 @@ public final class Upcalls {
 
     private static int report(int number, Throwable failure) {
         try {
-            String line = FUNCTIONS[number].nameInC() + ": " + NcclLog.describe(failure);
+            String line = nameInC(FUNCTIONS[number]) + ": " + NcclLog.describe(failure);
             if (failure instanceof DeclinedException) {
                 NcclLog.info(line);
             } else {

@@ -39,7 +39,6 @@ final class ConnectionLocator {
         return registered == addresses.length;
     }
 
-    /** Whether the slots of Simple are in a device's memory. */
     boolean simpleOnDevice() {
         return onDevice[Protocol.SIMPLE.id()];
     }
@@ -58,7 +57,6 @@ final class ConnectionLocator {
         return address(Protocol.LL128) != address(Protocol.LL) + layout().llBytes();
     }
 
-    /** The buffer of LL, in the host's memory. */
     MemorySegment ll() {
         if (onDevice[Protocol.LL.id()]) {
             throw refusal("the LL buffer is in a device's memory, where no processor reads its lines");
@@ -82,7 +80,6 @@ final class ConnectionLocator {
         return NativeMemory.at(base, layout.sendMemOffset());
     }
 
-    /** A connection's control memory. */
     record Control(SendMem sendMem, RecvMem recvMem) {
     }
 

@@ -110,7 +110,6 @@ public final class DeviceSlots implements AutoCloseable {
         return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
     }
 
-    /** Ends the copies. Agents have ended before. */
     @Override
     public synchronized void close() {
         copies.values().forEach(AgentCopies::close);

@@ -11,9 +11,9 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 
 /**
- * Plays the kernels at both ends of a connection between two places of this process: steps of every protocol, of sizes
- * and at a pace that are random, since a branch that is never taken is compiled into a way back to the interpreter. One
- * thread.
+ * Emulates the kernels at both ends of a connection between two places of this process: steps of every protocol, of
+ * sizes and at a pace that are random, since a branch that is never taken is compiled into a way back to the
+ * interpreter. One thread.
  */
 public final class KernelPair {
 

@@ -5,6 +5,7 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
@@ -50,10 +51,10 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** How long the end of the process waits for a connection's. */
     private static final Duration LEAVE = Duration.ofMillis(100);
 
+    private final End end;
     private final Network network;
     private final TakeoverPath path;
     private final DataPath.Owner owner;
-    private final String peer;
     private final DataPath.ConnectionNumber number;
     private final Arena arena = Arena.ofShared();
     private final MemorySegment handle;
@@ -65,11 +66,21 @@ abstract class TakeoverConnection implements DataPath.Connection {
     private volatile @Nullable Throwable failure;
     private final CommunicatorLosses.Leaver leaver = this::leave;
 
-    TakeoverConnection(Network network, TakeoverPath path, DataPath.Owner owner, String peer,
+    /**
+     * What sender and receiver have in common of the network's end.
+     *
+     * @param of    either
+     * @param blame tells the peer, when the end is closed, which process was lost
+     * @param close ends it where no proxy ever owned it
+     */
+    record End(Object of, String peer, Consumer<String> blame, Runnable close) {
+    }
+
+    TakeoverConnection(End end, Network network, TakeoverPath path, DataPath.Owner owner,
             DataPath.ConnectionNumber number) {
+        this.end = end;
         this.number = number;
         this.owner = owner;
-        this.peer = peer;
         this.network = network;
         this.path = path;
         handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
@@ -79,7 +90,6 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
     abstract long stagingBytes(ConnectionLayout layout);
 
-    /** Which end this is. */
     abstract boolean receives();
 
     /**
@@ -100,9 +110,6 @@ abstract class TakeoverConnection implements DataPath.Connection {
     void closed() {
         // most have nothing
     }
-
-    /** Ends the network's end where no proxy ever owned it. */
-    abstract void closeUnstarted();
 
     @Override
     public long deviceHandle() {
@@ -159,7 +166,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         return process == null ? null
                 : process.connection(new ConnectionIdentity(owner.communicator(), -1, -1, -1,
                         receives() ? Direction.RECEIVE : Direction.SEND, -1, number.key().high(), number.key().low(),
-                        number.order(), 0, network.name(), peer, toString()));
+                        number.order(), 0, network.name(), end.peer, toString()));
     }
 
     private SlotBuffers buffers(@Nullable Staging device) {
@@ -201,7 +208,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
-            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : peer;
+            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : end.peer;
             owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
         }
     }
@@ -217,14 +224,11 @@ abstract class TakeoverConnection implements DataPath.Connection {
     /** The process ends for the sake of a peer that was lost: this one is told which. Called by the watch of losses. */
     private void leave(String lostPeer) {
         ProxyAgent serving = agent;
-        blame(lostPeer);
+        end.blame.accept(lostPeer);
         if (serving != null) {
             serving.remove(List.of(proxy), Duration.ZERO).await(LEAVE);
         }
     }
-
-    /** The peer is to learn, when the network's end is closed, which process was lost. */
-    abstract void blame(String lostPeer);
 
     /** Whether the device has posted what nobody sends any more. */
     abstract boolean owes(ProxyConnection stopped);
@@ -240,7 +244,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         }
         String culprit = owner.losses().ending(leaver);
         if (culprit != null) {
-            blame(culprit);
+            end.blame.accept(culprit);
         }
         ProxyAgent.Acknowledgement removal =
                 agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
@@ -288,12 +292,12 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     @Override
-    public final int post(long address, long bytes, int number) {
+    public final int post(long address, long bytes, int number, int tag) {
         throw taken();
     }
 
     @Override
-    public final int test(int request) {
+    public final boolean test(int request, long sizes) {
         throw taken();
     }
 
@@ -313,9 +317,14 @@ abstract class TakeoverConnection implements DataPath.Connection {
         boolean started = proxy != null;
         stop();
         if (!started) {
-            closeUnstarted();
+            end.close.run();
         }
         closed();
         arena.close();
+    }
+
+    @Override
+    public final String toString() {
+        return end.of.toString();
     }
 }

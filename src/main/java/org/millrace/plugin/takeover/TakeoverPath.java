@@ -1,10 +1,14 @@
 package org.millrace.plugin.takeover;
 
+import java.util.Collections;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.IntFunction;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
@@ -36,24 +40,36 @@ public final class TakeoverPath implements DataPath {
     /** Whether the number of threads is what it stays. */
     private boolean settled;
 
-    /** The agents, each on its thread, and how many connections each serves. */
-    private record Threads(ProxyThreads number, ProxyAgent[] agents, AgentRunner[] runners, int[] senders,
-            int[] receivers) {
+    /** An agent on its thread, and how many connections it serves. Guarded by the path's lock. */
+    private static final class Server {
+
+        private final ProxyAgent agent;
+        private final AgentRunner runner;
+        private int senders;
+        private int receivers;
+
+        Server(ProxyAgent agent, IdleStrategy idle) {
+            this.agent = agent;
+            runner = AgentRunner.start(agent, idle);
+        }
+
+        void count(boolean receives, int more) {
+            senders += receives ? 0 : more;
+            receivers += receives ? more : 0;
+        }
+    }
+
+    private record Threads(ProxyThreads number, List<Server> servers) {
 
         static Threads start(ProxyThreads number) {
-            ProxyAgent[] agents = new ProxyAgent[number.count()];
-            AgentRunner[] runners = new AgentRunner[agents.length];
-            for (int i = 0; i < agents.length; i++) {
-                agents[i] = new ProxyAgent("proxy-" + i);
-                runners[i] = AgentRunner.start(agents[i], number.newIdleStrategy());
-            }
-            return new Threads(number, agents, runners, new int[agents.length], new int[agents.length]);
+            return new Threads(number,
+                    IntStream.range(0, number.count())
+                            .mapToObj(i -> new Server(new ProxyAgent("proxy-" + i), number.newIdleStrategy()))
+                            .toList());
         }
 
         void close() {
-            for (AgentRunner runner : runners) {
-                runner.close();
-            }
+            servers.forEach(server -> server.runner.close());
         }
     }
 
@@ -109,9 +125,8 @@ public final class TakeoverPath implements DataPath {
         warmUp = endpoint.faults().isEmpty() ? WarmUp.startOnce(endpoint, this, !serving.number.ownCore()) : null;
     }
 
-    /** All threads. */
     List<ProxyAgent> agents() {
-        return List.of(serving.agents);
+        return serving.servers.stream().map(server -> server.agent).toList();
     }
 
     /**
@@ -122,9 +137,7 @@ public final class TakeoverPath implements DataPath {
             settled = true;
             settle();
         }
-        for (AgentRunner runner : serving.runners) {
-            runner.forget();
-        }
+        serving.servers.forEach(server -> server.runner.forget());
     }
 
     private void settle() {
@@ -146,8 +159,8 @@ public final class TakeoverPath implements DataPath {
     /** {@inheritDoc} Who waits for a thread wakes it too: it may be parked for milliseconds. */
     @Override
     public void operationComing() {
-        for (AgentRunner runner : serving.runners) {
-            runner.wake();
+        for (Server server : serving.servers) {
+            server.runner.wake();
         }
     }
 
@@ -156,23 +169,19 @@ public final class TakeoverPath implements DataPath {
      * senders do; of those the one that serves the fewest.
      */
     synchronized ProxyAgent assign(boolean receives) {
-        Threads by = serving;
-        int[] served = receives ? by.receivers : by.senders;
-        int[] others = receives ? by.senders : by.receivers;
-        int least = 0;
-        for (int i = 1; i < served.length; i++) {
-            int more = served[i] - served[least];
-            if (more < 0 || more == 0 && others[i] < others[least]) {
-                least = i;
-            }
-        }
-        served[least]++;
-        return by.agents[least];
+        Server least = Collections.min(serving.servers,
+                Comparator.<Server>comparingInt(server -> receives ? server.receivers : server.senders)
+                        .thenComparingInt(server -> server.senders + server.receivers));
+        least.count(receives, 1);
+        return least.agent;
     }
 
     synchronized void release(ProxyAgent agent, boolean receives) {
-        Threads by = serving;
-        (receives ? by.receivers : by.senders)[List.of(by.agents).indexOf(agent)]--;
+        for (Server server : serving.servers) {
+            if (server.agent == agent) {
+                server.count(receives, -1);
+            }
+        }
     }
 
     @Override

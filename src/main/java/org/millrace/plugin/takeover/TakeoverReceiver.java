@@ -31,14 +31,9 @@ final class TakeoverReceiver extends TakeoverConnection {
      */
     TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
             DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
-        super(network, path, owner, receiver.peer(), number);
+        super(new End(receiver, receiver.peer(), receiver::blame, receiver::close), network, path, owner, number);
         this.receiver = receiver;
         this.unpack = unpack;
-    }
-
-    @Override
-    void blame(String lostPeer) {
-        receiver.blame(lostPeer);
     }
 
     /** What a kernel waits for leaves no mark in memory. */
@@ -91,15 +86,5 @@ final class TakeoverReceiver extends TakeoverConnection {
         if (unpack != null) {
             unpack.close();
         }
-    }
-
-    @Override
-    void closeUnstarted() {
-        receiver.close();
-    }
-
-    @Override
-    public String toString() {
-        return receiver.toString();
     }
 }

@@ -24,14 +24,9 @@ final class TakeoverSender extends TakeoverConnection {
 
     TakeoverSender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner,
             DataPath.ConnectionNumber number) {
-        super(network, path, owner, sender.peer(), number);
+        super(new End(sender, sender.peer(), sender::blame, sender::close), network, path, owner, number);
         this.sender = sender;
         timeout = owner.drainTimeout();
-    }
-
-    @Override
-    void blame(String lostPeer) {
-        sender.blame(lostPeer);
     }
 
     @Override
@@ -68,15 +63,5 @@ final class TakeoverSender extends TakeoverConnection {
     AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
         return SendProxy.byMemory(ConnectionName.of(sender.toString()), buffers, 0,
                 device == null ? sender : new StagedSender(sender, device), this::stopped);
-    }
-
-    @Override
-    void closeUnstarted() {
-        sender.close();
-    }
-
-    @Override
-    public String toString() {
-        return sender.toString();
     }
 }

@@ -56,9 +56,29 @@ public final class TunerPlugin {
      * @param choosesChannels whether the user leaves the number of channels to the plugin
      */
     public record Choices(DataPath path, boolean choosesChannels) {
+
+        /**
+         * Leaves one protocol of each algorithm attractive, and says how many channels if {@code channels} is not 0.
+         */
+        void tune(long ranks, long bytes, long costs, int algorithms, int protocols, long channels) {
+            boolean small = bytes <= ranks * LL_BYTES_PER_RANK;
+            if (channels != 0 && choosesChannels) {
+                NativeMemory.putInt(channels,
+                        !small && path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
+            }
+            for (int algorithm = 0; algorithm < algorithms; algorithm++) {
+                long row = costs + (long) algorithm * protocols * Float.BYTES;
+                if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
+                    discourage(row, Protocol.LL128);
+                    discourage(row, Protocol.SIMPLE);
+                } else if (!small) {
+                    discourage(row, Protocol.LL);
+                    discourage(row, Protocol.LL128);
+                }
+            }
+        }
     }
 
-    /** What the tuner of one communicator goes by. */
     private record Tuned(long communicator, long ranks, Choices by) {
     }
 
@@ -84,31 +104,21 @@ public final class TunerPlugin {
     }
 
     /**
-     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program: so one that
-     * enqueues more on a communicator that has lost a peer is told.
+     * NCCL asks with every collective that is enqueued, and gives an error of the answer to the program. It is the only
+     * callback through which NCCL accepts an error while a communicator is in use: a program that enqueues more on one
+     * that has lost a peer is told here.
      */
-    public void tunerGetCollInfo(long context, int function, long bytes, int pipelinedOperations, long costs,
-            int algorithms, int protocols, int registered, long channels) {
+    public void tunerGetCollInfo(long context, long bytes, long costs, int algorithms, int protocols, long channels) {
         Tuned tuned = handles.get(context, Tuned.class);
-        String problem = losses.deliver(tuned.communicator);
+        failIfPeerIsLost(tuned.communicator);
+        tuned.by.path.operationComing();
+        tuned.by.tune(tuned.ranks, bytes, costs, algorithms, protocols, channels);
+    }
+
+    private void failIfPeerIsLost(long communicator) {
+        String problem = losses.deliver(communicator);
         if (problem != null) {
             throw new ConnectionException("the communicator has lost a peer, abort it: " + problem);
-        }
-        tuned.by.path.operationComing();
-        boolean small = bytes <= tuned.ranks * LL_BYTES_PER_RANK;
-        if (channels != 0 && tuned.by.choosesChannels) {
-            NativeMemory.putInt(channels,
-                    !small && tuned.by.path.takesDeviceMemory() ? channelsOfCopies(bytes) : channelsOfThreads(bytes));
-        }
-        for (int algorithm = 0; algorithm < algorithms; algorithm++) {
-            long row = costs + (long) algorithm * protocols * Float.BYTES;
-            if (small && NativeMemory.at(row, Float.BYTES).get(ValueLayout.JAVA_FLOAT, 0) >= 0) {
-                discourage(row, Protocol.LL128);
-                discourage(row, Protocol.SIMPLE);
-            } else if (!small) {
-                discourage(row, Protocol.LL);
-                discourage(row, Protocol.LL128);
-            }
         }
     }
 

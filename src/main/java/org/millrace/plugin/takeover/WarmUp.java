@@ -22,9 +22,7 @@ import org.millrace.net.device.StagedReceiver;
 import org.millrace.net.device.StagedSender;
 import org.millrace.net.device.Staging;
 import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.shim.NativeMemory;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
@@ -144,20 +142,16 @@ final class WarmUp implements Runnable {
 
     /** What NCCL asks the tuner with every collective. */
     private void chooseProtocols() {
-        TunerPlugin tuner = new TunerPlugin(library -> new TunerPlugin.Choices(path, true), new LossWatch());
+        TunerPlugin.Choices choices = new TunerPlugin.Choices(path, true);
         try (Arena arena = Arena.ofConfined()) {
-            long context = arena.allocate(Long.BYTES, Long.BYTES).address();
-            tuner.tunerInit(context, 0, 2, 2, 0);
             int algorithms = 7; // of NCCL 2.28 to 2.32
             int protocols = Protocol.values().length;
             MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
             long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
             for (int i = 0; i < TUNER_CALLS && !stopped; i++) {
                 costs.fill((byte) 0);
-                tuner.tunerGetCollInfo(NativeMemory.getLong(context), 0, 8L << i % 24, 1, costs.address(), algorithms,
-                        protocols, 0, channels);
+                choices.tune(2, 8L << i % 24, costs.address(), algorithms, protocols, channels);
             }
-            tuner.tunerFinalize(NativeMemory.getLong(context));
         }
     }
 
@@ -206,7 +200,7 @@ final class WarmUp implements Runnable {
         return !stopped && deadline - System.nanoTime() > 0;
     }
 
-    /** Both ends of a connection, with kernels that this class plays at each. */
+    /** Both ends of a connection, with an emulated kernel at each. */
     private final class Pair {
         private final ProxyAgent agent;
         private final List<ProxyConnection> proxies;

@@ -36,7 +36,7 @@ public final class UnpackDevice implements AutoCloseable {
     /**
      * Nothing is taken before the first connection.
      *
-     * @param onHost whether the CPU plays the kernels
+     * @param onHost whether kernels are emulated
      */
     public UnpackDevice(boolean onHost, long bounceBytes) {
         this.onHost = onHost;
@@ -144,7 +144,6 @@ public final class UnpackDevice implements AutoCloseable {
             region.close();
         }
 
-        /** What a connection has. */
         record Allocation(int first, int count, BouncePages pages) {
         }
     }
@@ -163,15 +162,14 @@ public final class UnpackDevice implements AutoCloseable {
         private static final long FIRST_ORDINAL = UnpackHandle.BEFORE_FIRST + 1;
 
         private final Arena arena = Arena.ofShared();
-        private final UnpackDevice.BounceBuffer bounce;
+        private final BounceBuffer bounce;
         private final MemorySegment netHandle;
         private final SliceLists lists;
-        private UnpackDevice.BounceBuffer.@Nullable Allocation allocation;
+        private BounceBuffer.@Nullable Allocation allocation;
 
-        Connection(UnpackDevice device, UnpackDevice.BounceBuffer bounce, long bounceAddress,
-                boolean needsProxyProgress) {
+        Connection(UnpackDevice device, BounceBuffer bounce, long bounceAddress, boolean needsProxyProgress) {
             this.bounce = bounce;
-            UnpackDevice.Shared shared = device.share(HANDLE_OFFSET + UnpackHandle.BYTES, arena);
+            Shared shared = device.share(HANDLE_OFFSET + UnpackHandle.BYTES, arena);
             MemorySegment meta = shared.host().asSlice(0, UnpackMeta.BYTES);
             MemorySegment handle = shared.host().asSlice(HANDLE_OFFSET, UnpackHandle.BYTES);
             UnpackHandle.of(handle).set(shared.device(), bounceAddress, UnpackHandle.BEFORE_FIRST);
@@ -182,15 +180,13 @@ public final class UnpackDevice implements AutoCloseable {
             lists = new SliceLists(meta, handle, bounce.bytes(), FIRST_ORDINAL);
         }
 
-        /** Where the {@code ncclNetDeviceHandle_t} is. */
         public long deviceHandle() {
             return netHandle.address();
         }
 
         /** Takes pages for slots; to be called once. */
         public UnpackReceiveSource.UnpackMemory prepare(long slotBytes) {
-            UnpackDevice.BounceBuffer.Allocation allocation = bounce.allocate(slotBytes);
-            this.allocation = allocation;
+            allocation = bounce.allocate(slotBytes);
             return new UnpackReceiveSource.UnpackMemory(allocation.pages(), lists, FIRST_ORDINAL);
         }
 

@@ -38,8 +38,8 @@ class FallbackPathTest {
     private final MemorySegment memory = Arena.ofAuto().allocate(2 * BYTES);
     private final long from = memory.address();
     private final long to = memory.address() + BYTES;
-    private DataPath.Connection sender;
-    private DataPath.Connection receiver;
+    private FallbackConnection sender;
+    private FallbackConnection receiver;
     private int source;
     private int destination;
 
@@ -56,10 +56,10 @@ class FallbackPathTest {
             out = out == null ? connecting.poll() : out;
             in = in == null ? accepting.poll() : in;
         }
-        sender = service.sending(out, network,
+        sender = (FallbackConnection) service.sending(out, network,
                 new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
                 new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0), null);
-        receiver = service.receiving(in, network,
+        receiver = (FallbackConnection) service.receiving(in, network,
                 new DataPath.Owner(0, new DataPath.DrainTimeout(), new LossWatch().communicator(0)),
                 new DataPath.ConnectionNumber(new ConnectionKey(0, 0), 0), List.of());
         source = sender.register(from, BYTES, false);
@@ -76,7 +76,7 @@ class FallbackPathTest {
     private static int await(IntSupplier test) {
         for (long i = 0; i < MAX_POLLS; i++) {
             int bytes = test.getAsInt();
-            if (bytes != DataPath.Connection.PENDING) {
+            if (bytes != FallbackConnection.PENDING) {
                 return bytes;
             }
         }
@@ -87,8 +87,8 @@ class FallbackPathTest {
     void aShorterMessageThanExpectedTellsItsLengthAndLeavesTheRest() {
         memory.set(ValueLayout.JAVA_BYTE, 0, (byte) 5);
         memory.set(ValueLayout.JAVA_BYTE, 1, (byte) 6);
-        int receive = receiver.post(to, BYTES, destination);
-        int send = sender.post(from, 1, source);
+        int receive = receiver.post(to, BYTES, destination, 0);
+        int send = sender.post(from, 1, source, 0);
         assertEquals(1, await(() -> sender.test(send)));
         assertEquals(1, await(() -> receiver.test(receive)));
         assertEquals(5, memory.get(ValueLayout.JAVA_BYTE, BYTES));
@@ -97,17 +97,17 @@ class FallbackPathTest {
 
     @Test
     void aMessageOfNoBytesNeedsNoMemory() {
-        int send = sender.post(0, 0, 999);
-        int receive = receiver.post(0, 0, 999);
+        int send = sender.post(0, 0, 999, 0);
+        int receive = receiver.post(0, 0, 999, 0);
         assertEquals(0, await(() -> sender.test(send)));
         assertEquals(0, await(() -> receiver.test(receive)));
     }
 
     @Test
     void aLongerMessageThanThereIsRoomForIsAnErrorThatSaysBoth() {
-        sender.post(from, 100, source);
+        sender.post(from, 100, source, 0);
         ConnectionException refused = assertThrows(ConnectionException.class, () -> {
-            int receive = receiver.post(to, 99, destination);
+            int receive = receiver.post(to, 99, destination, 0);
             await(() -> receiver.test(receive));
         });
         assertTrue(refused.getMessage().contains("message 0 has 100 bytes, and there is room for 99"),
@@ -117,7 +117,7 @@ class FallbackPathTest {
     @Test
     void thereIsAnEndToWhatIsUnderWayAtOnce() {
         int posted = 0;
-        while (receiver.post(to, 1, destination) != DataPath.Connection.NO_REQUEST) {
+        while (receiver.post(to, 1, destination, 0) != DataPath.Connection.NO_REQUEST) {
             posted++;
         }
         assertEquals(RequestRing.CAPACITY, posted);
@@ -125,27 +125,27 @@ class FallbackPathTest {
 
     @Test
     void aMessageOutsideItsMemoryIsRefused() {
-        assertThrows(IllegalArgumentException.class, () -> sender.post(from + 1, BYTES, source));
-        assertThrows(IllegalArgumentException.class, () -> sender.post(from - 1, 1, source));
-        assertThrows(IllegalArgumentException.class, () -> sender.post(from, -1, source));
-        assertThrows(IllegalArgumentException.class, () -> receiver.post(to, 1, destination + 1));
+        assertThrows(IllegalArgumentException.class, () -> sender.post(from + 1, BYTES, source, 0));
+        assertThrows(IllegalArgumentException.class, () -> sender.post(from - 1, 1, source, 0));
+        assertThrows(IllegalArgumentException.class, () -> sender.post(from, -1, source, 0));
+        assertThrows(IllegalArgumentException.class, () -> receiver.post(to, 1, destination + 1, 0));
     }
 
     /** As an aborted communicator does: the memory is freed next, so that nothing may be written to it any more. */
     @Test
     void memoryThatIsDeregisteredUnderAMessageEndsTheConnection() {
         memory.fill((byte) 1).asSlice(BYTES).fill((byte) 0);
-        int first = sender.post(from, BYTES, source);
+        int first = sender.post(from, BYTES, source, 0);
         int last = first;
-        for (int next = first; next != DataPath.Connection.NO_REQUEST; next = sender.post(from, BYTES, source)) {
+        for (int next = first; next != DataPath.Connection.NO_REQUEST; next = sender.post(from, BYTES, source, 0)) {
             last = next;
         }
         int send = last;
-        assertEquals(DataPath.Connection.PENDING, sender.test(send),
+        assertEquals(FallbackConnection.PENDING, sender.test(send),
                 "the system's buffers took more than was meant to fill them");
         sender.deregister(source);
         assertThrows(RuntimeException.class, () -> sender.test(send));
-        int receive = receiver.post(to, BYTES, destination);
+        int receive = receiver.post(to, BYTES, destination, 0);
         byte[] before = memory.asSlice(BYTES).toArray(ValueLayout.JAVA_BYTE);
         receiver.deregister(destination);
         assertThrows(RuntimeException.class, () -> receiver.test(receive));

@@ -26,7 +26,7 @@ class GroupedReceivesTest {
     @ParameterizedTest
     @CsvSource({"8, auto, 8", "12, socket, 8", "10, plugin, 3"})
     void everyMessageFindsTheBufferOfItsTag(int version, String network, int tags) throws Exception {
-        var outcome = host(version, network).run(HostProgram.library(), tags, 100, 0x9709 + version, "run");
+        var outcome = host(version, network).run(HostProgram.library(), tags, 40, 0x9709 + version, "run");
         assertEquals(0, outcome.exit(), outcome.output());
         assertTrue(outcome.endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
         assertEquals(2, outcome.count(", up to 8 buffers at once"), outcome.output());
@@ -34,7 +34,7 @@ class GroupedReceivesTest {
 
     @Test
     void whoLosesTheSenderGetsAnError() throws Exception {
-        var outcome = host(11, "auto").run(HostProgram.library(), 8, 60, 0x9709, "kill");
+        var outcome = host(11, "auto").run(HostProgram.library(), 8, 40, 0x9709, "kill");
         assertEquals(0, outcome.exit(), outcome.output());
         assertTrue(outcome.warnings().stream().anyMatch(line -> line.contains("connection lost")), outcome.output());
     }

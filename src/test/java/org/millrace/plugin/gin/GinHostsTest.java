@@ -99,7 +99,7 @@ class GinHostsTest {
         for (int rank = 0; rank < RANKS; rank++) {
             networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
-            hardware[rank] = new HostGinDevice(hosts < RANKS);
+            hardware[rank] = new HostGinDevice("gin-host", hosts < RANKS);
             memory[rank] = arena.allocate(WINDOW, 64);
             fill(rank);
         }

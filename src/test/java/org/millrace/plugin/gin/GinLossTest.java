@@ -183,7 +183,7 @@ class GinLossTest {
         Network[] networks = {open("socket"), open("socket")};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
-        HostGinDevice[] hosts = {new HostGinDevice(true), new HostGinDevice(true)};
+        HostGinDevice[] hosts = {new HostGinDevice("gin-host", true), new HostGinDevice("gin-host", true)};
         GinGroup[] groups = new GinGroup[2];
         try (Arena arena = Arena.ofShared()) {
             GinRankPair.together(rank -> {
@@ -227,7 +227,7 @@ class GinLossTest {
 
     @Test
     void aWindowThatAFailedCommunicatorRefusesIsGivenBack() {
-        HostGinDevice host = new HostGinDevice(false);
+        HostGinDevice host = new HostGinDevice("gin-host", false);
         List<String> calls = new ArrayList<>();
         InvocationHandler watching = (hardware, method, arguments) -> {
             Object result = method.invoke(host, arguments);

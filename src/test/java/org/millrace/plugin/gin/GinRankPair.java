@@ -43,7 +43,7 @@ final class GinRankPair implements AutoCloseable {
         for (int rank = 0; rank < 2; rank++) {
             networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
-            hardware[rank] = new HostGinDevice(shared[rank]);
+            hardware[rank] = new HostGinDevice("gin-host", shared[rank]);
             memory[rank] = arena.allocate(BYTES, 64);
         }
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};

@@ -82,8 +82,8 @@ class CommunicatorLossesTest {
         });
     }
 
-    private void lose(String peer, boolean goodbye) {
-        losses.add(new LostEnd(peer, "connection to " + peer, goodbye, () -> owes));
+    private void lose(String peer, boolean orderly) {
+        losses.add(new LostEnd(peer, "connection to " + peer, orderly, () -> owes));
     }
 
     private void after(long millis) {
@@ -209,7 +209,7 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** A process may leave without a goodbye when all is done: a device without work does not wait for it. */
+    /** A process may leave without a shutdown message when all is done: a device without work does not wait for it. */
     @Test
     void anIdleDeviceMissesNobody() {
         withDevice(0);
@@ -241,7 +241,7 @@ class CommunicatorLossesTest {
         assertEquals(1, ends);
     }
 
-    /** Both sides may abort: the other one's goodbye is no news then. */
+    /** Both sides may abort: the other one's shutdown message is no news then. */
     @Test
     void aGoodbyeHurtsOnlyWhoseDataIsLeft() {
         lose("A", true);

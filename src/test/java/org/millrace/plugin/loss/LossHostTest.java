@@ -43,7 +43,7 @@ class LossHostTest {
         return outcome;
     }
 
-    /** What a process has left in shared memory, but for what it wrote down: that is for whoever asks what happened. */
+    /** What a process has left in shared memory, but for its trace, which tells what happened. */
     private static List<String> filesOf(String pid) throws IOException {
         try (DirectoryStream<Path> files =
                 Files.newDirectoryStream(Path.of("/dev/shm"), "millrace-*-" + pid + "-*-*.{sock,ring,mem}")) {

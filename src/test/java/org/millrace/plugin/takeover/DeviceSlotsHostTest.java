@@ -14,7 +14,7 @@ import org.millrace.plugin.HostProgram;
 /**
  * The slots of protocol Simple in a device's memory, which no processor can touch: the kernels of the host in C look at
  * every byte. The device is a stub of CUDA's driver, which makes copies late, piece by piece, out of order. Memory that
- * NCCL has freed is gone: whoever still copies it ends the process.
+ * NCCL has freed is gone: a thread that still copies it ends the process.
  */
 @Tag("slow")
 class DeviceSlotsHostTest {

@@ -18,7 +18,7 @@ import org.millrace.plugin.net.DataPath;
 
 /**
  * How communicators end whose connections are taken over. The host forbids a connection's memory when its first part is
- * deregistered: whoever touches it then crashes.
+ * deregistered: a thread that touches it then crashes.
  */
 @Tag("slow")
 class TakeoverTeardownTest {

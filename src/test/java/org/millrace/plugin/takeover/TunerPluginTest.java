@@ -44,7 +44,7 @@ class TunerPluginTest {
             for (int algorithm = 0; algorithm < 7; algorithm++) {
                 MemorySegment.copy(row, 0, table, ValueLayout.JAVA_FLOAT, algorithm * 12L, 3);
             }
-            tuner.tunerGetCollInfo(context.get(ValueLayout.JAVA_LONG, 0), 4, bytes, 1, table.address(), 7, 3, 0,
+            tuner.tunerGetCollInfo(context.get(ValueLayout.JAVA_LONG, 0), bytes, table.address(), 7, 3,
                     channels.address());
             lastChannels = channels.get(ValueLayout.JAVA_INT, 0);
             return table.asSlice(12, 12).toArray(ValueLayout.JAVA_FLOAT);
