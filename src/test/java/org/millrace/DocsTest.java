@@ -9,20 +9,28 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
 /**
- * What the pages for readers name is there: files that they link to, and classes, packages and files that they quote.
+ * What the pages for readers name is there: files and headings that they link to, and classes, packages and files that
+ * they quote. The README is short, and all pages use the field's words.
  */
 class DocsTest {
 
-    private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]+)(?:#[^)]*)?\\)");
+    private static final Pattern LINK = Pattern.compile("]\\(([^)#\\s]*)(?:#([^)]*))?\\)");
+    private static final Pattern HEADING = Pattern.compile("(?m)^#{1,4} (.+)$");
+    private static final int README_LINES = 150;
+    /** Words that have one plain English word each in their place. */
+    private static final Pattern NOT_OURS =
+            Pattern.compile("(?i)whoever|goodbye|stranger|manieth|front door|\\bhall\\b");
     private static final Pattern SITE_ITEM = Pattern.compile("<item [^>]*href=\"([\\w-]+)\\.html\"");
     private static final Pattern EXPORTED = Pattern.compile("exports ([\\w.]+);");
     private static final Pattern DOCUMENTED =
@@ -70,16 +78,45 @@ class DocsTest {
     void everyRelativeLinkLeadsSomewhere() throws IOException {
         List<String> dead = new ArrayList<>();
         for (Path page : pages()) {
-            Matcher link = LINK.matcher(Files.readString(page));
+            Matcher link = LINK.matcher(prose(page));
             while (link.find()) {
-                String target = link.group(1);
-                if (!target.contains("://") && !Files
-                        .exists(Path.of("").toAbsolutePath().resolve(page).resolveSibling(target).normalize())) {
-                    dead.add(page + ": " + target);
+                if (!link.group(1).contains("://") && !leadsSomewhere(page, link.group(1), link.group(2))) {
+                    dead.add(page + ": " + link.group());
                 }
             }
         }
         assertEquals(List.of(), dead);
+    }
+
+    private static boolean leadsSomewhere(Path page, String target, @Nullable String anchor) throws IOException {
+        Path file =
+                target.isEmpty() ? page : Path.of("").toAbsolutePath().resolve(page).resolveSibling(target).normalize();
+        return Files.exists(file) && (anchor == null
+                || HEADING.matcher(prose(file)).results().anyMatch(heading -> anchor(heading.group(1)).equals(anchor)));
+    }
+
+    /** As GitHub and {@code Pages.java} make it. */
+    private static String anchor(String heading) {
+        return heading.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9 _-]", "").replace(' ', '-');
+    }
+
+    private static String prose(Path page) throws IOException {
+        return CODE_BLOCK.matcher(Files.readString(page)).replaceAll("");
+    }
+
+    @Test
+    void theReadmeIsAPageAndNotABook() throws IOException {
+        int lines = Files.readAllLines(Path.of("README.md")).size();
+        assertTrue(lines <= README_LINES, lines + " lines");
+    }
+
+    @Test
+    void pagesUseTheFieldsWords() throws IOException {
+        List<String> found = new ArrayList<>();
+        for (Path page : pages()) {
+            NOT_OURS.matcher(Files.readString(page)).results().forEach(word -> found.add(page + ": " + word.group()));
+        }
+        assertEquals(List.of(), found);
     }
 
     @Test
@@ -114,7 +151,7 @@ class DocsTest {
     void everyClassPackageAndFileThatIsQuotedExists() throws IOException {
         List<String> unknown = new ArrayList<>();
         for (Path page : pages()) {
-            Matcher quote = QUOTE.matcher(CODE_BLOCK.matcher(Files.readString(page)).replaceAll(""));
+            Matcher quote = QUOTE.matcher(prose(page));
             while (quote.find()) {
                 if (!isKnown(quote.group(1))) {
                     unknown.add(page + ": " + quote.group(1));

@@ -16,8 +16,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
-import java.util.spi.ToolProvider;
-import java.util.stream.Stream;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.ResourceLock;
@@ -128,13 +128,17 @@ class ExamplesTest {
         assertEquals(0, status, said.toString());
     }
 
-    /** What a reader copies from the README is the program that runs here. */
+    /** What a reader copies is the program that runs here: whole, and its core in the README. */
     @Test
-    void theReadmeShowsTheFirstProgram() throws Exception {
+    void thePagesShowTheFirstProgram() throws Exception {
         String program =
                 Files.readString(Path.of("src", "examples", "java", "com", "example", "millrace", "AllReduce.java"));
-        assertTrue(Files.readString(Path.of("README.md")).contains("```java\n" + program + "```"),
-                "README.md does not show AllReduce.java as it is");
+        assertTrue(
+                Files.readString(Path.of("src", "site", "markdown", "getting-started.md"))
+                        .contains("```java\n" + program + "```"),
+                "getting-started.md does not show AllReduce.java as it is");
+        Matcher core = Pattern.compile("(?s)```java\n(.*?)```").matcher(Files.readString(Path.of("README.md")));
+        assertTrue(core.find() && program.contains(core.group(1).indent(8)), "README.md shows another program");
     }
 
     private static Set<String> printedBy(Program program, String... args) throws Exception {

@@ -11,13 +11,14 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** The command line with the modules alone that the README's jlink line names. */
+/** The command line with the modules alone that the jlink line of pytorch.md names. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SmallRuntimeTest {
 
     @Test
     void whatNeedsAModuleThatIsNotThereSaysSoAndTheRestRuns() throws Exception {
-        Matcher line = Pattern.compile("jlink --add-modules (\\S+)").matcher(Files.readString(Path.of("README.md")));
+        Matcher line = Pattern.compile("jlink --add-modules (\\S+)")
+                .matcher(Files.readString(Path.of("src", "site", "markdown", "pytorch.md")));
         assertTrue(line.find());
         ProcessBuilder builder = ChildMain.builder(Main.class, "metrics", "--listen", "127.0.0.1:0");
         builder.environment().put("JDK_JAVA_OPTIONS", "--limit-modules " + line.group(1));

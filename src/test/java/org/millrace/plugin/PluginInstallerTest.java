@@ -57,9 +57,9 @@ class PluginInstallerTest {
     }
 
     @Test
-    void theReadmeHasTheLineThatMakesARuntime() throws Exception {
+    void theDocumentationHasTheLineThatMakesARuntime() throws Exception {
         String line = RuntimeModules.jlinkLine().replace("DIRECTORY", "");
-        assertTrue(Files.readString(Path.of("README.md")).contains(line), line);
+        assertTrue(Files.readString(Path.of("src", "site", "markdown", "pytorch.md")).contains(line), line);
     }
 
     @Test

@@ -20,7 +20,8 @@ public record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes
 
     /**
      * With so many peers and more slots are shared unless the user decides: then that takes less time too, but for
-     * chunks of less than some KiB, as slots stay in the cache. {@code PoolBench} measures it; copies.md has figures.
+     * chunks of less than some KiB, as slots stay in the cache. {@code PoolBench} measures it; performance.md has
+     * figures.
      */
     private static final int SHARING_PEERS = 16;
 
