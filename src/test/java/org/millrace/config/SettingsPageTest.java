@@ -28,7 +28,7 @@ class SettingsPageTest {
                     the property, and that over the variable; an empty value counts as none. Names are NCCL's where NCCL has one for the same thing.
                     A value that is not usable is an error that says where it stands and what is allowed; so is an unknown `MILLRACE_*` name.
                     `millrace doctor` prints every value and where it came from. What each setting does on the emulated device, in the takeover and in GIN is in
-                    [seeds.md](seeds.md).
+                    [seeds.md](development/seeds.md).
                     """;
 
     private static String page() {
