@@ -15,7 +15,6 @@ import org.millrace.cli.inspect.TraceCommand;
 import org.millrace.cli.inspect.WhyCommand;
 import org.millrace.cli.perf.CompareCommand;
 import org.millrace.cli.perf.PerfCommand;
-import org.millrace.cli.plugin.PluginCommand;
 import org.millrace.cli.run.RunCommand;
 import org.millrace.config.Configuration;
 import org.millrace.config.LogLevel;
@@ -36,8 +35,7 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, DoctorCommand.class, GinCommand.class,
                 PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class,
-                TraceCommand.class, PluginCommand.class, CompletionCommand.class,
-                ManCommand.class, HelpCommand.class},
+                TraceCommand.class, PluginCommand.class, CompletionCommand.class, ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 final class MillraceCommand implements Runnable, GlobalOptions {

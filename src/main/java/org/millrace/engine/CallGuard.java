@@ -7,7 +7,6 @@ import org.millrace.OperationGroup;
 import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.connect.CommunicatorFailure;
-import org.millrace.engine.plan.LaunchQueue;
 
 /** What must be so when a program calls a communicator, before anything is done for the call. Safe from any thread. */
 final class CallGuard {

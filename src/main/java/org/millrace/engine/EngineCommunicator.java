@@ -27,28 +27,20 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
 import org.millrace.Stream;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.device.function.FunctionTable;
 import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.device.stream.WorkLauncher;
-import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.element.Operands;
+import org.millrace.engine.LaunchQueue.Recorded;
+import org.millrace.engine.PlannedOperation.Collective;
+import org.millrace.engine.PlannedOperation.PlannedCollective;
+import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RemoteFailure;
 import org.millrace.engine.connect.CommunicatorFailure;
+import org.millrace.engine.connect.EngineOptions;
 import org.millrace.engine.connect.Topology;
-import org.millrace.engine.options.EngineOptions;
-import org.millrace.engine.plan.Announcer;
-import org.millrace.engine.plan.CollectivePlanner;
-import org.millrace.engine.plan.LaunchQueue.Recorded;
-import org.millrace.engine.plan.LaunchQueue;
-import org.millrace.engine.plan.OperationTrace;
-import org.millrace.engine.plan.PlanLauncher;
-import org.millrace.engine.plan.PlannedOperation.Collective;
-import org.millrace.engine.plan.PlannedOperation.PlannedCollective;
-import org.millrace.engine.plan.PlannedOperation.SendOrReceive;
-import org.millrace.engine.plan.Routes;
-import org.millrace.engine.plan.TransferPattern;
-import org.millrace.engine.plan.TransferPlanner;
 
 /**
  * A communicator on the emulated device, as the program calls it: checks each operation, has it planned, and queues it.

@@ -12,7 +12,7 @@ import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.connect.ConnectorService;
-import org.millrace.engine.options.EngineOptions;
+import org.millrace.engine.connect.EngineOptions;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 

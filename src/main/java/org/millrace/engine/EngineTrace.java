@@ -14,14 +14,13 @@ import org.millrace.config.TraceDetail;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
-import org.millrace.engine.plan.OperationTrace;
 import org.millrace.file.SharedDirectory;
-import org.millrace.net.liveness.SilenceWatch;
+import org.millrace.net.connection.SilenceWatch;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.why.StallWatch;
+import org.millrace.trace.reader.StallWatch;
 
 /** What a process of the engine traces besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {

@@ -4,13 +4,13 @@ import java.net.InetAddress;
 import java.util.List;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.engine.options.Agreement;
+import org.millrace.engine.connect.Agreement;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** Opens the network that the configuration names. */
 final class Networks {

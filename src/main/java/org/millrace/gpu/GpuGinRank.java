@@ -9,7 +9,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.DeviceMemory;
-import org.millrace.gin.queue.GinServed;
+import org.millrace.gin.GinServed;
 import org.millrace.nccl.NcclDeviceCommunicator;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclWindow;

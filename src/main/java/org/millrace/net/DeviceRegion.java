@@ -6,7 +6,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Memory of a device that processors neither read nor write, with what copies it. A network takes it as it is where
  * {@link FrameSender#sendsFrom} and {@link FrameReceiver#isOnDevice} say so; its payloads are staged in the host's
- * memory elsewhere ({@code org.millrace.net.device}).
+ * memory elsewhere ({@code org.millrace.net.connection}).
  *
  * <p>
  * The thread that serves the connection uses it, but for {@link #close}, which another thread calls when that one does

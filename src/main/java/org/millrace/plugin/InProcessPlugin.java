@@ -6,7 +6,7 @@ import java.lang.foreign.SymbolLookup;
 import java.nio.file.Path;
 import java.util.Map;
 import org.millrace.MillraceException;
-import org.millrace.gin.queue.GinServed;
+import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
 import org.millrace.plugin.gin.GinGroup;

@@ -27,7 +27,7 @@ import org.millrace.plugin.takeover.KernelPair;
  * life from its start to its end, with all that NCCL asks of it, between two ranks of this process. Over shared memory
  * and over TCP, taken over and not, and GIN with what a kernel can post. A program of its own: {@code main LIBRARY}.
  */
-public final class TrainingRun {
+final class TrainingRun {
 
     private static final long STEPS = 10_000;
     private static final int FALLBACK_MESSAGES = 1_000;

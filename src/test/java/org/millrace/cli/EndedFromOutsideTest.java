@@ -15,8 +15,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.cli.launch.RunScope;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.cli.run.RunScope;
+import org.millrace.net.shm.ShmOptions;
 
 /** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

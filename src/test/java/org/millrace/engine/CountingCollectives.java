@@ -9,15 +9,15 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
-import org.millrace.collnet.mesh.MeshNetwork;
+import org.millrace.collnet.MeshNetwork;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** A collective network as another jar has it: it counts what it is asked for, and never reduces by a product. */
 public final class CountingCollectives implements CollectiveNetworkProvider {

@@ -31,8 +31,8 @@ import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Stream;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.WorkFifo;
+import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.function.WorkFifo;
 
 /** Operations whose work travels through the FIFO. */
 @Timeout(EngineWorkTest.TIMEOUT_SECONDS)

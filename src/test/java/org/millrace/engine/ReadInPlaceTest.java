@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,17 +13,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
-import java.lang.foreign.MemorySegment;
 import org.junit.jupiter.api.Test;
-import org.millrace.DataType;
-import org.millrace.Registration;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
+import org.millrace.Registration;
 import org.millrace.Stream;
-import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.shm.SharedMemory;
 
 /** Registered memory over P2P and SHM: peers read it where it lies, in every operation. */
 class ReadInPlaceTest {

@@ -21,7 +21,7 @@ import org.millrace.device.function.Block;
 import org.millrace.device.stream.EmulatedDevice;
 import org.millrace.device.stream.EmulatedKernel;
 import org.millrace.device.stream.StallLimit;
-import org.millrace.trace.why.Verdict.Cause;
+import org.millrace.trace.reader.Verdict.Cause;
 
 /**
  * Ranks in a process of their own that run one operation after another until one of all ranks stands still for a reason

@@ -14,7 +14,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
 
 /**
  * Shared memory that counts payload bytes, apart for the memory that programs registered and for all other. If it needs

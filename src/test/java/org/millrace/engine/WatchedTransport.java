@@ -6,6 +6,7 @@ import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import org.millrace.engine.connect.NetTransport;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Availability;
@@ -13,7 +14,6 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
-import org.millrace.transport.net.NetTransport;
 
 /**
  * NET over a {@link WatchedNetwork}, for tests that switch it on: only for their threads there is a file that names it

@@ -15,7 +15,7 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.shim.CapturedLog;
 import org.millrace.plugin.shim.NativeEnvironment;
 
 /**

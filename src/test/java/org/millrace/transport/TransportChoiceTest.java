@@ -10,9 +10,9 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
+import org.millrace.engine.connect.TwoRanks;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.transport.TransportConnections.TransportChoice;
-import org.millrace.transport.shared.TwoRanks;
 
 class TransportChoiceTest {
 

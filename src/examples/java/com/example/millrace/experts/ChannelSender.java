@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * A channel's block that sends: it fills slots of its buffer to a rank, puts them into the same slots of the rank's

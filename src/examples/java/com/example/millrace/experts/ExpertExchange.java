@@ -15,7 +15,7 @@ import org.millrace.device.gin.GinDeviceCommunicators;
 import org.millrace.device.gin.GinTeam;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * One rank's part of an exchange, batch after batch: the heads and tails are reset, ranks tell each other how many

@@ -14,7 +14,7 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.LsaMemory;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.device.gin.WorldBarrier;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * One rank's part of an exchange in two levels, as DeepEP's hybrid mode: a token goes once to each host that it is for,

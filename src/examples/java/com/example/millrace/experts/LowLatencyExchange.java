@@ -10,7 +10,7 @@ import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.LsaMemory;
 import org.millrace.device.gin.RemoteAction;
 import org.millrace.device.gin.WorldBarrier;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * One rank's part of an exchange with low latency, as DeepEP's: every token goes straight to each rank that it is for,

@@ -24,9 +24,9 @@ import org.millrace.nccl.NcclLibrary;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.ucx.library.UcxContext;
-import org.millrace.net.ucx.library.UcxUnavailableException;
+import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.ucx.UcxContext;
+import org.millrace.net.ucx.UcxUnavailableException;
 
 /**
  * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.

@@ -6,7 +6,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.cli.gin.cuda.CudaGinPlan;
 
 /** What ranks do: the options of the command, decided. */
 record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int iterations, int contexts, int blocks,

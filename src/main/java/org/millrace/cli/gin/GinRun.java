@@ -7,11 +7,10 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.ResultTable;
-import org.millrace.cli.gin.cuda.GinEvent;
-import org.millrace.cli.launch.RankRun;
-import org.millrace.cli.launch.RankWorker;
-import org.millrace.cli.launch.RunDeadline;
-import org.millrace.cli.launch.ThreadRanks;
+import org.millrace.cli.run.RankRun;
+import org.millrace.cli.run.RankWorker;
+import org.millrace.cli.run.RunDeadline;
+import org.millrace.cli.run.ThreadRanks;
 import org.millrace.engine.GinRank;
 
 /** A pattern on the emulated device: ranks are threads. */

@@ -8,10 +8,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.Route;
-import org.millrace.cli.check.CheckedCollectives;
-import org.millrace.cli.check.OperandBuffers;
-import org.millrace.cli.check.RandomOperands;
-import org.millrace.cli.launch.RankWorker;
+import org.millrace.cli.run.RankWorker;
 
 /** The part of a run for which there is a communicator. */
 final class Measurement {

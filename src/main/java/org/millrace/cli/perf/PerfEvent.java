@@ -1,7 +1,7 @@
 package org.millrace.cli.perf;
 
 import org.millrace.Route;
-import org.millrace.cli.launch.RankEvent;
+import org.millrace.cli.run.RankEvent;
 
 /** What a rank of a measurement tells the process that shows the table. */
 sealed interface PerfEvent extends RankEvent {

@@ -6,15 +6,14 @@ import java.util.List;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
-import org.millrace.cli.check.Reduction;
 import org.millrace.cli.console.Converters;
 import org.millrace.config.SizeType;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 import picocli.CommandLine.Spec.Target;
+import picocli.CommandLine.Spec;
 
 /** The options of {@code perf}, which are those of nccl-tests where it has one for the same thing. */
 final class PerfOptions {

@@ -5,8 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.Reduction;
 
 /**
  * What is measured: the same for every rank, and derived from the command line alone, so that ranks never have to agree

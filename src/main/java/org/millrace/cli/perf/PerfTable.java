@@ -4,10 +4,9 @@ import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Optional;
 import org.millrace.Route;
-import org.millrace.cli.check.CollectiveCall;
 import org.millrace.cli.console.StatusLine;
-import org.millrace.cli.launch.RankRun;
-import org.millrace.cli.launch.RunDeadline;
+import org.millrace.cli.run.RankRun;
+import org.millrace.cli.run.RunDeadline;
 
 /**
  * Prints the table of nccl-tests, column for column, so that what reads theirs reads ours. Lines that are no results

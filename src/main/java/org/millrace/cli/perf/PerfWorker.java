@@ -8,10 +8,9 @@ import org.millrace.Communicator;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Stream;
-import org.millrace.cli.check.CheckedCollectives;
 import org.millrace.cli.console.Host;
-import org.millrace.cli.launch.RankWorker;
-import org.millrace.cli.launch.RunDeadline;
+import org.millrace.cli.run.RankWorker;
+import org.millrace.cli.run.RunDeadline;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.PlantedFaults;
 

@@ -7,7 +7,6 @@ import java.util.function.Function;
 import java.util.stream.Stream;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.cli.check.Reduction;
 import org.millrace.config.NearestName;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;

@@ -8,10 +8,9 @@ import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.cli.check.Reduction;
-import org.millrace.cli.launch.RankRun;
-import org.millrace.cli.launch.RunDeadline;
-import org.millrace.cli.launch.ThreadRanks;
+import org.millrace.cli.run.RankRun;
+import org.millrace.cli.run.RunDeadline;
+import org.millrace.cli.run.ThreadRanks;
 
 /** The smallest measurement: two ranks, one all-reduce, checked. */
 public final class SelfTest {

@@ -11,7 +11,6 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.ExitStatus;
-import org.millrace.cli.launch.RunDeadline;
 
 /** A command that runs as one rank: a process of this host, or of another by ssh. */
 final class CommandRank {

@@ -17,9 +17,6 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.cli.console.ExitStatus;
-import org.millrace.cli.launch.RankEvent;
-import org.millrace.cli.launch.Ranks;
-import org.millrace.cli.launch.RunDeadline;
 
 /** Ranks that run a command. */
 final class CommandRanks implements Ranks {

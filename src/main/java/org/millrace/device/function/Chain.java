@@ -1,7 +1,5 @@
 package org.millrace.device.function;
 
-import org.millrace.device.primitives.Primitives;
-
 /**
  * The same primitive for every chunk: a rank's place in a flow of elements in one direction, such as a broadcast's or a
  * reduction's ring, one direction of a tree, or a send. The place says which primitive that is:

@@ -9,7 +9,7 @@ package org.millrace.device.function;
  * @param fullChunk elements of a chunk that fills its slots
  * @param alignment every chunk's elements are a multiple of it: as many elements as 16 bytes hold
  */
-public record ChannelPart(long first, long elements, long fullChunk, long alignment) {
+record ChannelPart(long first, long elements, long fullChunk, long alignment) {
 
     /** Bytes that a chunk's elements are a multiple of, so that the next one is aligned for wide copies. */
     private static final int CHUNK_ALIGNMENT_BYTES = 16;

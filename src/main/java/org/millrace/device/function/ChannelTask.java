@@ -2,12 +2,6 @@ package org.millrace.device.function;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.channel.DeviceEndpoint;
-import org.millrace.device.channel.ReceivePort;
-import org.millrace.device.channel.SendPort;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
 
 /**
  * What one block sends and receives for an operation on a channel: chunks of one shape, by one schedule. A ring has one

@@ -1,7 +1,5 @@
 package org.millrace.device.function;
 
-import org.millrace.device.primitives.Primitives;
-
 /**
  * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all
  * alike. Knows neither protocol nor memory, and keeps its place; one instance runs once.

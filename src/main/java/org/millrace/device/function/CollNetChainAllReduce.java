@@ -5,9 +5,6 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
 import org.millrace.proxy.CollNetOp;
 
 /**

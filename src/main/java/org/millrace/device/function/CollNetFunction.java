@@ -7,12 +7,6 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.primitives.Primitives;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
 import org.millrace.proxy.CollNetOp;
 
 /**

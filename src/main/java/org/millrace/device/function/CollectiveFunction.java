@@ -6,12 +6,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
 import org.millrace.proxy.CollNetOp;
 
 /** A collective by an algorithm. */

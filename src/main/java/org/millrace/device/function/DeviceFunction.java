@@ -2,9 +2,6 @@ package org.millrace.device.function;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
 
 /**
  * A function of the device: what the block of a channel does with an item of work, and what it sends and receives

@@ -3,10 +3,6 @@ package org.millrace.device.function;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
 
 /** A collective of a rank that is alone, or of no elements: what there is goes from input to output. */
 final class LocalCopy extends CollectiveFunction {

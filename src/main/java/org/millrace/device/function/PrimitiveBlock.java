@@ -2,15 +2,9 @@ package org.millrace.device.function;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.device.channel.DeviceEndpoint;
-import org.millrace.device.channel.ReceivePort;
-import org.millrace.device.channel.SendPort;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.primitives.Primitives;
 
 /** A block that runs a schedule of chunks over its connections, when its turn has come on all of them. */
-public final class PrimitiveBlock implements Block {
+final class PrimitiveBlock implements Block {
 
     private final ChunkSchedule schedule;
     private final BlockMemory memory;

@@ -1,10 +1,6 @@
 package org.millrace.device.function;
 
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.primitives.Primitives;
-import org.millrace.device.work.DeviceCommunicator;
 
 /**
  * A ring all-gather. In a round each rank sends a chunk of its own and passes on those of the others, n - 1 hops each:

@@ -2,10 +2,6 @@ package org.millrace.device.function;
 
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.primitives.Primitives;
-import org.millrace.device.work.DeviceCommunicator;
 
 /**
  * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels 2(n - 1) hops: n - 1 on

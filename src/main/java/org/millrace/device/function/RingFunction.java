@@ -3,9 +3,6 @@ package org.millrace.device.function;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
 
 /** A collective around the channel's ring: from the rank before this one to the rank behind it. */
 abstract class RingFunction extends CollectiveFunction {

@@ -1,10 +1,6 @@
 package org.millrace.device.function;
 
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.primitives.Primitives;
-import org.millrace.device.work.DeviceCommunicator;
 
 /**
  * A ring reduce-scatter. In a round each rank's chunk travels n - 1 hops towards it, and each rank on the way adds its

@@ -6,12 +6,7 @@ import java.util.List;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
-import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Block.BlockPair;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
 
 /**
  * A send and a receive that go on at the same time, either of which may be absent. A rank that sends to itself copies:

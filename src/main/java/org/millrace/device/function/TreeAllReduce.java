@@ -3,9 +3,6 @@ package org.millrace.device.function;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.channel.DeviceChannel;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
 
 /**
  * An all-reduce over the channel's tree: sums go up, and what the root has comes down, a chunk as soon as it is there.

@@ -5,7 +5,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
-import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.path.GinCommunicator;
 
 /**
  * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits

@@ -6,7 +6,7 @@ import org.millrace.abi.GinCells;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * One block's hold on a context: it posts descriptors and waits for signals and counters, as {@code ncclGin}. Any

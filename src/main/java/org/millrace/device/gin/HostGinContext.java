@@ -6,7 +6,7 @@ import org.millrace.abi.GinCells;
 import org.millrace.abi.GinGpuContext;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
-import org.millrace.gin.queue.GinContext;
+import org.millrace.gin.GinContext;
 
 /**
  * A context's memory, which a GPU and its host would share, and both views of it: the device's here, the agent's in

@@ -6,7 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.gin.GinException;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * The same window at each rank near this one, which blocks load from and store to by themselves:

@@ -2,7 +2,7 @@ package org.millrace.device.gin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinOp;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /**
  * What happens at the peer when a put has arrived: nothing, or a signal grows.

@@ -18,7 +18,7 @@ import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.stream.StreamTask.Work;
-import org.millrace.net.shm.file.SharedHeap;
+import org.millrace.net.shm.SharedHeap;
 
 /**
  * The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent, one at a

@@ -9,7 +9,7 @@ import org.millrace.MillraceException;
 import org.millrace.device.stream.StreamCapture.CapturedMark;
 
 /** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
-public final class EmulatedEvent implements Event {
+final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;

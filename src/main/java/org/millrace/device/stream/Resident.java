@@ -1,8 +1,8 @@
 package org.millrace.device.stream;
 
 import org.millrace.abi.KernelArguments;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.WorkReader;
+import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.function.WorkReader;
 
 /** What the device's thread knows of a communicator whose kernels it runs. No other thread uses it. */
 final class Resident {

@@ -8,11 +8,11 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
 import org.millrace.device.function.Block;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelPlan;
-import org.millrace.device.work.WorkReader;
+import org.millrace.device.function.KernelPlan;
+import org.millrace.device.function.WorkReader;
 
 /**
  * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives

@@ -16,10 +16,10 @@ import org.millrace.MillraceException;
 import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelPlan;
-import org.millrace.device.work.WorkFifo;
+import org.millrace.device.function.KernelPlan;
+import org.millrace.device.function.WorkFifo;
 
 /**
  * Launches a communicator's plans: places their work, starts the kernels, and takes the FIFO's room back when they are

@@ -12,8 +12,8 @@ import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.liveness.TcpStreams;
-import org.millrace.net.tls.TlsChannel;
+import org.millrace.net.connection.TcpStreams;
+import org.millrace.net.connection.TlsChannel;
 
 /** One connection that carries messages and never blocks. Used by one thread at a time. */
 final class ControlConnection {

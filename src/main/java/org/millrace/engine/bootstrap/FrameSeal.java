@@ -3,7 +3,7 @@ package org.millrace.engine.bootstrap;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
 import java.util.Arrays;
-import org.millrace.net.tls.KeyedHash;
+import org.millrace.net.connection.KeyedHash;
 
 /**
  * The authentication codes of the frames that go one way on a connection: a keyed hash over a frame's number and bytes,

@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.auto.NetworkOptions;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.connection.TlsIdentity;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * What a rank may say about the way it joins.

@@ -8,7 +8,7 @@ import java.nio.file.Path;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.connection.TlsIdentity;
 
 /** How rank 0 says where it listens, and how the others learn it. */
 sealed interface Rendezvous permits FileRendezvous, TcpRendezvous, Split.SplitRendezvous {

@@ -9,7 +9,7 @@ import java.util.Locale;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.engine.bootstrap.Message.Hello;
-import org.millrace.net.tls.KeyedHash;
+import org.millrace.net.connection.KeyedHash;
 
 /**
  * What all ranks of a group know and nobody else does. Each side shows that it knows it by a keyed hash over both

@@ -14,8 +14,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
-import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.connection.TlsIdentity;
+import org.millrace.net.socket.Interfaces;
 
 /**
  * How one group's ranks make new groups: all say what they want; the first of each new group listens and tells the

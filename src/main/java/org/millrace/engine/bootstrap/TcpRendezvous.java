@@ -11,7 +11,7 @@ import org.millrace.config.Settings;
 import org.millrace.config.UserNotice;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
-import org.millrace.net.socket.handshake.NamedHost;
+import org.millrace.net.socket.NamedHost;
 
 /** Rank 0 listens where the user says. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
@@ -89,8 +89,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (options.secretRequired() && isOpenToAll()) {
             throw new MillraceException("the group at " + this
                     + " can be joined by any process that reaches the port, other users of the host among them, and "
-                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set "
-                    + Settings.SECRET.name() + " to the same text on every rank");
+                    + Settings.REQUIRE_SECRET.name() + "=1 wants a secret for it: set " + Settings.SECRET.name()
+                    + " to the same text on every rank");
         }
     }
 
@@ -98,8 +98,8 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
         if (!address.getAddress().isLoopbackAddress() && isOpenToAll()) {
             UserNotice.say("the group at " + this
                     + " has no secret: any process that reaches the port can join it in a rank's place. Set "
-                    + Settings.SECRET.name() + " to the same text on every rank ("
-                    + Settings.REQUIRE_SECRET.name() + "=1 makes this an error)");
+                    + Settings.SECRET.name() + " to the same text on every rank (" + Settings.REQUIRE_SECRET.name()
+                    + "=1 makes this an error)");
         }
     }
 

@@ -21,15 +21,13 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.device.function.Algorithm;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.engine.options.AlgorithmChoice;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.transport.Availability;
 import org.millrace.transport.PeerGroup;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.TransportConnections;
-import org.millrace.transport.collnet.CollNetTransport;
 
 /**
  * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all

@@ -5,13 +5,13 @@ import java.util.function.Consumer;
 import org.millrace.CommunicatorException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
-import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyConnection;
-import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.StopListener;
 
 /** What went wrong with a communicator, as its proxies tell it. */

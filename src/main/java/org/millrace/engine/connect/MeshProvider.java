@@ -6,7 +6,7 @@ import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
-import org.millrace.collnet.mesh.MeshNetwork;
+import org.millrace.collnet.MeshNetwork;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;

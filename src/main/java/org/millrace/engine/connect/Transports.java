@@ -8,18 +8,14 @@ import java.util.ServiceLoader;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.engine.connect.NetTransport.Unpacking;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.shm.file.SharedHeap;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.SharedHeap;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.transport.net.NetTransport;
-import org.millrace.transport.net.NetTransport.Unpacking;
-import org.millrace.transport.shared.P2pTransport;
-import org.millrace.transport.shared.SharedMemoryOptions;
-import org.millrace.transport.shared.ShmTransport;
 
 /**
  * The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM,

@@ -1,8 +1,8 @@
 package org.millrace.gin.path;
 
 import org.millrace.abi.GinOp;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.Window;
 
 /**
  * Puts and gets of windows that this rank's device reads and writes at the peer: the device copies, the peer has

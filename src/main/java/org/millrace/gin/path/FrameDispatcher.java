@@ -1,10 +1,10 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 

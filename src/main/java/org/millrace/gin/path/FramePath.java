@@ -1,10 +1,10 @@
 package org.millrace.gin.path;
 
-import org.millrace.abi.GinOp;
-import org.millrace.gin.queue.GinDescriptor;
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
+import org.millrace.abi.GinOp;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
 
 /**
  * Puts, values and signals in frames: a value and a signal are in the header, and bytes are the payload, or go through

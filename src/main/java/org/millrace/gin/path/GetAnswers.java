@@ -1,6 +1,6 @@
 package org.millrace.gin.path;
 
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 
 /** What one peer asked for and has not been sent yet, oldest first. */
 final class GetAnswers {

@@ -1,9 +1,9 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.queue.PeerQueue;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.PeerQueue;
+import org.millrace.gin.Window;
 
 /**
  * Gets that the peer is asked for by a frame, and those it has not answered yet, oldest first: the answers come in that

@@ -3,15 +3,15 @@ package org.millrace.gin.path;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.queue.PeerQueue;
+import org.millrace.gin.GinContext;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.PeerQueue;
 
 /**
  * Where the descriptors of all contexts for one rank go: over a connection, or to this rank itself. On the agent's
  * thread.
  */
-public abstract class GinPeer {
+abstract class GinPeer {
 
     final LocalRank rank;
     final int peer;

@@ -1,11 +1,11 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.queue.PeerQueue;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
-import org.millrace.gin.window.WindowTransfer;
+import org.millrace.gin.GinContext;
+import org.millrace.gin.PeerQueue;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
+import org.millrace.gin.WindowTransfer;
 
 /**
  * Bytes that are being written to a window here, and what follows when they are: a signal, the end of a descriptor of

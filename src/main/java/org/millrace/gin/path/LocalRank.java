@@ -1,9 +1,9 @@
 package org.millrace.gin.path;
 
+import org.millrace.gin.GinContexts;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.queue.GinContexts;
-import org.millrace.gin.window.Windows;
+import org.millrace.gin.Windows;
 
 /** One rank of a communicator, as all its paths see it. */
-public record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
+record LocalRank(int rank, int ranks, GinOptions options, Windows windows, GinContexts contexts) {
 }

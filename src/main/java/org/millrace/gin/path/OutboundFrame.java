@@ -1,9 +1,9 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.queue.PeerQueue;
-import org.millrace.gin.window.WindowTransfer;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.PeerQueue;
+import org.millrace.gin.WindowTransfer;
 import org.millrace.net.FrameHeader;
 
 /** A frame that is on its way out: its payload is being staged, or it is being sent. Reused. */

@@ -1,8 +1,8 @@
 package org.millrace.gin.path;
 
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.window.Window;
-import org.millrace.gin.window.Windows;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.Window;
+import org.millrace.gin.Windows;
 
 /**
  * A way from a queue to a peer's memory. {@link GinPeer#choose} picks one for each descriptor, and the descriptor stays

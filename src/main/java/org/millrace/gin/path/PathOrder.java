@@ -1,8 +1,8 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.queue.SignalMemory.PeerSignals;
+import org.millrace.gin.GinContext;
+import org.millrace.gin.SignalMemory.PeerSignals;
 import org.millrace.net.FrameHeader;
 
 /**

@@ -2,9 +2,9 @@ package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinOp;
+import org.millrace.gin.GinDescriptor;
 import org.millrace.gin.GinException;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.window.StagingRing;
+import org.millrace.gin.StagingRing;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -14,7 +14,7 @@ import org.millrace.net.PeerClosedException;
  * The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was
  * sent, or its get was answered.
  */
-public final class PeerConnection extends GinPeer {
+final class PeerConnection extends GinPeer {
 
     private final FrameSender sender;
     private final OutboundFrames frames;

@@ -1,9 +1,9 @@
 package org.millrace.gin.path;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.gin.GinDescriptor;
 import org.millrace.gin.GinException;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.queue.PeerQueue;
+import org.millrace.gin.PeerQueue;
 
 /**
  * Takes the descriptors out of one queue, one after another: each is checked, gets its path, and is moved by that to

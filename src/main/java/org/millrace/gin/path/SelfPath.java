@@ -1,8 +1,8 @@
 package org.millrace.gin.path;
 
 import org.millrace.abi.GinOp;
-import org.millrace.gin.queue.GinDescriptor;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.GinDescriptor;
+import org.millrace.gin.Window;
 
 /**
  * A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them.

@@ -29,7 +29,7 @@
  *
  * <p>
  * A descriptor moves down only. Its number comes back once: when its source is no longer needed, the frame that needed
- * it last calls {@link org.millrace.gin.queue.PeerQueue#complete}.
+ * it last calls {@link org.millrace.gin.PeerQueue#complete}.
  *
  * <p>
  * A get takes the DirectPath, or the GetPath: a frame asks, GetAnswers sends the bytes back by the peer's paths, and

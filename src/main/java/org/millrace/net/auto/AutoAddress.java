@@ -7,8 +7,8 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Listener;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.net.shm.handshake.ShmAddress;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.ShmAddress;
 
 /**
  * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in these

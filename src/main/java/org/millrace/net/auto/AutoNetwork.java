@@ -16,9 +16,9 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.net.shm.file.ShmUnavailableException;
+import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.ucx.UcxNetwork;
 

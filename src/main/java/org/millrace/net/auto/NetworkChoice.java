@@ -7,9 +7,9 @@ import java.util.Optional;
 import java.util.stream.Collectors;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.UcxNetwork;
 
 /**

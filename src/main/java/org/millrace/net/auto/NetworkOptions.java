@@ -7,12 +7,12 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.Network;
+import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
-import org.millrace.net.shm.peer.SingleCopy;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.SingleCopy;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * Which network carries the data, and how it is used.

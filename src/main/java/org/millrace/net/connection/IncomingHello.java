@@ -10,7 +10,6 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HandshakeReply.Refusal;
-import org.millrace.net.tls.TlsChannel;
 
 /**
  * A client of a listener, from its arrival until it is part of a connection. Nothing it says is believed before it is

@@ -15,16 +15,9 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.plugin.frames.PluginRegion;
-import org.millrace.net.plugin.handshake.DeviceSet;
-import org.millrace.net.plugin.handshake.PluginConnect;
-import org.millrace.net.plugin.handshake.PluginListener;
-import org.millrace.net.plugin.table.CallWatch;
-import org.millrace.net.plugin.table.PluginDevice;
-import org.millrace.net.plugin.table.PluginLibrary;
-import org.millrace.net.plugin.table.PluginLibrary.Session;
-import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.plugin.PluginLibrary.Session;
+import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.SocketOptions;
 
 /** Frames over a network plugin of NCCL's. Its connections are set up over TCP, as NCCL's bootstrap does. */
 public final class PluginNetwork implements Network {

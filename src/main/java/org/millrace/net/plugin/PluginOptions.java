@@ -2,7 +2,6 @@ package org.millrace.net.plugin;
 
 import java.time.Duration;
 import java.util.List;
-import org.millrace.net.plugin.table.PluginDevice;
 
 /**
  * How a plugin is used.

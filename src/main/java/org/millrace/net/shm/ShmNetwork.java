@@ -7,15 +7,10 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.HelloFormat;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.shm.handshake.ShmAddress;
-import org.millrace.net.shm.handshake.ShmConnect;
-import org.millrace.net.shm.handshake.ShmListener;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.shm.ring.ShmRegion;
 
 /**
  * Frames over memory that processes of one user on one host share: no lock and no thread of its own on the path of a
@@ -52,7 +47,7 @@ public final class ShmNetwork implements Network {
      * means than {@link Listener#address}.
      *
      * @param address on this host, with an id and a secret that no other listener has
-     * @throws org.millrace.net.shm.file.ShmUnavailableException if no place can be opened
+     * @throws org.millrace.net.shm.ShmUnavailableException if no place can be opened
      */
     public Listener listen(ShmAddress address) {
         open.checkOpen();

@@ -10,8 +10,8 @@
  * <p>
  * A connection is set up through a Unix-domain socket, over which the connecting side names the ring that it made. Once
  * both sides have mapped the ring its file is unlinked; the socket stays open as the sign that the peer lives. All
- * frames, and the shutdown message at their end, go through the ring ({@link org.millrace.net.shm.ring.RingLayout}),
- * each side of which has one thread at a time and takes no lock.
+ * frames, and the shutdown message at their end, go through the ring ({@link org.millrace.net.shm.RingLayout}), each
+ * side of which has one thread at a time and takes no lock.
  */
 @NullMarked
 package org.millrace.net.shm;

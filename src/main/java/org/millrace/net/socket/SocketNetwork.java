@@ -14,12 +14,6 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.socket.handshake.LocalAddress;
-import org.millrace.net.socket.handshake.SocketConnect;
-import org.millrace.net.socket.handshake.SocketListener;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.socket.stream.SocketRegion;
 
 /** Frames over TCP: works between any two hosts, with no thread and no lock of its own on the path of a frame. */
 public final class SocketNetwork implements Network {

@@ -9,7 +9,7 @@
  * <p>
  * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload
  * of the stripe threshold or more is divided among all streams by a rule that both ends compute from its length alone
- * ({@link org.millrace.net.socket.stripes.Stripes}).
+ * ({@link org.millrace.net.socket.Stripes}).
  *
  * <p>
  * All calls on the frame path hand {@code java.nio} one buffer at a time. A gather write of header and payload would

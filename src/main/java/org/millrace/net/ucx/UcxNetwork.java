@@ -21,12 +21,6 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
-import org.millrace.net.ucx.frames.UcxReceiver;
-import org.millrace.net.ucx.frames.UcxSender;
-import org.millrace.net.ucx.library.UcxContext;
-import org.millrace.net.ucx.library.UcxRegion;
-import org.millrace.net.ucx.library.UcxUnavailableException;
-import org.millrace.net.ucx.worker.UcxWorkers;
 
 /**
  * Frames over UCX, which picks the transports: the user's {@code UCX_*} variables are its own. Connections are found
@@ -51,7 +45,7 @@ public final class UcxNetwork implements Network {
      *
      * @param library libucp; empty to have it looked for by the loader
      * @param finder  over which peers find each other: closed with this network
-     * @throws org.millrace.net.ucx.library.UcxUnavailableException if UCX cannot be used here
+     * @throws org.millrace.net.ucx.UcxUnavailableException if UCX cannot be used here
      */
     public UcxNetwork(Optional<Path> library, Network finder) {
         this(UcxContext.get(library), finder);

@@ -24,17 +24,17 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.cuda.copy.CopyCounts;
 import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.agent.PassWatch;
-import org.millrace.gin.cuda.CudaHostMemory;
-import org.millrace.gin.cuda.CudaMover;
-import org.millrace.gin.cuda.CudaWindowMemory;
-import org.millrace.gin.cuda.PeerMappings;
-import org.millrace.gin.window.HostWindowMemory;
-import org.millrace.gin.window.WindowMemory;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.path.CudaHostMemory;
+import org.millrace.gin.path.CudaMover;
+import org.millrace.gin.path.CudaWindowMemory;
+import org.millrace.gin.path.GinAgent;
+import org.millrace.gin.path.PassWatch;
+import org.millrace.gin.path.PeerMappings;
 import org.millrace.net.Network;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.NcclLog;
 
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {

@@ -5,10 +5,10 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.window.WindowMemory;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.path.GinAgent;
 import org.millrace.net.Network;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
 
 /**
  * Where GIN's kernels run, and what memory they reach: a GPU, or the host. Serves one device; everything taken here is

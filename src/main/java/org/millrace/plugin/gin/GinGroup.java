@@ -17,20 +17,20 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.FailureListener;
-import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.GinServed;
+import org.millrace.gin.Window;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.path.FailureListener;
+import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.FullMesh;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.queue.GinServed;
-import org.millrace.gin.window.Window;
-import org.millrace.gin.window.WindowMemory;
 import org.millrace.net.Network;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.CommunicatorLosses;
 import org.millrace.plugin.loss.LostEnd;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.NcclLog;
 
 /** What NCCL calls a GIN {@code collComm}: all ranks of a communicator, connected, with their windows and contexts. */
 public final class GinGroup implements AutoCloseable {

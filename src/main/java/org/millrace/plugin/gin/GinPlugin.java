@@ -9,15 +9,14 @@ import java.util.function.BooleanSupplier;
 import java.util.function.UnaryOperator;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.NetDeviceHandle;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.net.FullMesh;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
 import org.millrace.net.ConnectionKey;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.net.FullMesh;
 import org.millrace.plugin.loss.CommunicatorLosses;
 import org.millrace.plugin.loss.LossPolicy;
 import org.millrace.plugin.loss.LossWatch;
@@ -26,6 +25,7 @@ import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.PeerHandle;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and

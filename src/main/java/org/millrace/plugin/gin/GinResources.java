@@ -19,17 +19,17 @@ import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.net.shm.file.SharedMemory;
+import org.millrace.net.shm.SharedMemory;
 
 /** What a group maps of memory that it shares with ranks of its host. */
 final class GinSharedMemory implements AutoCloseable {

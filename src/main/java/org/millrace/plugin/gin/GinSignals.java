@@ -2,10 +2,10 @@ package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.queue.SignalMemory;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.gin.SignalMemory;
+import org.millrace.gin.path.GinCommunicator;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * Has a group's ranks of one host keep the signals of their contexts in memory that they share, so that each counts up

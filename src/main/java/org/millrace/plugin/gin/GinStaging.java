@@ -2,11 +2,11 @@ package org.millrace.plugin.gin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,

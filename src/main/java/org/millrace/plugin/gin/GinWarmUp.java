@@ -10,14 +10,14 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.gin.GinContext;
+import org.millrace.gin.GinServed;
+import org.millrace.gin.Window;
 import org.millrace.net.FullMesh;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.queue.GinServed;
-import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * Carries out descriptors of every kind between two groups of this process, over the process's own network, while NCCL

@@ -10,9 +10,9 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.window.HostWindowMemory;
-import org.millrace.gin.window.WindowMemory;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.path.GinAgent;
 import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
 

@@ -5,8 +5,8 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
-import org.millrace.gin.queue.GinContext;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.GinContext;
+import org.millrace.gin.Window;
 
 /**
  * One-sided operations that the host begins, posted to a GIN context as a kernel would post them: the same agent

@@ -8,9 +8,9 @@ import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Settings;
-import org.millrace.plugin.log.NcclLog;
-import org.millrace.plugin.shim.AsyncErrors;
 import org.millrace.plugin.shim.AsyncErrors.Reply;
+import org.millrace.plugin.shim.AsyncErrors;
+import org.millrace.plugin.shim.NcclLog;
 
 /** Watches the communicators of this process that have lost a peer, on a thread that runs only while there are some. */
 public final class LossWatch {

@@ -3,8 +3,8 @@ package org.millrace.plugin.net;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * What was set for NCCL in the process's environment, of which there is one for all NCCLs of the process: what one

@@ -17,10 +17,9 @@ import org.millrace.ffi.plugin.ncclNetProperties_v9_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v12_t;
 import org.millrace.ffi.plugin.ncclNetVDeviceProps_v9_t;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.net.plugin.table.PluginDevice;
-import org.millrace.net.socket.handshake.LocalAddress;
+import org.millrace.net.plugin.PluginDevice;
+import org.millrace.net.socket.LocalAddress;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.unpack.UnpackDevice;
 
 /**
  * A network device, as NCCL's topology sees it: all interfaces that this process uses, as one.

@@ -1,8 +1,8 @@
 package org.millrace.plugin.net;
 
 import java.util.List;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
@@ -11,9 +11,9 @@ import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.plugin.PluginNetwork;
-import org.millrace.net.socket.handshake.Interfaces;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.SocketOptions;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * Where this process is in the network: one listener serves all communicators.

@@ -18,12 +18,12 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossWatch;
 import org.millrace.plugin.net.DataPath.ConnectionNumber;
 import org.millrace.plugin.shim.HandleTable;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
+import org.millrace.plugin.shim.NcclLog;
 import org.millrace.plugin.shim.Upcalls;
 
 /**

@@ -8,13 +8,13 @@ import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.agent.CoreShare;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
+import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.loss.LossPolicy;
+import org.millrace.plugin.shim.NcclLog;
 
 /**
  * What moves the data of NCCL's network connections under the user's settings, and what has to be set for it.

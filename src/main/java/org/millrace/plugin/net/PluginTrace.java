@@ -4,16 +4,16 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.config.Setting;
+import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
 import org.millrace.file.SharedDirectory;
-import org.millrace.net.liveness.SilenceWatch;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.net.connection.SilenceWatch;
 import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
+import org.millrace.plugin.shim.NcclLog;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.why.StallWatch;
+import org.millrace.trace.reader.StallWatch;
 
 /** What the plugin writes down of its process besides connections. */
 final class PluginTrace {

@@ -16,7 +16,6 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.foreign.CFunction;
 import org.millrace.nccl.NcclResult;
 import org.millrace.net.ConnectionException;
-import org.millrace.plugin.log.NcclLog;
 
 /**
  * What {@code src/main/c/upcalls.h} says, in Java: the functions that the shim calls, by number. All come through one

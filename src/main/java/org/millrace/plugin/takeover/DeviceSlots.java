@@ -18,8 +18,8 @@ import org.millrace.cuda.copy.CopyQueue;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.device.Staging;
-import org.millrace.plugin.log.NcclLog;
+import org.millrace.net.connection.Staging;
+import org.millrace.plugin.shim.NcclLog;
 import org.millrace.proxy.ProxyAgent;
 
 /**

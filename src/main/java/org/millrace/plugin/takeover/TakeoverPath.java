@@ -13,12 +13,12 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.plugin.log.NcclLog;
 import org.millrace.plugin.net.CallingNccl;
 import org.millrace.plugin.net.DataPath;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
-import org.millrace.plugin.unpack.UnpackDevice;
+import org.millrace.plugin.net.UnpackDevice;
+import org.millrace.plugin.shim.NcclLog;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.trace.ProcessTrace;
 

@@ -13,7 +13,7 @@ import org.millrace.trace.TraceLayout;
  * @param remote  the other host's address, with its name if it is known
  * @param peer    what is at the other end of the one that fell silent first
  */
-public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
+record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
 
     static @Nullable TracedSilence parse(TraceBytes block) {

@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
 import org.millrace.cli.console.Converters;
 import org.millrace.cli.console.GlobalOptions;
-import org.millrace.cli.launch.RankMain;
+import org.millrace.cli.run.RankMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.NearestName;
 import org.millrace.config.Settings;

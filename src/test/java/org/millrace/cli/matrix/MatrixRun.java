@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.BiFunction;
-import org.millrace.cli.launch.ProcessRanks;
-import org.millrace.cli.launch.RankRun;
-import org.millrace.cli.launch.RunDeadline;
-import org.millrace.cli.launch.ThreadRanks;
+import org.millrace.cli.run.ProcessRanks;
+import org.millrace.cli.run.RankRun;
+import org.millrace.cli.run.RunDeadline;
+import org.millrace.cli.run.ThreadRanks;
 
 /** Lets ranks go through the groups: the same threads or processes for all groups of a number of ranks. */
 final class MatrixRun implements RankRun.Listener<MatrixWorker.CellReport> {

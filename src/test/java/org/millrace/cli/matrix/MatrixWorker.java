@@ -10,16 +10,16 @@ import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.Stream;
 import org.millrace.Operation;
-import org.millrace.cli.check.CheckedCollectives;
-import org.millrace.cli.check.CollectiveCall;
-import org.millrace.cli.check.RandomOperands;
-import org.millrace.cli.check.Reduction;
+import org.millrace.Stream;
 import org.millrace.cli.console.FailureText;
-import org.millrace.cli.launch.RankEvent;
-import org.millrace.cli.launch.RankWorker;
-import org.millrace.cli.launch.RunDeadline;
+import org.millrace.cli.perf.CheckedCollectives;
+import org.millrace.cli.perf.CollectiveCall;
+import org.millrace.cli.perf.RandomOperands;
+import org.millrace.cli.perf.Reduction;
+import org.millrace.cli.run.RankEvent;
+import org.millrace.cli.run.RankWorker;
+import org.millrace.cli.run.RunDeadline;
 
 /**
  * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the

@@ -6,8 +6,8 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
-import org.millrace.net.ucx.library.UcxContext;
-import org.millrace.net.ucx.library.UcxUnavailableException;
+import org.millrace.net.ucx.UcxContext;
+import org.millrace.net.ucx.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**

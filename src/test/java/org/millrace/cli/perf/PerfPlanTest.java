@@ -8,7 +8,6 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.cli.check.Reduction;
 
 class PerfPlanTest {
 

@@ -15,7 +15,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.Route;
-import org.millrace.cli.check.Reduction;
 
 class PerfResultsTest {
 

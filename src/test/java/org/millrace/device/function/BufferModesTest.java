@@ -11,8 +11,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.Protocol;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
 
 /**
  * Transfers whose slots are shared (OFFSET), or that use none (PTR), mixed with those of other protocols on the same

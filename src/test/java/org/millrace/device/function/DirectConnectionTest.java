@@ -14,11 +14,6 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
-import org.millrace.device.channel.DeviceEndpoint;
-import org.millrace.device.channel.ReceivePort;
-import org.millrace.device.channel.SendPort;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
 import org.millrace.proxy.ConnectionName;
 
 /** Two devices over memory that both reach: they tell each other by head, tail and flags, and no proxy is there. */

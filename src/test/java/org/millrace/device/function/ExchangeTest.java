@@ -12,7 +12,6 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
-import org.millrace.device.work.DeviceCommunicator;
 
 /** Which all-reduces around a ring are one hop: those of two ranks, with little to add up, that round on no side. */
 class ExchangeTest {

@@ -12,8 +12,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
-import org.millrace.device.primitives.BlockMemory;
-import org.millrace.device.primitives.ChunkShape;
 import org.millrace.net.connection.NativeRegion;
 
 /**

@@ -9,8 +9,6 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
-import org.millrace.device.primitives.ChunkShape;
-import org.millrace.device.work.DeviceCommunicator;
 
 /** A transfer says what travels: chunks of the communicator's size, or full slots of LL. */
 class SendReceiveTest {

@@ -18,8 +18,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
 
 /** Dispatch and combine of routed tokens, every token compared with a plain reference. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

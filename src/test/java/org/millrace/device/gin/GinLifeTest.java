@@ -19,10 +19,10 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinGpuContext;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FullMesh;
-import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 
 /** Windows and contexts come and go while the agents run. */

@@ -16,16 +16,16 @@ import java.util.function.IntFunction;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.agent.GinCommunicator;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinAgent;
+import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.FullMesh;
-import org.millrace.gin.window.HostWindowMemory;
-import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 
 /**

@@ -23,8 +23,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
 
 /** Hosts of several ranks: tokens are forwarded in two levels, or go straight; every one is compared. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
 
 /**
  * A rank that fails, leaves or asks for nonsense: its communicator ends with a message that says who, and others live

@@ -31,16 +31,16 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
-import org.millrace.device.channel.DeviceChannel;
 import org.millrace.device.function.Algorithm;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.DeviceChannel;
+import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.device.function.DeviceFunction;
 import org.millrace.device.function.FunctionTable;
-import org.millrace.device.work.DeviceCommunicator;
-import org.millrace.device.work.KernelMemory;
-import org.millrace.device.work.KernelPlan;
-import org.millrace.device.work.PlanBuilder;
+import org.millrace.device.function.KernelMemory;
+import org.millrace.device.function.KernelPlan;
+import org.millrace.device.function.PlanBuilder;
 
 /** Work goes through the FIFO to a device on a thread of its own. */
 @Timeout(120)

@@ -27,7 +27,7 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.engine.bootstrap.Acceptor.AcceptedConnection;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.connection.TlsIdentity;
 
 /** Rank 0 without a file descriptor for the next connection: it neither spins nor gives up. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -6,11 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
-import java.io.ByteArrayOutputStream;
-import java.io.PrintStream;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.FutureTask;
@@ -21,8 +21,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.Relay;
+import org.millrace.net.connection.Relay;
+import org.millrace.net.socket.SocketOptions;
 
 /** Somebody between two ranks who share a secret: what is said can be cut off, and not changed; under TLS not read. */
 @Timeout(60)

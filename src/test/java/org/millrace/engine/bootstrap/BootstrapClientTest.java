@@ -22,7 +22,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.engine.bootstrap.Message.Proof;
-import org.millrace.net.tls.Relay;
+import org.millrace.net.connection.Relay;
 
 /** How a rank comes to rank 0. */
 @Timeout(60)

@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
-import org.millrace.net.tls.UnprovenClient;
+import org.millrace.net.connection.UnprovenClient;
 
 /** What rank 0 spends on clients that have not shown that they know the secret: next to nothing. */
 @Timeout(120)

@@ -28,8 +28,8 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.device.channel.SendPort;
-import org.millrace.device.work.DeviceCommunicator;
+import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.function.SendPort;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.connect.Connector.State;
@@ -41,8 +41,8 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnections;
 import org.millrace.transport.TransportConnections.PeerMessages;
+import org.millrace.transport.TransportConnections;
 import org.millrace.transport.TransportEnd;
 
 /** A connection's states, which thread makes it, and how that ends. The peer is the test. */

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.HostWindowMemory;
 
 /** An agent's allocated bytes stay where they are over a million descriptors. */
 @Tag("slow")

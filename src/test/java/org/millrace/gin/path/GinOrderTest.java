@@ -19,8 +19,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
 
 /**
  * Random programs over memory whose copies end late and in any order. After every pass: what a signal covers is there,

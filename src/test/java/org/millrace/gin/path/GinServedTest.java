@@ -9,8 +9,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.queue.GinServed;
-import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.GinServed;
+import org.millrace.gin.HostWindowMemory;
 
 /** What was served is counted, once each, in the context that it was posted to. */
 class GinServedTest {

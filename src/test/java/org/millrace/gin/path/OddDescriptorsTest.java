@@ -16,7 +16,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.window.HostWindowMemory;
+import org.millrace.gin.HostWindowMemory;
 
 /** What no kernel of NCCL's posts, for a peer and for oneself. */
 @Tag("slow")

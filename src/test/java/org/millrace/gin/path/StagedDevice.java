@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.MemorySegment;
 import java.util.function.BooleanSupplier;
 import java.util.random.RandomGenerator;
-import org.millrace.gin.window.StagingBuffers;
-import org.millrace.gin.window.WindowTransfer;
+import org.millrace.gin.StagingBuffers;
+import org.millrace.gin.WindowTransfer;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.MemoryFrames;
 

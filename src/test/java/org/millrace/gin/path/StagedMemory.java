@@ -2,9 +2,9 @@ package org.millrace.gin.path;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.WindowMemory;
-import org.millrace.gin.window.WindowTransfer;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.WindowTransfer;
 
 /** A window as a GPU's is: the network reaches its device's staging buffers only. */
 final class StagedMemory implements WindowMemory {

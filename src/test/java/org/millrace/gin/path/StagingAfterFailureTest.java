@@ -20,9 +20,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.agent.GinAgent;
-import org.millrace.gin.agent.GinCommunicator;
-import org.millrace.gin.window.StagingBuffers;
+import org.millrace.gin.StagingBuffers;
 
 /**
  * A communicator ends with transfers open: the next one on its devices has all staging buffers, and none of them before

@@ -10,13 +10,13 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.millrace.gin.GinContexts;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
-import org.millrace.gin.queue.GinContexts;
-import org.millrace.gin.window.HostWindowMemory;
-import org.millrace.gin.window.StagingRing;
-import org.millrace.gin.window.Window;
-import org.millrace.gin.window.Windows;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
+import org.millrace.gin.Windows;
 import org.millrace.proxy.MemoryFrames;
 
 /** Both ends of a ring agree on places that never overlap; a peer that lies about what it has read is found out. */

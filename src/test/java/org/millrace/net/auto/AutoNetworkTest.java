@@ -7,8 +7,8 @@ import org.junit.jupiter.api.Test;
 import org.millrace.net.Connected;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** Both ends on one host: shared memory. */
 @Tag("slow")

@@ -11,9 +11,9 @@ import org.millrace.net.Connected;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
 import org.millrace.net.ucx.UcxNetwork;
 

@@ -21,9 +21,9 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.shm.file.SharedMemory;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** Which network two processes get, by what they share. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

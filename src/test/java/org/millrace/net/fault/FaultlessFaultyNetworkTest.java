@@ -4,7 +4,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** A fault that never comes changes nothing: the wrapped sender is as good as the sender. */
 @Tag("slow")

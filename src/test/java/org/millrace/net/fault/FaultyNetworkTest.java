@@ -22,7 +22,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FaultyNetworkTest {

@@ -32,7 +32,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.plugin.TestNet.Count;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** A plugin that is none, that has no device, or that fails: what users are told, and that everything is given back. */
 @Timeout(60)

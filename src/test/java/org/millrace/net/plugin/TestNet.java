@@ -14,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.millrace.cuda.NativeBuild;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * The network plugin of the tests, {@code test_net.c}: built once for each of its versions, and told how to misbehave.

@@ -23,8 +23,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.shm.file.SharedFile;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that nobody can make shorter, and what serves where they cannot be had. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

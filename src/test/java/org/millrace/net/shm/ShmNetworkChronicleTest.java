@@ -4,7 +4,6 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.config.ShmAccess;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** Rings that are accessed with Chronicle Bytes. */
 @Tag("slow")

@@ -10,9 +10,6 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.peer.PeerMemory;
-import org.millrace.net.shm.peer.SingleCopy;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** Payloads of a KiB and more are read in the sender's memory. */
 @Tag("optimized")

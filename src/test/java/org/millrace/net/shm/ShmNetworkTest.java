@@ -3,7 +3,6 @@ package org.millrace.net.shm;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** As the defaults are. */
 @Tag("optimized")

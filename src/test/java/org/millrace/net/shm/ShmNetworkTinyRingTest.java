@@ -3,7 +3,6 @@ package org.millrace.net.shm;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** A ring so short that many payloads are longer, and whose positions pass 2^63 soon. */
 @Tag("slow")

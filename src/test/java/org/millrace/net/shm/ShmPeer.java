@@ -20,8 +20,6 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Pending;
-import org.millrace.net.shm.peer.SingleCopy;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /**
  * A process that sends back every frame it gets, until its peer closes; and its other end, for tests. Frames go to it

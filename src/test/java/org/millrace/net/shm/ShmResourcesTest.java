@@ -21,7 +21,6 @@ import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /**
  * Mappings and descriptors are given back, and a close from any thread never lets another one touch memory that is

@@ -25,8 +25,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.RandomFrames;
-import org.millrace.net.shm.peer.SingleCopy;
-import org.millrace.net.shm.ring.ShmOptions;
 
 /** Another process at the other end: what it gets, how it learns of the end, and what is left when it is killed. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

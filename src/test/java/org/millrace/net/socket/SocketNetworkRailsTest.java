@@ -6,7 +6,6 @@ import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.socket.stream.SocketOptions;
 
 /** Three rails, and payloads cut into pieces that small frames reach too. */
 @Tag("slow")

@@ -3,7 +3,6 @@ package org.millrace.net.socket;
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.socket.stream.SocketOptions;
 
 /** One stream, as the defaults are. */
 @Tag("optimized")

@@ -5,8 +5,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.config.Configuration;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.tls.TlsIdentity;
+import org.millrace.net.connection.TlsIdentity;
 
 /** Payloads divided over three streams, all under TLS. */
 @Tag("slow")

@@ -3,8 +3,6 @@ package org.millrace.net.ucx;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.Optional;
-import org.millrace.net.ucx.library.UcxContext;
-import org.millrace.net.ucx.library.UcxUnavailableException;
 
 /** Whether this machine has UCX. */
 public final class Ucx {

@@ -13,8 +13,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.ucx.library.UcxContext;
+import org.millrace.net.socket.SocketOptions;
 
 /** The network over UCX's shared memory, where endpoints do not notice that their peers are gone. */
 @Tag("optimized")

@@ -6,8 +6,7 @@ import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;
 import org.millrace.net.NetworkContract;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
-import org.millrace.net.ucx.library.UcxContext;
+import org.millrace.net.socket.SocketOptions;
 
 /** The network over UCX's TCP, whose endpoints notice that their peers are gone. */
 @Tag("optimized")

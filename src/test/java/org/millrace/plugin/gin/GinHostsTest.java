@@ -30,15 +30,15 @@ import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.gin.GinOptions;
+import org.millrace.gin.Window;
 import org.millrace.net.FullMesh;
-import org.millrace.gin.window.Window;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.shim.CapturedLog;
 import org.millrace.plugin.shim.NativeMemory;
 
 /**

@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.plugin.gin.GinResources.GinSettings;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.shim.CapturedLog;
 
 class GinSettingsTest {
 

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.gin.GinException;
-import org.millrace.gin.window.Window;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.gin.Window;
+import org.millrace.plugin.shim.CapturedLog;
 
 /** Groups whose ranks share memory, or do not: bytes arrive the same way, and no file is left. */
 @Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -14,8 +14,8 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.gin.queue.GinServed;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.gin.GinServed;
+import org.millrace.plugin.shim.CapturedLog;
 
 /** What is carried out before the first kernel posts. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -13,13 +13,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.plugin.HostProgram;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Pending;
 import org.millrace.net.plugin.TestNet;
-import org.millrace.plugin.log.CapturedLog;
+import org.millrace.plugin.HostProgram;
+import org.millrace.plugin.shim.CapturedLog;
 
 /** Which connections the settings of a user of the plugin make. */
 class NetEndpointTest {

@@ -25,8 +25,8 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.plugin.log.CapturedLog;
 import org.millrace.plugin.loss.LossWatch;
+import org.millrace.plugin.shim.CapturedLog;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NativeMemory;
 

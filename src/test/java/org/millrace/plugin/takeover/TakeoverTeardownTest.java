@@ -12,7 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.millrace.net.shm.peer.SingleCopy;
+import org.millrace.net.shm.SingleCopy;
 import org.millrace.plugin.HostProgram;
 import org.millrace.plugin.net.DataPath;
 

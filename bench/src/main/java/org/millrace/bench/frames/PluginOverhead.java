@@ -12,8 +12,8 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
-import org.millrace.net.shm.ring.ShmOptions;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * What it costs to drive a network through a plugin's isend, irecv and test: frames over a network, and over Millrace's

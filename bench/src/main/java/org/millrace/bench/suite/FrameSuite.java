@@ -1,18 +1,18 @@
 package org.millrace.bench.suite;
 
 import java.util.List;
-import org.millrace.config.ShmAccess;
 import org.millrace.bench.frames.FrameLoop;
 import org.millrace.bench.frames.FramePipe;
 import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
+import org.millrace.config.ShmAccess;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.file.ShmUnavailableException;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
+import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** Frames between two threads. */
 public final class FrameSuite implements Suite {

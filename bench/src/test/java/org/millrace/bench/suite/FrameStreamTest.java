@@ -22,9 +22,9 @@ import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.shm.ring.ShmOptions;
+import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
-import org.millrace.net.socket.stream.SocketOptions;
+import org.millrace.net.socket.SocketOptions;
 
 /** A stream of frames carries their payloads, whole and in place, in Java and in C. */
 class FrameStreamTest {

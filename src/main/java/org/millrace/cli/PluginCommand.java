@@ -1,0 +1,110 @@
+package org.millrace.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.plugin.PluginInstaller;
+import org.millrace.plugin.StartupCache;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace plugin}. */
+@Command(
+        name = "plugin",
+        description = "The plugin through which any NCCL program uses Millrace.",
+        synopsisSubcommandLabel = "COMMAND",
+        subcommands = PluginCommand.InstallCommand.class)
+final class PluginCommand implements Runnable {
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        throw new ParameterException(spec.commandLine(),
+                "what to do? There are: " + String.join(", ", spec.subcommands().keySet()));
+    }
+
+    @Command(
+            name = "install",
+            description = {"Put the NCCL plugin, with everything it needs, into a directory.",
+                    "What an earlier version left there is replaced; programs that use it go on undisturbed."})
+    public static final class InstallCommand implements Callable<Integer> {
+
+        @Spec
+        private CommandSpec spec;
+
+        @Parameters(paramLabel = "DIR", description = "Where to; made if it does not exist.")
+        private Path directory;
+
+        @Option(
+                names = "--java",
+                paramLabel = "HOME",
+                description = "The Java that the plugin starts in programs that are not Java (default: the one in "
+                        + "DIR/runtime, if it lies there, or the one that runs this command)."
+                        + " MILLRACE_JAVA_HOME overrides it later.")
+        private @Nullable Path java;
+
+        @Option(
+                names = "--jar",
+                hidden = true,
+                description = "The jar to install, where this program does not run from it.")
+        private Path jar;
+
+        @Option(
+                names = "--no-cache",
+                description = "Make no cache of classes and profiles. With one, which takes some seconds and Java 25,"
+                        + " the first operations of a process are quicker.")
+        private boolean noCache;
+
+        @Override
+        public Integer call() {
+            PluginInstaller installer = jar == null ? PluginInstaller.ofRunningJar() : new PluginInstaller(jar);
+            Path runtime = java == null ? PluginInstaller.javaFor(directory) : java;
+            Path library = installer.install(directory, runtime);
+            StartupCache.Outcome cache = noCache ? null : StartupCache.make(library, runtime);
+            PrintWriter out = spec.commandLine().getOut();
+            written(library.getParent()).forEach(file -> out.println("# " + describe(file)));
+            if (cache != null) {
+                out.println("# " + cache.report());
+            }
+            out.println("# In the shell that starts an NCCL program:");
+            out.println(PluginInstaller.exportLine(library));
+            out.flush();
+            return ExitCode.OK;
+        }
+
+        private static List<Path> written(Path home) {
+            try (Stream<Path> files = Files.list(home)) {
+                return files.filter(file -> PluginInstaller.isInstalled(file) && !StartupCache.isCache(file))
+                        .sorted()
+                        .toList();
+            } catch (IOException | UncheckedIOException failure) {
+                throw new MillraceException("what was installed cannot be read again: " + failure.getMessage(),
+                        failure);
+            }
+        }
+
+        private static String describe(Path file) {
+            try {
+                return Files.isSymbolicLink(file) ? file + " -> " + Files.readSymbolicLink(file)
+                        : Files.isDirectory(file) ? file.toString() : file + " (" + Files.size(file) + " bytes)";
+            } catch (IOException failure) {
+                throw new MillraceException(file + " was installed and cannot be read again: " + failure.getMessage(),
+                        failure);
+            }
+        }
+    }
+}

@@ -1,0 +1,291 @@
+package org.millrace.collnet;
+
+import java.lang.foreign.Arena;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Agent;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.PeerClosedException;
+
+/**
+ * One thread's part of a {@link MeshNetwork}: it takes its pieces of each request in turn, and has up to
+ * {@value #PIECES} of them under way. Nothing waits; a peer that is late, or that has asked for less yet, holds up the
+ * pieces that need it and no others.
+ *
+ * <p>
+ * A frame is taken in when its piece has a place here, begun or not: that is when the piece so many before it is done.
+ * All frames that older pieces need from the same rank lie before it in the connection, so that who waits for a place
+ * never waits in vain.
+ */
+final class MeshAggregator implements Agent {
+
+    private static final int PIECES = 16;
+    /** Frames of one rank that were accepted and have not arrived: of each piece a contribution and a result. */
+    private static final int ACCEPTED = 2 * PIECES;
+    private static final int KIND_BIT = 1 << 16;
+
+    private final MeshNetwork network;
+    private final int index;
+    private final int aggregators;
+    private final int rank;
+    private final @Nullable FrameSender[] senders;
+    private final @Nullable FrameReceiver[] receivers;
+    private final long[] offered;
+    private final int[][] accepted;
+    private final long[] acceptedCount;
+    private final long[] arrivedCount;
+    private final @Nullable PeerClosedException[] departed;
+    private boolean anyDeparted;
+    private final Arena arena = Arena.ofShared();
+    private final MemoryRegion scratch;
+    private final MeshPiece[] pieces = new MeshPiece[PIECES];
+    private final FrameHeader header = new FrameHeader();
+    private long begun;
+    private long done;
+    private long nextRequest;
+    /** Of the next request: how many of this aggregator's pieces were begun. */
+    private long begunOfRequest;
+    private boolean failed;
+
+    /**
+     * An aggregator whose connections are made.
+     *
+     * @param index     which of a rank's
+     * @param senders   to the same aggregator of each rank; null for this rank
+     * @param receivers likewise
+     */
+    MeshAggregator(MeshNetwork network, int index, int aggregators, int rank, Network frames,
+            @Nullable FrameSender[] senders, @Nullable FrameReceiver[] receivers) {
+        this.network = network;
+        this.index = index;
+        this.aggregators = aggregators;
+        this.rank = rank;
+        this.senders = senders;
+        this.receivers = receivers;
+        int ranks = senders.length;
+        offered = new long[ranks];
+        accepted = new int[ranks][ACCEPTED];
+        acceptedCount = new long[ranks];
+        arrivedCount = new long[ranks];
+        departed = new PeerClosedException[ranks];
+        long place = MeshNetwork.LONGEST_PIECE + ranks * MeshRequest.roundUp(1);
+        scratch = frames.register(arena.allocate(PIECES * place, MeshRequest.roundUp(1)));
+        for (int i = 0; i < PIECES; i++) {
+            pieces[i] = new MeshPiece(rank, ranks, scratch, i * place, place);
+        }
+    }
+
+    @Override
+    public int doWork() {
+        if (failed) {
+            return 0;
+        }
+        int work = begin();
+        for (int peer = 0; peer < senders.length; peer++) {
+            if (peer != rank && departed[peer] == null) {
+                work += exchange(peer);
+            }
+        }
+        for (long number = done; number < begun; number++) {
+            work += advance(place(number));
+        }
+        if (anyDeparted) {
+            failIfDepartedAreMissed();
+        }
+        while (done < begun && isDone(place(done))) {
+            MeshPiece piece = place(done);
+            if (piece.last) {
+                piece.request.pass();
+            }
+            piece.clear();
+            done++;
+            work++;
+        }
+        return work;
+    }
+
+    private MeshPiece place(long number) {
+        return pieces[(int) (number % PIECES)];
+    }
+
+    /** Takes its pieces of the requests that are there. */
+    private int begin() {
+        int work = 0;
+        long asked = network.asked();
+        while (nextRequest < asked && begun - done < PIECES) {
+            MeshRequest request = network.request(nextRequest);
+            long all = request.pieces();
+            // each request begins with another aggregator, so that short ones are done side by side
+            long piece = Math.floorMod(index - nextRequest, (long) aggregators) + begunOfRequest * aggregators;
+            if (piece >= all) {
+                request.pass();
+                nextRequest++;
+                begunOfRequest = 0;
+                continue;
+            }
+            boolean last = piece + aggregators >= all;
+            place(begun).begin(request, piece * request.pieceBytes, begun, last);
+            begun++;
+            begunOfRequest = last ? 0 : begunOfRequest + 1;
+            nextRequest += last ? 1 : 0;
+            work++;
+        }
+        return work;
+    }
+
+    /** Moves bytes to and from a rank, and takes in what it sends. */
+    private int exchange(int peer) {
+        FrameReceiver receiver = receivers[peer];
+        int work = 0;
+        try {
+            work += senders[peer].progress();
+            work += receiver.progress();
+            FrameHeader next = receiver.poll();
+            while (next != null && accept(peer, receiver, next)) {
+                work++;
+                next = receiver.poll();
+            }
+        } catch (PeerClosedException closed) {
+            departed[peer] = closed;
+            anyDeparted = true;
+        }
+        while (arrivedCount[peer] < receiver.framesCompleted()) {
+            int what = accepted[peer][(int) (arrivedCount[peer]++ % ACCEPTED)];
+            int kind = (what & KIND_BIT) == 0 ? MeshFrame.CONTRIBUTION : MeshFrame.RESULT;
+            pieces[what & ~KIND_BIT].arrived[kind][peer] = true;
+            work++;
+        }
+        return work;
+    }
+
+    /** Gives a frame its place; false if there is none yet. */
+    private boolean accept(int peer, FrameReceiver receiver, FrameHeader said) {
+        long number = MeshFrame.sequence(said);
+        int kind = MeshFrame.kind(said);
+        MeshPiece piece = place(Math.max(0, number));
+        boolean known = number >= done && number < done + PIECES;
+        if (number < done || kind != MeshFrame.CONTRIBUTION && kind != MeshFrame.RESULT || known
+                && (piece.accepted[kind][peer] || !piece.begun && (kind == MeshFrame.RESULT || !piece.holds(said)))) {
+            throw new ConnectionException(
+                    "collective network, rank " + rank + ", " + receiver + ": unexpected frame: piece " + number
+                            + " and not " + done + " or later, kind " + kind + ", " + said.payloadBytes() + " bytes");
+        }
+        if (!known) {
+            return false;
+        }
+        if (piece.begun) {
+            piece.check(peer, said);
+        } else {
+            piece.keep(peer, said);
+        }
+        piece.accepted[kind][peer] = true;
+        accepted[peer][(int) (acceptedCount[peer]++ % ACCEPTED)] =
+                (int) (number % PIECES) | (kind == MeshFrame.RESULT ? KIND_BIT : 0);
+        if (kind == MeshFrame.RESULT || !piece.goesToScratch()) {
+            receiver.accept(piece.request.receive, piece.resultOffset(peer));
+        } else {
+            receiver.accept(scratch, piece.scratchPlace(said));
+        }
+        return true;
+    }
+
+    private int advance(MeshPiece piece) {
+        int work = 0;
+        while (piece.contributionsOffered < senders.length - 1
+                && offer(piece, MeshFrame.CONTRIBUTION, piece.contributionsOffered)) {
+            piece.contributionsOffered++;
+            work++;
+        }
+        if (!piece.combined && piece.isComplete(MeshFrame.CONTRIBUTION)
+                && (!piece.overwritesWhatItSends() || isSent(piece))) {
+            piece.combine();
+            work++;
+        }
+        while (piece.combined && piece.hasResults() && piece.resultsOffered < senders.length - 1
+                && offer(piece, MeshFrame.RESULT, piece.resultsOffered)) {
+            piece.resultsOffered++;
+            work++;
+        }
+        return work;
+    }
+
+    /** Offers a frame to the rank so many behind this one; false if its connection takes no more now. */
+    private boolean offer(MeshPiece piece, int kind, int behind) {
+        int peer = (rank + 1 + behind) % senders.length;
+        boolean result = kind == MeshFrame.RESULT;
+        if ((result ? piece.rangeBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || departed[peer] != null) {
+            return true;
+        }
+        piece.write(header, kind, peer);
+        if (!senders[peer].offer(header, result ? piece.request.receive : piece.request.send,
+                result ? piece.resultOffset(rank) : piece.contributionOffset(peer))) {
+            return false;
+        }
+        piece.offeredUpTo[peer] = ++offered[peer];
+        return true;
+    }
+
+    /** Whether everything that was offered of a piece has left this rank's memory. */
+    private boolean isSent(MeshPiece piece) {
+        if (piece.contributionsOffered < senders.length - 1) {
+            return false;
+        }
+        for (int peer = 0; peer < senders.length; peer++) {
+            if (piece.offeredUpTo[peer] > 0 && departed[peer] == null
+                    && senders[peer].framesCompleted() < piece.offeredUpTo[peer]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private boolean isDone(MeshPiece piece) {
+        return piece.combined && piece.isComplete(MeshFrame.RESULT)
+                && (!piece.hasResults() || piece.resultsOffered == senders.length - 1) && isSent(piece);
+    }
+
+    /** A rank may leave that owes nothing: it has all that it asked for. */
+    private void failIfDepartedAreMissed() {
+        for (int peer = 0; peer < departed.length; peer++) {
+            for (long number = done; departed[peer] != null && number < begun; number++) {
+                if (place(number).lacks(MeshFrame.CONTRIBUTION, peer) || place(number).lacks(MeshFrame.RESULT, peer)) {
+                    throw departed[peer];
+                }
+            }
+        }
+    }
+
+    @Override
+    public String name() {
+        return "collnet-" + index;
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        failed = true;
+        network.fail(failure);
+    }
+
+    /** Ends the connections and frees the memory; the agent must have stopped. */
+    void close(boolean failedElsewhere) {
+        if (!arena.scope().isAlive()) {
+            return;
+        }
+        for (int peer = 0; peer < senders.length; peer++) {
+            if (peer != rank) {
+                if (failed || failedElsewhere) {
+                    senders[peer].abort();
+                } else {
+                    senders[peer].close();
+                }
+                receivers[peer].close();
+            }
+        }
+        scratch.close();
+        arena.close();
+    }
+}

@@ -1,0 +1,233 @@
+package org.millrace.collnet;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.MismatchException;
+import org.millrace.ReduceOp;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.collnet.MeshRequest.Function;
+import org.millrace.device.arithmetic.ElementKernel;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FullMesh;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+
+/**
+ * A rank's end of a network of ranks that reduce for each other. All ranks make the same calls in the same order; a
+ * rank may be ahead by as many requests as there can be. One thread asks and tests; others move and add.
+ *
+ * <p>
+ * {@linkplain org.millrace.collnet The package} says who sends what to whom.
+ */
+public final class MeshNetwork implements CollectiveNetwork {
+
+    public static final int REQUESTS = 256;
+
+    /** What a thread works on at once: three of them fit into a core's second level of cache. */
+    static final long LONGEST_PIECE = 256 << 10;
+
+    private final int rank;
+    private final int ranks;
+    private final Network frames;
+    private final List<MeshAggregator> aggregators = new ArrayList<>();
+    private final List<AgentRunner> runners = new ArrayList<>();
+    private final @Nullable ElementKernel[][] kernels =
+            new ElementKernel[DataType.values().length][ReduceOp.BuiltIn.values().length];
+    private final MeshRequest[] requests = new MeshRequest[REQUESTS];
+    /**
+     * How many there were, and how many have ended. The first's release behind a request's fields pairs with the
+     * aggregators' acquire before them.
+     */
+    private final AtomicLong asked = new AtomicLong();
+    private final AtomicLong told = new AtomicLong();
+    private final AtomicReference<@Nullable Throwable> failure = new AtomicReference<>();
+    private boolean closed;
+
+    /**
+     * A network whose connections are made, which it closes.
+     *
+     * @param frames what made the connections
+     * @param meshes connections of each aggregator with the same one of each other rank; as many on every rank
+     * @param idle   what an aggregator's thread does without work; null for no threads: then {@link #test} makes the
+     *               progress
+     */
+    public MeshNetwork(int rank, Network frames, List<FullMesh> meshes, @Nullable Supplier<IdleStrategy> idle) {
+        this.rank = rank;
+        this.ranks = meshes.getFirst().senders().length;
+        this.frames = frames;
+        for (int i = 0; i < REQUESTS; i++) {
+            requests[i] = new MeshRequest();
+        }
+        for (FullMesh mesh : meshes) {
+            aggregators.add(new MeshAggregator(this, aggregators.size(), meshes.size(), rank, frames, mesh.senders(),
+                    mesh.receivers()));
+        }
+        if (idle != null) {
+            aggregators.forEach(each -> runners.add(AgentRunner.start(each, idle.get())));
+        }
+    }
+
+    public int rank() {
+        return rank;
+    }
+
+    @Override
+    public MemoryRegion register(MemorySegment memory) {
+        return frames.register(memory);
+    }
+
+    /** {@return whether requests may reduce by an operator} Each that does nothing to elements before or after. */
+    public static boolean reduces(ReduceOp op) {
+        return op instanceof ReduceOp.BuiltIn && op != ReduceOp.AVG;
+    }
+
+    @Override
+    public int iallreduce(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset, long count,
+            DataType type, ReduceOp.BuiltIn op) {
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST : ask(request, Function.ALL_REDUCE, type, op, 0, 0, count * type.bytes());
+    }
+
+    @Override
+    public int iallgather(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
+            long bytesPerRank, long windowOffset, long windowBytes) {
+        check(bytesPerRank, windowOffset, windowBytes);
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST
+                : ask(request, Function.ALL_GATHER, DataType.INT8, ReduceOp.BuiltIn.SUM, bytesPerRank, windowOffset,
+                        windowBytes);
+    }
+
+    @Override
+    public int ireducescatter(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset,
+            long bytesPerRank, long windowOffset, long windowBytes, DataType type, ReduceOp.BuiltIn op) {
+        check(bytesPerRank, windowOffset, windowBytes);
+        MeshRequest request = next(send, sendOffset, receive, receiveOffset);
+        return request == null ? NO_REQUEST
+                : ask(request, Function.REDUCE_SCATTER, type, op, bytesPerRank, windowOffset, windowBytes);
+    }
+
+    /** Made once: a request allocates nothing. */
+    private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
+        ElementKernel made = kernels[type.code()][op.code()];
+        if (made == null) {
+            made = ElementKernel.of(type, op, ranks);
+            kernels[type.code()][op.code()] = made;
+        }
+        return made;
+    }
+
+    private void check(long bytesPerRank, long windowOffset, long windowBytes) {
+        if (bytesPerRank < 0 || windowOffset < 0 || windowBytes < 0
+                || windowOffset > ranks * bytesPerRank - windowBytes) {
+            throw new IllegalArgumentException("bytes " + windowOffset + " to " + (windowOffset + windowBytes)
+                    + " do not lie within " + ranks + " ranks' parts of " + bytesPerRank + " bytes");
+        }
+    }
+
+    /** The next request, of this memory; null if there is none now. */
+    private @Nullable MeshRequest next(MemoryRegion send, long sendOffset, MemoryRegion receive, long receiveOffset) {
+        failIfLost();
+        MeshRequest request = requests[(int) (asked.getPlain() % REQUESTS)];
+        if (request.inUse) {
+            return null;
+        }
+        request.send = send;
+        request.sendOffset = sendOffset;
+        request.receive = receive;
+        request.receiveOffset = receiveOffset;
+        return request;
+    }
+
+    private int ask(MeshRequest request, Function function, DataType type, ReduceOp.BuiltIn op, long bytesPerRank,
+            long windowOffset, long windowBytes) {
+        request.function = function;
+        request.type = type;
+        request.op = op;
+        request.kernel = kernel(type, op);
+        request.bytesPerRank = bytesPerRank;
+        request.windowOffset = windowOffset;
+        request.windowBytes = windowBytes;
+        request.cut(ranks, aggregators.size(), LONGEST_PIECE);
+        request.inUse = true;
+        int number = (int) (asked.getPlain() % REQUESTS);
+        asked.setRelease(asked.getPlain() + 1);
+        runners.forEach(AgentRunner::wake);
+        return number;
+    }
+
+    @Override
+    public long test(int request) {
+        MeshRequest asked = requests[Objects.checkIndex(request, REQUESTS)];
+        if (!asked.inUse) {
+            throw new IllegalArgumentException("request " + request + " is not under way");
+        }
+        if (runners.isEmpty()) {
+            aggregators.forEach(this::pass);
+        }
+        if (!asked.isDone()) {
+            failIfLost();
+            return PENDING;
+        }
+        asked.inUse = false;
+        told.setRelease(told.getPlain() + 1);
+        return asked.windowBytes;
+    }
+
+    private void pass(MeshAggregator aggregator) {
+        try {
+            aggregator.doWork();
+        } catch (RuntimeException | Error failed) {
+            aggregator.onFailure(failed);
+        }
+    }
+
+    private void failIfLost() {
+        Throwable why = failure.get();
+        if (why instanceof MismatchException) {
+            throw new MismatchException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
+                    rank, MismatchException.NOBODY, null, why);
+        }
+        if (why != null) {
+            throw new ConnectionException("the collective network of rank " + rank + " has ended: " + why.getMessage(),
+                    why);
+        }
+    }
+
+    /** {@return whether requests were begun whose end nobody has been told of} Safe from any thread. */
+    public boolean isBusy() {
+        return told.getAcquire() != asked.getAcquire();
+    }
+
+    /** The first failure is the one that is told. */
+    void fail(Throwable why) {
+        failure.compareAndSet(null, why);
+    }
+
+    long asked() {
+        return asked.getAcquire();
+    }
+
+    MeshRequest request(long number) {
+        return requests[(int) (number % REQUESTS)];
+    }
+
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            runners.forEach(AgentRunner::close);
+            boolean lost = failure.get() != null || isBusy();
+            fail(new ConnectionException("it was closed"));
+            aggregators.forEach(each -> each.close(lost));
+        }
+    }
+}

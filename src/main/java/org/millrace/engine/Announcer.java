@@ -1,0 +1,209 @@
+package org.millrace.engine;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.ChunkShape;
+import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.function.DeviceFunction;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.FunctionTable;
+import org.millrace.engine.PlannedOperation.PlannedCollective.Share;
+import org.millrace.engine.PlannedOperation.PlannedCollective;
+import org.millrace.engine.PlannedOperation.PlannedTransfer;
+import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.engine.connect.Attendance.Meeting;
+import org.millrace.engine.connect.Attendance;
+import org.millrace.engine.connect.Connector;
+import org.millrace.engine.connect.Connectors;
+import org.millrace.engine.connect.Registrations.UserRegions;
+import org.millrace.net.MemoryRegion;
+import org.millrace.proxy.CollNetOp;
+import org.millrace.proxy.OperationSignature;
+import org.millrace.proxy.ProxyOp;
+
+/**
+ * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
+ * order in which kernels are started.
+ */
+public final class Announcer {
+
+    private static final Logger LOG = LogManager.getLogger(Announcer.class);
+
+    private final DeviceCommunicator device;
+    private final Connectors connectors;
+    private final Routes routes;
+    private final Attendance attendance;
+    private final OperationTrace trace;
+    private final Function<PlannedCollective, List<Share>> findShares = this::shares;
+
+    public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, Attendance attendance,
+            OperationTrace trace) {
+        this.device = device;
+        this.connectors = connectors;
+        this.routes = routes;
+        this.attendance = attendance;
+        this.trace = trace;
+    }
+
+    /** Tells those that have a part in a collective, and those that have none; returns what it is. */
+    OperationId announce(PlannedCollective planned) {
+        OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.asked().count());
+        trace.collective(planned, id);
+        int number = planned.function();
+        if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
+            routes.collective(FunctionNumber.algorithm(number), id,
+                    (planned.work().flags() & CollectiveWork.REGISTERED) != 0);
+        }
+        CollectiveWork work = planned.work();
+        if (LOG.isTraceEnabled()) {
+            LOG.trace("rank {}: {}: {}, {}, {} channels", device.rank(), id, FunctionNumber.algorithm(number),
+                    FunctionNumber.protocol(number), work.channelHigh() + 1);
+        }
+        List<Share> shares = planned.shares(findShares);
+        ProxyOp part = null;
+        ProxyOp run = null;
+        for (int i = 0; i < shares.size(); i++) { // by index: each operation comes here, and nothing is to be allocated
+            Share share = shares.get(i);
+            if (share.part() != part) {
+                part = share.part();
+                run = part.numbered(id.number());
+            }
+            share.connector().announce(run);
+        }
+        connectors.announceWithout(id.number(), id.signature(), id.count());
+        return id;
+    }
+
+    private List<Share> shares(PlannedCollective planned) {
+        OperationId any = new OperationId(0, planned.signature(), planned.asked().count());
+        DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
+        CollectiveWork work = planned.work();
+        List<Share> shares = new ArrayList<>();
+        for (int channel = 0; channel <= work.channelHigh(); channel++) {
+            for (ChannelTask task : function.tasks(planned.function(), work.segment(), device,
+                    device.channel(channel))) {
+                add(task, channel, any, planned, shares);
+            }
+        }
+        return shares;
+    }
+
+    private void add(ChannelTask task, int channel, OperationId id, PlannedCollective planned, List<Share> shares) {
+        UserRegions regions = planned.regions();
+        for (int peer : task.from()) {
+            add(connectors.receive(peer, channel, task.index()),
+                    id.part(task.schedule().chunksReceived(), task.shape(), regions.received()), shares);
+        }
+        for (int peer : task.to()) {
+            ProxyOp part = id.part(task.schedule().chunksSent(), task.shape(), regions.sent());
+            add(connectors.send(peer, channel, task.index()),
+                    peer < device.ranks() ? part : part.asking(windows(channel, planned)), shares);
+        }
+    }
+
+    /** Neighbours that carry the same share one object, so that a run makes one. */
+    private static void add(Connector<?> connector, ProxyOp part, List<Share> shares) {
+        ProxyOp before = shares.isEmpty() ? null : shares.getLast().part();
+        shares.add(new Share(connector, part.equals(before) ? before : part));
+    }
+
+    /** What a network that reduces is asked for, step by step. */
+    private CollNetOp windows(int channel, PlannedCollective planned) {
+        int number = planned.function();
+        return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))
+                .network(number, planned.work(), device, channel);
+    }
+
+    /** What a rank hands to itself needs no proxies: it has no tasks. Returns what it is. */
+    TransferId announce(PlannedTransfer planned) {
+        TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
+        trace.transfer(planned, id);
+        PointToPointWork work = planned.work();
+        DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
+        int parts = Math.max(work.sendChannels(), work.receiveChannels());
+        for (int part = 0; part < parts; part++) {
+            int channel = work.channelBase() + part & work.channels() - 1;
+            for (ChannelTask task : function.tasks(TransferPlanner.FUNCTION, work.segment(), device,
+                    device.channel(channel))) {
+                if (task.to().length > 0) {
+                    announce(planned.send(), connectors.send(task.to()[0], channel, task.index()),
+                            task.schedule().chunksSent(), task);
+                } else {
+                    announce(planned.receive(), connectors.receive(task.from()[0], channel, task.index()),
+                            task.schedule().chunksReceived(), task);
+                }
+            }
+        }
+        if (LOG.isTraceEnabled()) {
+            LOG.trace("rank {}: {}, {} channels", device.rank(), id, parts);
+        }
+        return id;
+    }
+
+    private long number(@Nullable SendOrReceive transfer) {
+        return transfer == null || transfer.peer() == device.rank() ? TransferId.NONE
+                : attendance.transfer(transfer.peer(), transfer.sends());
+    }
+
+    /** A run of a plan's transfers, by which of their kind between two ranks they are; {@link #NONE} for no other. */
+    record TransferId(PlannedTransfer planned, long send, long receive) implements Meeting {
+
+        static final long NONE = -1;
+
+        @Override
+        public void attend(Sink sink) {
+            if (send != NONE) {
+                sink.transfer(planned.send().peer(), true, send);
+            }
+            if (receive != NONE) {
+                sink.transfer(planned.receive().peer(), false, receive);
+            }
+        }
+
+        @Override
+        public String toString() {
+            return planned.toString();
+        }
+    }
+
+    private static void announce(SendOrReceive transfer, Connector<?> connector, long chunks, ChannelTask task) {
+        OperationId id = new OperationId(connector.nextTransfer(),
+                OperationSignature.pack(Operation.SEND_RECEIVE, transfer.type(), ReduceOp.SUM, 0), transfer.count());
+        connector.announce(id.part(chunks, task.shape(),
+                transfer.sends() ? transfer.regions().sent() : transfer.regions().received()));
+    }
+
+    /** What ranks that run one operation together must agree on; they count operations alike. */
+    record OperationId(long number, long signature, long count) implements Meeting {
+
+        @Override
+        public void attend(Sink sink) {
+            sink.collective(number);
+        }
+
+        Operation operation() {
+            return OperationSignature.operation(signature);
+        }
+
+        /** @param user the memory that the device points to; null where data goes through slots */
+        ProxyOp part(long chunks, ChunkShape shape, @Nullable MemoryRegion user) {
+            return new ProxyOp(number, signature, count, chunks * shape.chunkSteps(), shape.chunkSteps(),
+                    shape.sliceSteps(), shape.protocol(), user);
+        }
+
+        @Override
+        public String toString() {
+            return OperationSignature.describe(signature, number, count);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.Protocol;
+import org.millrace.device.arithmetic.ElementKernel;
+import org.millrace.device.function.Algorithm;
+import org.millrace.device.function.ChannelTask;
+import org.millrace.device.function.CollectiveFunction.InPlace;
+import org.millrace.device.function.CollectiveFunction;
+import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.function.FunctionNumber;
+import org.millrace.device.function.FunctionTable;
+import org.millrace.engine.PlannedOperation.Collective;
+import org.millrace.engine.PlannedOperation.PlannedCollective;
+import org.millrace.engine.connect.CollNet;
+import org.millrace.engine.connect.EngineOptions;
+import org.millrace.engine.connect.Registrations.UserRegions;
+import org.millrace.engine.connect.Registrations;
+import org.millrace.proxy.OperationSignature;
+
+/**
+ * Makes an item of work of a collective: decides by which function it runs, over which channels, and whether its data
+ * goes through slots or stays in the user's memory.
+ */
+final class CollectivePlanner {
+
+    private final DeviceCommunicator device;
+    private final int ranks;
+    private final EngineOptions options;
+    private final Registrations registrations;
+    /** Null where no network reduces. */
+    private final @Nullable CollNet collNet;
+
+    public CollectivePlanner(DeviceCommunicator device, EngineOptions options, Registrations registrations,
+            @Nullable CollNet collNet) {
+        this.device = device;
+        this.ranks = device.ranks();
+        this.options = options;
+        this.registrations = registrations;
+        this.collNet = collNet;
+    }
+
+    /**
+     * Plans what the program asks for.
+     *
+     * @throws IllegalArgumentException if the operator has no meaning for the type
+     */
+    public PlannedCollective plan(Collective asked) {
+        Operation operation = asked.operation();
+        DataType type = asked.type();
+        ReduceOp op = asked.op();
+        long count = asked.count();
+        MemorySegment send = asked.send();
+        MemorySegment receive = asked.receive();
+        int root = asked.root();
+        boolean reduces = operation.reduces();
+        long bytes = asked.bytes();
+        if (reduces) {
+            ElementKernel.of(type, op, ranks); // refuses what makes no sense, before anything is done
+        }
+        Algorithm algorithm = algorithm(operation, bytes, type, op);
+        CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
+        DataType moved = reduces ? type : DataType.UINT8;
+        int parts = function.parts(ranks);
+        Protocol protocol = algorithm.isCollNet() ? Protocol.SIMPLE : options.protocols().of(operation);
+        int number = FunctionNumber.pack(operation, algorithm, protocol, moved, reduces ? op : ReduceOp.SUM);
+        CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
+        ChannelPartition.spread(work, reduces ? count : bytes, moved.bytes(), parts, channels(algorithm));
+        work.set(send == null ? 0 : send.address(), receive == null ? 0 : receive.address(), root,
+                FunctionNumber.argument(op), CollectiveWork.PROFILED);
+        function.plan(number, work, device);
+        UserRegions regions = UserRegions.NONE;
+        boolean inSlots = function.staysInSlots(number, work, ranks);
+        if (!inSlots && function.inPlace() != InPlace.NEVER && registrations.mayHold(bytes / parts, protocol)) {
+            regions = regions(function, number, work, receive, operation.receiveCount(bytes, ranks), bytes / parts);
+        }
+        if (regions != UserRegions.NONE) {
+            work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
+        } else if (!inSlots && algorithm != Algorithm.LOCAL && !algorithm.isCollNet()) {
+            boolean input =
+                    registrations.isRead(send, operation.sendCount(bytes, ranks), bytes / parts, reduces, protocol);
+            boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), bytes / parts, reduces,
+                    protocol);
+            if (input || output) {
+                work.read(input, output);
+            }
+        }
+        return new PlannedCollective(asked, number, work,
+                OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), regions);
+    }
+
+    private Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
+        if (ranks == 1 || bytes == 0) {
+            return Algorithm.LOCAL;
+        }
+        Algorithm network = collNet == null ? null : collNet.algorithm(operation, bytes, type, op);
+        if (network != null) {
+            return network;
+        }
+        return operation == Operation.ALL_REDUCE && options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE
+                : Algorithm.RING;
+    }
+
+    private int channels(Algorithm algorithm) {
+        return switch (algorithm) {
+            case LOCAL -> 1;
+            case TREE -> device.channels();
+            case RING, DIRECT, COLLNET_DIRECT, COLLNET_CHAIN -> options.channels();
+        };
+    }
+
+    /**
+     * The memory in which elements stay that this rank sends, or only passes on.
+     *
+     * @param output registered, perhaps; then that is what is used in place
+     */
+    private UserRegions regions(CollectiveFunction function, int number, CollectiveWork work, MemorySegment output,
+            long bytes, long hopBytes) {
+        int from = Registrations.NOBODY;
+        int to = Registrations.NOBODY;
+        for (int channel = 0; channel <= work.channelHigh(); channel++) {
+            ChannelTask task = function.tasks(number, work, device, device.channel(channel)).getFirst();
+            int before = task.from().length == 0 ? Registrations.NOBODY : task.from()[0];
+            int behind = task.to().length == 0 ? Registrations.NOBODY : task.to()[0];
+            if (channel > 0 && (before != from || behind != to)) {
+                return UserRegions.NONE; // rings differ, and the regions are those of one peer on each side
+            }
+            from = before;
+            to = behind;
+        }
+        Protocol protocol = FunctionNumber.protocol(number);
+        UserRegions registered =
+                function.inPlace() == InPlace.OUTPUT ? registrations.of(output, bytes, protocol, from, to)
+                        : UserRegions.NONE;
+        return registered == UserRegions.NONE ? registrations.ofAny(hopBytes, protocol, from, to) : registered;
+    }
+}

@@ -1,0 +1,52 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.DataType;
+
+/**
+ * Operations that are sends and receives of a group: which of them a rank does, in an order that is the same on all
+ * ranks.
+ *
+ * @param sink takes them; nothing is said of operations of no elements
+ */
+record TransferPattern(int rank, int ranks, Sink sink) {
+
+    /** Takes a send or a receive. */
+    public interface Sink {
+        void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer);
+    }
+
+    /** A part of each rank's goes to each. */
+    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type) {
+        for (int distance = 0; distance < ranks && count > 0; distance++) {
+            int to = (rank + distance) % ranks;
+            int from = (rank - distance + ranks) % ranks;
+            sink.add(true, part(send, to, count, type), count, type, to);
+            sink.add(false, part(receive, from, count, type), count, type, from);
+        }
+    }
+
+    /** What each rank has goes to one. */
+    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root) {
+        for (int from = 0; rank == root && from < ranks && count > 0; from++) {
+            sink.add(false, part(receive, from, count, type), count, type, from);
+        }
+        if (count > 0) {
+            sink.add(true, send, count, type, root);
+        }
+    }
+
+    /** Each rank gets a part of what one has. */
+    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root) {
+        for (int to = 0; rank == root && to < ranks && count > 0; to++) {
+            sink.add(true, part(send, to, count, type), count, type, to);
+        }
+        if (count > 0) {
+            sink.add(false, receive, count, type, root);
+        }
+    }
+
+    private static MemorySegment part(MemorySegment all, int number, long count, DataType type) {
+        return all.asSlice(number * count * type.bytes(), count * type.bytes());
+    }
+}

@@ -1,0 +1,96 @@
+package org.millrace.gin;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.millrace.abi.GinOp;
+
+/**
+ * How many descriptors were taken out of a context's queues, and carried out, by what they asked for. Their number is
+ * the sum of all but {@code signalled} and {@code reached}.
+ *
+ * @param puts      of bytes of a window
+ * @param values    put out of the descriptor itself
+ * @param signals   alone, without bytes; those in windows too
+ * @param gets      of bytes of a peer's window
+ * @param flushes   of what came before
+ * @param signalled puts and values that brought a signal with them
+ * @param reached   signals of all these that were counted up at the peer by this rank's thread itself, without a frame
+ */
+public record GinServed(long puts, long values, long signals, long gets, long flushes, long signalled, long reached) {
+
+    public static final GinServed NONE = new GinServed(0, 0, 0, 0, 0, 0, 0);
+
+    public GinServed plus(GinServed other) {
+        return new GinServed(puts + other.puts, values + other.values, signals + other.signals, gets + other.gets,
+                flushes + other.flushes, signalled + other.signalled, reached + other.reached);
+    }
+
+    public long descriptors() {
+        return puts + values + signals + gets + flushes;
+    }
+
+    /** One line for people and for scripts: the first number is that of the descriptors. */
+    @Override
+    public String toString() {
+        return "descriptors served by Java: " + descriptors() + " (" + puts + " puts, " + values + " values, " + signals
+                + " signals alone, " + gets + " gets, " + flushes + " flushes; " + signalled
+                + " puts and values brought a signal, " + reached + " signals without a frame)";
+    }
+
+    /**
+     * Counts what a context's agent serves. The agent's thread alone writes, without a read-modify-write; any thread
+     * may read, each number by itself.
+     */
+    static final class Counters {
+
+        private static final VarHandle COUNT = MethodHandles.arrayElementVarHandle(long[].class);
+        private static final int PUTS = 0;
+        private static final int VALUES = 1;
+        private static final int SIGNALS = 2;
+        private static final int GETS = 3;
+        private static final int FLUSHES = 4;
+        private static final int SIGNALLED = 5;
+        private static final int REACHED = 6;
+
+        private final long[] counts = new long[REACHED + 1];
+
+        void count(GinDescriptor descriptor) {
+            int kind = kind(descriptor);
+            increment(kind);
+            if (kind <= VALUES && descriptor.signals()) {
+                increment(SIGNALLED);
+            }
+        }
+
+        void countReached() {
+            increment(REACHED);
+        }
+
+        private static int kind(GinDescriptor descriptor) {
+            if (descriptor.has(GinOp.GET)) {
+                return GETS;
+            }
+            if (descriptor.has(GinOp.FLUSH)) {
+                return FLUSHES;
+            }
+            if (descriptor.has(GinOp.VA_SIGNAL) || descriptor.size == 0 && descriptor.signals()) {
+                return SIGNALS;
+            }
+            return descriptor.has(GinOp.INLINE) ? VALUES : PUTS;
+        }
+
+        /** Opaque: a reader sees every number some time, and never half of it. */
+        private void increment(int index) {
+            COUNT.setOpaque(counts, index, counts[index] + 1);
+        }
+
+        private long read(int index) {
+            return (long) COUNT.getOpaque(counts, index);
+        }
+
+        GinServed read() {
+            return new GinServed(read(PUTS), read(VALUES), read(SIGNALS), read(GETS), read(FLUSHES), read(SIGNALLED),
+                    read(REACHED));
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package org.millrace.gin;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.GinCells;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+
+/** A window in host memory: the network reads and writes it itself, and everything is complete at once. */
+public final class HostWindowMemory implements WindowMemory {
+
+    private final MemoryRegion region;
+    private final MemorySegment segment;
+
+    private HostWindowMemory(MemoryRegion region, MemorySegment segment) {
+        this.region = region;
+        this.segment = segment;
+    }
+
+    /**
+     * Registers memory.
+     *
+     * @param memory native, aligned to 8 bytes, not freed before the window is closed
+     */
+    @SuppressWarnings("restricted")
+    public static HostWindowMemory register(Network network, MemorySegment memory) {
+        // Of the global scope, so that a copy checks no arena: the window is closed, which the agent acknowledges,
+        // before the memory is freed.
+        MemorySegment global = MemorySegment.ofAddress(memory.address()).reinterpret(memory.byteSize());
+        return new HostWindowMemory(network.register(global), global);
+    }
+
+    @Override
+    public long bytes() {
+        return segment.byteSize();
+    }
+
+    @Override
+    public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
+        transfer.place(region, offset, offset, bytes);
+        return true;
+    }
+
+    @Override
+    public boolean readable(WindowTransfer transfer) {
+        return true;
+    }
+
+    @Override
+    public boolean openWrite(WindowTransfer transfer, long offset, long bytes) {
+        transfer.place(region, offset, offset, bytes);
+        return true;
+    }
+
+    @Override
+    public boolean written(WindowTransfer transfer) {
+        return true;
+    }
+
+    @Override
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+        if (!(source instanceof HostWindowMemory host)) {
+            throw new GinException("a put from " + source + " to host memory, where there is no device to copy it");
+        }
+        MemorySegment.copy(host.segment, sourceOffset, segment, offset, bytes);
+        return true;
+    }
+
+    @Override
+    public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
+        GinCells.addRelease(segment, offset, value);
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
+        MemorySegment.copy(segment, offset, ring.memory(), ringOffset, bytes);
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
+        MemorySegment.copy(ring.memory(), ringOffset, segment, offset, bytes);
+        return true;
+    }
+
+    @Override
+    public void close() {
+        region.close();
+    }
+
+    @Override
+    public String toString() {
+        return "host memory of " + segment.byteSize() + " bytes";
+    }
+}

@@ -1,0 +1,28 @@
+package org.millrace.net.connection;
+
+import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
+
+/** HMAC-SHA256: only who knows the key can compute it, and it tells nothing of the key. */
+public final class KeyedHash {
+
+    private static final String ALGORITHM = "HmacSHA256";
+
+    private KeyedHash() {}
+
+    /** Of all parts behind each other, which are read to their ends. 32 bytes. */
+    public static byte[] of(byte[] key, ByteBuffer... parts) {
+        try {
+            Mac mac = Mac.getInstance(ALGORITHM);
+            mac.init(new SecretKeySpec(key, ALGORITHM));
+            for (ByteBuffer part : parts) {
+                mac.update(part);
+            }
+            return mac.doFinal();
+        } catch (GeneralSecurityException e) {
+            throw new IllegalStateException(ALGORITHM + " is missing, which every Java platform must have", e);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.SilenceTrace;
+
+/**
+ * Looks once a second, on the trace's thread, whether the links of this process's TCP streams are silent, and writes
+ * down which are. A link is a pair of addresses, with all streams between them.
+ */
+public final class SilenceWatch {
+
+    private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
+    private static final Duration PERIOD = Duration.ofSeconds(1);
+
+    private final ProcessTrace trace;
+    private final TcpInfo info = new TcpInfo(Arena.global());
+    private final Map<Link, Silent> silent = new HashMap<>();
+    private long last = System.nanoTime();
+
+    private record Link(InetAddress local, InetAddress remote) {
+
+        static Link of(TcpStream stream) {
+            return new Link(stream.local.getAddress(), stream.remote.getAddress());
+        }
+    }
+
+    /**
+     * A silent link: what is written of it, and the streams that have been silent, which alone can tell that it ends.
+     */
+    private record Silent(SilenceTrace trace, Set<TcpStream> streams) {
+    }
+
+    private SilenceWatch(ProcessTrace trace) {
+        this.trace = trace;
+    }
+
+    /** Watches while something is open that is written down. */
+    public static void start(ProcessTrace trace) {
+        if (TcpInfo.isKnown()) {
+            trace.watch(new SilenceWatch(trace)::glance);
+        }
+    }
+
+    /** Called ten times a second. */
+    private void glance() {
+        long now = System.nanoTime();
+        if (now - last >= PERIOD.toNanos()) {
+            // A process, or a machine, that was stopped received nothing: that time does not count.
+            look(Math.min(now - last, 2 * PERIOD.toNanos()));
+            last = now;
+        }
+    }
+
+    private void look(long nanos) {
+        List<TcpStream> open = TcpStreams.open();
+        if (!open.isEmpty() || !silent.isEmpty()) {
+            write(update(open, nanos));
+        }
+    }
+
+    private void write(List<TcpStream> open) {
+        Map<Link, Integer> counts = new HashMap<>();
+        open.forEach(stream -> counts.merge(Link.of(stream), 1, Integer::sum));
+        open.stream()
+                .filter(TcpStream::isSilent)
+                .sorted(Comparator.comparingLong(TcpStream::silentNanos).reversed())
+                .forEach(this::add);
+        silent.entrySet().removeIf(each -> {
+            Silent link = each.getValue();
+            link.streams.retainAll(open);
+            if (counts.containsKey(each.getKey())) {
+                link.trace.streams(counts.get(each.getKey()));
+            }
+            if (link.streams.isEmpty()) {
+                link.trace.lost();
+            } else if (!link.streams.stream().allMatch(TcpStream::isSilent)) {
+                link.trace.heard();
+                trace.message("the network to " + TcpStreams.words(each.getKey().remote) + " is heard again");
+            } else {
+                return false;
+            }
+            return true;
+        });
+    }
+
+    private void add(TcpStream stream) {
+        Link link = Link.of(stream);
+        Silent known = silent.get(link);
+        if (known == null) {
+            SilenceTrace written = trace.silence(System.nanoTime() - stream.silentNanos(), local(link.local),
+                    TcpStreams.words(link.remote), stream.peer);
+            if (written == null) {
+                return;
+            }
+            known = new Silent(written, new HashSet<>());
+            silent.put(link, known);
+        }
+        known.streams.add(stream);
+    }
+
+    /** Those that are still open when the kernel has been asked: a descriptor may be another's afterwards. */
+    private List<TcpStream> update(List<TcpStream> open, long nanos) {
+        List<TcpStream> unknown = open.stream().filter(stream -> stream.descriptor < 0).toList();
+        try {
+            if (!unknown.isEmpty()) {
+                info.find(unknown);
+            }
+        } catch (IOException e) {
+            LOG.debug("cannot look through this process's descriptors", e);
+        }
+        List<TcpStream> updated = new ArrayList<>(open.size());
+        for (TcpStream stream : open) {
+            if (stream.descriptor >= 0 && info.read(stream.descriptor) && stream.isOpen()) {
+                stream.update(info, nanos);
+                updated.add(stream);
+            }
+        }
+        return updated;
+    }
+
+    private static String local(InetAddress address) {
+        try {
+            NetworkInterface at = NetworkInterface.getByInetAddress(address);
+            return address.getHostAddress() + (at == null ? "" : ", " + at.getName());
+        } catch (IOException e) {
+            return address.getHostAddress();
+        }
+    }
+}

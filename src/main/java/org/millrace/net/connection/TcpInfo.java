@@ -1,0 +1,133 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteOrder;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Collection;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
+
+/**
+ * What Linux says of a TCP stream: {@code struct tcp_info} of {@code <linux/tcp.h>}. Java hands out no descriptors of
+ * its sockets, so they are found among all that the process has. One thread.
+ */
+final class TcpInfo {
+
+    private static final Path DESCRIPTORS = Path.of("/proc/self/fd");
+
+    private static final int IPPROTO_TCP = 6;
+    private static final int TCP_INFO = 11;
+    private static final int AF_INET = 2;
+    private static final int AF_INET6 = 10;
+    private static final int LARGEST_ADDRESS = 128;
+    private static final int PORT_OFFSET = 2;
+    private static final int ADDRESS_OFFSET = 4;
+    private static final int ADDRESS_V6_OFFSET = 8;
+    private static final ValueLayout.OfShort PORT = ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.BIG_ENDIAN);
+
+    private static final int STATE_OFFSET = 0;
+    private static final int TCP_CLOSE = 7;
+    private static final int RETRANSMITS_OFFSET = 2;
+    private static final int PROBES_OFFSET = 3;
+    private static final int UNACKED_OFFSET = 24;
+    private static final int LAST_DATA_RECEIVED_OFFSET = 52;
+    private static final int LAST_ACK_RECEIVED_OFFSET = 56;
+    /** Since Linux 4.2; older ones, and others that play Linux, leave zeros. */
+    private static final int SEGMENTS_IN_OFFSET = 140;
+    private static final int NOT_SENT_OFFSET = 144;
+    private static final int BYTES = 148;
+
+    private final CFunction getsockopt = CFunction.named("getsockopt");
+    private final CFunction getsockname = CFunction.named("getsockname");
+    private final CFunction getpeername = CFunction.named("getpeername");
+    /** As the last call of {@link #read} left it. */
+    final MemorySegment bytes;
+    private final MemorySegment address;
+    private final MemorySegment length;
+
+    /** Its memory is the arena's. */
+    TcpInfo(Arena arena) {
+        bytes = arena.allocate(BYTES, Long.BYTES);
+        address = arena.allocate(LARGEST_ADDRESS, Long.BYTES);
+        length = arena.allocate(ValueLayout.JAVA_INT);
+    }
+
+    /** Whether this is Linux. */
+    static boolean isKnown() {
+        return Files.isDirectory(DESCRIPTORS) && System.getProperty("os.name").equals("Linux");
+    }
+
+    /** Finds the descriptors of streams that have none yet. */
+    void find(Collection<TcpStream> streams) throws IOException {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(DESCRIPTORS)) {
+            for (Path each : all) {
+                int descriptor = Integer.parseInt(each.getFileName().toString());
+                InetSocketAddress remote = address(getpeername, descriptor);
+                InetSocketAddress local = remote == null ? null : address(getsockname, descriptor);
+                if (local != null) {
+                    streams.stream()
+                            .filter(stream -> stream.remote.equals(remote) && stream.local.equals(local))
+                            .forEach(stream -> stream.descriptor = descriptor);
+                }
+            }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+    }
+
+    private @Nullable InetSocketAddress address(CFunction which, int descriptor) throws IOException {
+        length.set(ValueLayout.JAVA_INT, 0, LARGEST_ADDRESS);
+        if ((int) which.call(descriptor, address.address(), length.address()) != 0) {
+            return null;
+        }
+        int family = address.get(ValueLayout.JAVA_SHORT, 0);
+        if (family != AF_INET && family != AF_INET6) {
+            return null;
+        }
+        byte[] bytes =
+                address.asSlice(family == AF_INET ? ADDRESS_OFFSET : ADDRESS_V6_OFFSET, family == AF_INET ? 4 : 16)
+                        .toArray(ValueLayout.JAVA_BYTE);
+        return new InetSocketAddress(InetAddress.getByAddress(bytes),
+                Short.toUnsignedInt(address.get(PORT, PORT_OFFSET)));
+    }
+
+    /** Reads what the kernel says of a descriptor; false if it is no TCP stream, or one that was lost. */
+    boolean read(int descriptor) {
+        bytes.fill((byte) 0);
+        length.set(ValueLayout.JAVA_INT, 0, BYTES);
+        return (int) getsockopt.call(descriptor, IPPROTO_TCP, TCP_INFO, bytes.address(), length.address()) == 0
+                && bytes.get(ValueLayout.JAVA_BYTE, STATE_OFFSET) != TCP_CLOSE;
+    }
+
+    /** How many segments have come, with data or without, whatever became of them. */
+    int segmentsIn() {
+        return number(SEGMENTS_IN_OFFSET);
+    }
+
+    /**
+     * For how long this side has had no answer, though it sends again and again, or has asked more than once; 0 if it
+     * waits for none. A window that is closed is another matter: see {@link TcpStream}.
+     */
+    long unansweredNanos() {
+        int acknowledged = number(LAST_ACK_RECEIVED_OFFSET);
+        if (number(UNACKED_OFFSET) > 0) {
+            return bytes.get(ValueLayout.JAVA_BYTE, RETRANSMITS_OFFSET) == 0 ? 0
+                    : TimeUnit.MILLISECONDS.toNanos(acknowledged);
+        }
+        boolean asked = bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1 && number(NOT_SENT_OFFSET) == 0;
+        return asked ? TimeUnit.MILLISECONDS.toNanos(Math.min(acknowledged, number(LAST_DATA_RECEIVED_OFFSET))) : 0;
+    }
+
+    private int number(int offset) {
+        return bytes.get(ValueLayout.JAVA_INT, offset);
+    }
+}

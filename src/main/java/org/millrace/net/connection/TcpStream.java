@@ -1,0 +1,68 @@
+package org.millrace.net.connection;
+
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * For how long nothing has come on a stream that should have. A kernel whose peer's host is reached receives a segment
+ * every few seconds, whatever the two processes do:
+ *
+ * <ul>
+ * <li>nothing is under way: an answer to its own keep-alive, or the peer's keep-alive;
+ * <li>what was sent is under way: an acknowledgement;
+ * <li>the peer's process does not read, and has no room: this side's probes of the window come ever more rarely, up to
+ * every two minutes, and keep-alives are not sent beside them; but the peer, which has nothing under way, sends its
+ * own.
+ * </ul>
+ *
+ * So a stream is silent if the kernel's count of segments that came does not grow, or if, though it grows, what this
+ * side has sent, or asked, gets no answer: the other way is silent alone. {@code TCP_USER_TIMEOUT} would end the
+ * connection of a peer that does not read, from Linux 5.11 on.
+ */
+final class TcpStream {
+
+    /** Two keep-alive probes have had no answer by then. */
+    private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    private final SocketChannel channel;
+    final InetSocketAddress local;
+    final InetSocketAddress remote;
+    final String peer;
+    /** -1 while it is not known. Of the thread that looks, as is what follows. */
+    int descriptor = -1;
+    private int segments;
+    private long unheardNanos;
+    private long unansweredNanos;
+
+    TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer) {
+        this.channel = channel;
+        this.local = local;
+        this.remote = remote;
+        this.peer = peer;
+    }
+
+    boolean isOpen() {
+        return channel.isOpen();
+    }
+
+    /** Takes what the kernel says of it; of the time since the last look, what may count. */
+    void update(TcpInfo info, long nanos) {
+        if (info.segmentsIn() != segments || segments == 0) { // 0: a kernel that does not count
+            segments = info.segmentsIn();
+            unheardNanos = 0;
+        } else {
+            unheardNanos += nanos;
+        }
+        unansweredNanos = info.unansweredNanos();
+    }
+
+    boolean isSilent() {
+        return silentNanos() >= SILENT_NANOS;
+    }
+
+    /** For how long nothing has come that should have: 0 unless something should. */
+    long silentNanos() {
+        return Math.max(unheardNanos, unansweredNanos);
+    }
+}

@@ -1,0 +1,131 @@
+package org.millrace.net.plugin;
+
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which of a plugin's functions a thread is in, if any. NCCL asks that none of them blocks; one that does stops its
+ * thread and all connections of it, and nothing here can end it: but it is named.
+ *
+ * <p>
+ * The thread that calls stores two plain words a call; {@link Watcher}, a thread of its own that looks twice a second,
+ * reads them as they come: a word that is somewhat old serves it as well.
+ */
+final class CallWatch implements AutoCloseable {
+
+    private static final Logger LOG = LogManager.getLogger(CallWatch.class);
+    private static final NetFunction[] FUNCTIONS = NetFunction.values();
+    private static final int SHIFT = 8;
+
+    private final String connection;
+    private final long limitNanos;
+    /** How many calls were made, and in the low bits the function that is in one, plus 1; 0 there between calls. */
+    private final AtomicLong calls = new AtomicLong();
+
+    // The watcher's own.
+    private long seen;
+    private long since;
+    private boolean named;
+
+    private CallWatch(String connection, Duration limit) {
+        this.connection = connection;
+        this.limitNanos = limit.toNanos();
+    }
+
+    /** Watches the calls of one connection, which are made by one thread at a time. */
+    public static CallWatch of(String connection, Duration limit) {
+        CallWatch watch = new CallWatch(connection, limit);
+        Watcher.add(watch);
+        return watch;
+    }
+
+    /** No calls will be made any more. */
+    @Override
+    public void close() {
+        Watcher.remove(this);
+    }
+
+    void enter(NetFunction function) {
+        calls.setOpaque((calls.getPlain() >> SHIFT) + 1 << SHIFT | function.ordinal() + 1);
+    }
+
+    void leave() {
+        calls.setOpaque(calls.getPlain() >> SHIFT << SHIFT);
+    }
+
+    private void look(long now) {
+        long current = calls.getOpaque();
+        int function = (int) (current & (1 << SHIFT) - 1);
+        if (current != seen || function == 0) {
+            if (named) {
+                LOG.warn("{}: that call has returned after some {} s", connection, (now - since) / 1_000_000_000);
+            }
+            seen = current;
+            since = now;
+            named = false;
+        } else if (!named && now - since > limitNanos) {
+            named = true;
+            LOG.warn(
+                    "{}: the plugin's {} has not returned for {} ms, and blocks its thread with all connections that "
+                            + "it serves; NCCL asks that it does not wait",
+                    connection, FUNCTIONS[function - 1], (now - since) / 1_000_000);
+        }
+    }
+
+    /** Looks at all connections that there are, and at what plugins log, as long as there are some. */
+    private static final class Watcher {
+
+        private static final long INTERVAL_NANOS = Duration.ofMillis(500).toNanos();
+        /** Guarded by the class; one that was never closed goes with its connection. */
+        private static final List<WeakReference<CallWatch>> WATCHED = new ArrayList<>();
+        private static @Nullable Thread thread;
+
+        private Watcher() {}
+
+        static synchronized void add(CallWatch watch) {
+            WATCHED.add(new WeakReference<>(watch));
+            if (thread == null) {
+                thread = Thread.ofPlatform().daemon().name("millrace-plugin-watch").start(Watcher::run);
+            }
+        }
+
+        static synchronized void remove(CallWatch watch) {
+            WATCHED.removeIf(reference -> reference.get() == null || reference.get() == watch);
+            if (WATCHED.isEmpty()) {
+                LockSupport.unpark(thread);
+            }
+        }
+
+        /** Those that there are; null if there are none, and the thread is to end. */
+        private static synchronized @Nullable List<WeakReference<CallWatch>> watched() {
+            WATCHED.removeIf(reference -> reference.get() == null);
+            if (WATCHED.isEmpty()) {
+                thread = null;
+                return null;
+            }
+            return List.copyOf(WATCHED);
+        }
+
+        private static void run() {
+            for (List<WeakReference<CallWatch>> all = watched(); all != null; all = watched()) {
+                PluginLog.pass();
+                long now = System.nanoTime();
+                for (WeakReference<CallWatch> reference : all) {
+                    CallWatch watch = reference.get();
+                    if (watch != null) {
+                        watch.look(now);
+                    }
+                }
+                LockSupport.parkNanos(INTERVAL_NANOS);
+            }
+            PluginLog.pass();
+        }
+    }
+}

@@ -1,0 +1,113 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.plugin.PluginLibrary.Session;
+
+/**
+ * One of the plugin's communicators in the making, on either side. Calls return at once and are made again until there
+ * is one: the handle stays where it is until then, as plugins keep in it how far they are. Guarded by its owner.
+ */
+final class CommInMaking implements AutoCloseable {
+
+    private final Session session;
+    private final CallWatch watch;
+    private final NetFunction making;
+    private final int device;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment handle = arena.allocate(PluginHello.Answer.HANDLE_BYTES, 64);
+    private final MemorySegment results = arena.allocate(2 * Long.BYTES, 64);
+    /** The plugin's listener, on the side that accepts; 0 if there is none. */
+    private long listener;
+    private long communicator;
+
+    private CommInMaking(Session session, CallWatch watch, NetFunction making, int device) {
+        this.session = session;
+        this.watch = watch;
+        this.making = making;
+        this.device = device;
+    }
+
+    /**
+     * Listens on a device.
+     *
+     * @throws ConnectionException if the plugin cannot
+     */
+    static CommInMaking listen(Session session, CallWatch watch, int device) {
+        CommInMaking comm = new CommInMaking(session, watch, NetFunction.ACCEPT, device);
+        try {
+            comm.check(NetFunction.LISTEN, session.table()
+                    .listen(watch, session.context(), device, comm.handle.address(), comm.results.address()));
+            comm.listener = comm.results.get(ValueLayout.JAVA_LONG, 0);
+            return comm;
+        } catch (ConnectionException e) {
+            comm.close();
+            throw e;
+        }
+    }
+
+    /** Begins to connect to a handle of the peer's. */
+    static CommInMaking connect(Session session, CallWatch watch, int device, byte[] peer) {
+        CommInMaking comm = new CommInMaking(session, watch, NetFunction.CONNECT, device);
+        comm.handle.copyFrom(MemorySegment.ofArray(peer));
+        return comm;
+    }
+
+    private void check(NetFunction function, int result) {
+        if (result != NetTable.SUCCESS) {
+            throw new ConnectionException(session.failed(function, result));
+        }
+    }
+
+    /** Where a peer connects to. */
+    byte[] handle() {
+        return handle.toArray(ValueLayout.JAVA_BYTE);
+    }
+
+    /**
+     * Goes on.
+     *
+     * @return whether there is a communicator
+     * @throws ConnectionException if there will be none
+     */
+    boolean advance() {
+        if (communicator != 0) {
+            return true;
+        }
+        NetTable table = session.table();
+        results.fill((byte) 0);
+        long kernels = results.address() + Long.BYTES; // null there: ours know no network device
+        check(making,
+                making == NetFunction.ACCEPT ? table.accept(watch, listener, results.address(), kernels)
+                        : table.connect(watch, session.context(), device, session.configuration(), handle.address(),
+                                results.address(), kernels));
+        communicator = results.get(ValueLayout.JAVA_LONG, 0);
+        return communicator != 0;
+    }
+
+    /** Hands the communicator over: it is the caller's now. */
+    long take() {
+        long taken = communicator;
+        communicator = 0;
+        return taken;
+    }
+
+    /** Gives back what was not handed over. */
+    @Override
+    public void close() {
+        if (!arena.scope().isAlive()) {
+            return;
+        }
+        if (listener != 0) {
+            session.table().close(watch, NetFunction.CLOSE_LISTEN, listener);
+        }
+        if (communicator != 0) {
+            session.table()
+                    .close(watch, making == NetFunction.ACCEPT ? NetFunction.CLOSE_RECV : NetFunction.CLOSE_SEND,
+                            communicator);
+        }
+        arena.close();
+    }
+}

@@ -1,0 +1,176 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.MemoryLayout.PathElement;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
+import org.millrace.net.ConnectionException;
+
+/**
+ * A table's functions, called in the way of its version. Pointers are numbers, so that a call makes no object; results
+ * are NCCL's codes.
+ *
+ * <p>
+ * Each call notes in a {@link CallWatch} which one it is: NCCL asks that none blocks, and one that does is named.
+ */
+final class NetTable {
+
+    /** NCCL's code for success. */
+    public static final int SUCCESS = 0;
+
+    /** No traffic class: what {@code ncclNetCommConfig_t} holds. */
+    static final int NO_TRAFFIC_CLASS = -1;
+
+    private static final String[] RESULTS = {"ncclSuccess", "ncclUnhandledCudaError", "ncclSystemError",
+            "ncclInternalError", "ncclInvalidArgument", "ncclInvalidUsage", "ncclRemoteError", "ncclInProgress"};
+
+    private final TableVersion version;
+    private final CFunction[] functions = new CFunction[NetFunction.values().length];
+    private final boolean longSizes;
+    private final boolean profilerParents;
+
+    /** Reads a library's table; throws if a function is missing that no network can do without. */
+    NetTable(TableVersion version, MemorySegment symbol) {
+        this.version = version;
+        MemorySegment table = unscoped(symbol.address(), version.table().byteSize());
+        for (NetFunction function : NetFunction.values()) {
+            MemorySegment address = MemorySegment.NULL;
+            if (function != NetFunction.FINALIZE || version.hasContext()) {
+                address = table.get(ValueLayout.ADDRESS,
+                        version.table().byteOffset(PathElement.groupElement(function.toString())));
+            }
+            if (address.address() == 0 && function.isRequired()) {
+                throw new ConnectionException("its table " + version.symbol() + " has no " + function);
+            }
+            functions[function.ordinal()] = CFunction.at(address);
+        }
+        longSizes = version.hasLongSizes();
+        profilerParents = version.hasProfilerParents();
+    }
+
+    @SuppressWarnings("restricted") // a table that a library has
+    static MemorySegment unscoped(long address, long bytes) {
+        return MemorySegment.ofAddress(address).reinterpret(bytes);
+    }
+
+    private CFunction of(NetFunction function) {
+        return functions[function.ordinal()];
+    }
+
+    TableVersion version() {
+        return version;
+    }
+
+    /** Whether the table has a function that it may do without. */
+    public boolean has(NetFunction function) {
+        return of(function).address() != 0;
+    }
+
+    /** Whether sizes in arrays of irecv are 64 bits each, and not 32. */
+    public boolean hasLongSizes() {
+        return longSizes;
+    }
+
+    /** NCCL's name of a result, and its number. */
+    public static String describe(int result) {
+        return (result >= 0 && result < RESULTS.length ? RESULTS[result] : "a result that NCCL does not have") + " ("
+                + result + ")";
+    }
+
+    /** Closes a communicator, a listener, or a context. */
+    public int close(CallWatch watch, NetFunction function, long object) {
+        return call(watch, function, object, 0, 0, 0, 0, 0);
+    }
+
+    int devices(CallWatch watch, long count) {
+        return call(watch, NetFunction.DEVICES, count, 0, 0, 0, 0, 0);
+    }
+
+    private int call(CallWatch watch, NetFunction function, long first, long second, long third, long fourth,
+            long fifth, long sixth) {
+        watch.enter(function);
+        int result = (int) of(function).call(first, second, third, fourth, fifth, sixth);
+        watch.leave();
+        return result;
+    }
+
+    private int call(CallWatch watch, NetFunction function, long first, long second, long third, long fourth,
+            long fifth, long sixth, long seventh, long eighth) {
+        watch.enter(function);
+        int result = (int) of(function).call(first, second, third, fourth, fifth, sixth, seventh, eighth, 0);
+        watch.leave();
+        return result;
+    }
+
+    int init(CallWatch watch, long context, long communicator, long configuration, long logger, long profiler) {
+        return version.hasContext()
+                ? call(watch, NetFunction.INIT, context, communicator, configuration, logger, profiler, 0)
+                : call(watch, NetFunction.INIT, logger, profiler, 0, 0, 0, 0); // the profiler since v10
+    }
+
+    int getProperties(CallWatch watch, int device, long properties) {
+        return call(watch, NetFunction.GET_PROPERTIES, device, properties, 0, 0, 0, 0);
+    }
+
+    public int listen(CallWatch watch, long context, int device, long handle, long listener) {
+        return version.hasContext() ? call(watch, NetFunction.LISTEN, context, device, handle, listener, 0, 0)
+                : call(watch, NetFunction.LISTEN, device, handle, listener, 0, 0, 0);
+    }
+
+    /** @param configuration a {@code ncclNetCommConfig_t} */
+    public int connect(CallWatch watch, long context, int device, long configuration, long handle, long communicator,
+            long deviceHandle) {
+        if (version.hasContext()) {
+            return call(watch, NetFunction.CONNECT, context, device, handle, communicator, deviceHandle, 0);
+        }
+        return profilerParents
+                ? call(watch, NetFunction.CONNECT, device, configuration, handle, communicator, deviceHandle, 0)
+                : call(watch, NetFunction.CONNECT, device, handle, communicator, deviceHandle, 0, 0);
+    }
+
+    public int accept(CallWatch watch, long listener, long communicator, long deviceHandle) {
+        return call(watch, NetFunction.ACCEPT, listener, communicator, deviceHandle, 0, 0, 0);
+    }
+
+    public int regMr(CallWatch watch, long communicator, long data, long bytes, int type, long handle) {
+        return call(watch, NetFunction.REG_MR, communicator, data, bytes, type, handle, 0);
+    }
+
+    public int regMrDmaBuf(CallWatch watch, long communicator, long data, long bytes, int type, long offset,
+            int descriptor, long handle) {
+        return call(watch, NetFunction.REG_MR_DMA_BUF, communicator, data, bytes, type, offset, descriptor, handle, 0);
+    }
+
+    public int deregMr(CallWatch watch, long communicator, long handle) {
+        return call(watch, NetFunction.DEREG_MR, communicator, handle, 0, 0, 0, 0);
+    }
+
+    public int isend(CallWatch watch, long communicator, long data, long bytes, int tag, long handle, long request) {
+        return profilerParents ? call(watch, NetFunction.ISEND, communicator, data, bytes, tag, handle, 0, request, 0)
+                : call(watch, NetFunction.ISEND, communicator, data, bytes, tag, handle, request);
+    }
+
+    /** @param parents as many null pointers as there are buffers */
+    public int irecv(CallWatch watch, long communicator, int buffers, long data, long sizes, long tags, long handles,
+            long parents, long request) {
+        return profilerParents
+                ? call(watch, NetFunction.IRECV, communicator, buffers, data, sizes, tags, handles, parents, request)
+                : call(watch, NetFunction.IRECV, communicator, buffers, data, sizes, tags, handles, request, 0);
+    }
+
+    /** @param sizes 32 bits each, in every version */
+    public int iflush(CallWatch watch, long communicator, int buffers, long data, long sizes, long handles,
+            long request) {
+        return call(watch, NetFunction.IFLUSH, communicator, buffers, data, sizes, handles, request);
+    }
+
+    public int test(CallWatch watch, long request, long done, long sizes) {
+        return call(watch, NetFunction.TEST, request, done, sizes, 0, 0, 0);
+    }
+
+    /** Reads a C string that the plugin owns; null for a null pointer. */
+    static @Nullable String text(MemorySegment pointer) {
+        return pointer.address() == 0 ? null : unscoped(pointer.address(), Long.MAX_VALUE).getString(0);
+    }
+}

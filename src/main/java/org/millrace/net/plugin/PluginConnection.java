@@ -1,0 +1,208 @@
+package org.millrace.net.plugin;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.plugin.PluginLibrary.Session;
+
+/**
+ * What the two ends of a connection have in common: the TCP connection beside the plugin's communicators, which shows
+ * whether the peer lives and takes each side's shutdown message, and their end.
+ *
+ * <pre>
+ *   0          8         16               64      a shutdown message, little-endian
+ *   +----------+---------+----------------+
+ *   | magic    | frames  | process that   |
+ *   | 8 chars  | i64     | was lost, or 0 |
+ *   +----------+---------+----------------+
+ * </pre>
+ *
+ * <p>
+ * A plugin may say that a peer is gone before TCP does, and while frames that have arrived are still to be read: its
+ * failure is reported when nothing has come of either for a second. Nothing is begun after a failure.
+ */
+final class PluginConnection extends ConnectionState {
+
+    private static final Logger LOG = LogManager.getLogger(PluginConnection.class);
+
+    /** How many idle calls pass between two looks at the clock; a power of two. */
+    private static final int CLOCK_INTERVAL = 128;
+    /** How long at least passes between two looks at the TCP connection, which cost a system call. */
+    private static final long LOOK_INTERVAL_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
+    private static final long LAST_WORD_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** How long frames may take that a peer has sent before its shutdown message: the plugin has them already. */
+    private static final long ARRIVAL_NANOS = TimeUnit.SECONDS.toNanos(20);
+
+    private static final int SHUTDOWN_BYTES = 64;
+    private static final long SHUTDOWN = 0x4559_4244_4f4f_474dL;
+    private static final int FRAMES_OFFSET = 8;
+    private static final int NAME_OFFSET = 16;
+
+    private final SocketChannel socket;
+    private final Session session;
+    private final CallWatch watch;
+    private final CallWatch slowWatch;
+    private final ByteBuffer received = ByteBuffer.allocateDirect(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private Runnable release = () -> {};
+    private int idleCalls;
+    private long lastLookNanos = System.nanoTime();
+    private long shutdownNanos;
+    private @Nullable IOException socketFailure;
+    private boolean gone;
+    private @Nullable ConnectionException broken;
+    private long brokenNanos;
+
+    /** Takes a non-blocking socket over, on which nothing but shutdown messages is sent from now on. */
+    public PluginConnection(OpenResources network, String name, String peer, SocketChannel socket, Session session,
+            Duration callLimit) {
+        super(network, name, peer);
+        this.socket = socket;
+        this.session = session;
+        watch = CallWatch.of(name, callLimit);
+        slowWatch = CallWatch.of(name, callLimit);
+    }
+
+    Session session() {
+        return session;
+    }
+
+    /** For calls of the thread that moves frames. */
+    CallWatch watch() {
+        return watch;
+    }
+
+    /** For calls that set up and end, and of other threads. */
+    CallWatch slowWatch() {
+        return slowWatch;
+    }
+
+    /** Says what an end gives back, when the connection is closed. */
+    void onRelease(Runnable last) {
+        release = last;
+    }
+
+    /** Whether one of the plugin's functions has failed: nothing is begun any more. */
+    boolean isBroken() {
+        return broken != null;
+    }
+
+    /** One of the plugin's functions has failed. */
+    void broken(NetFunction function, int result) {
+        broken(session.failed(function, result));
+    }
+
+    private void broken(String what) {
+        if (broken == null) {
+            broken = new ConnectionException(this + ": connection lost (" + what + ")");
+            brokenNanos = System.nanoTime();
+        }
+    }
+
+    /**
+     * Looks now and then, when called often, whether the peer has shut down or is gone.
+     *
+     * @param expects whether this side could take another frame: it waits for the plugin, and not the plugin for it
+     * @param frames  that this side has received whole; {@link Long#MAX_VALUE} if it sends
+     * @param end     says how far this side has come, for messages
+     * @throws ConnectionException if the connection has ended
+     */
+    public void lookAtPeer(boolean expects, long frames, Object end) {
+        if (broken == null && (++idleCalls & CLOCK_INTERVAL - 1) != 0) {
+            return;
+        }
+        long now = System.nanoTime();
+        if (now - lastLookNanos < LOOK_INTERVAL_NANOS) {
+            return;
+        }
+        lastLookNanos = now;
+        read(now);
+        boolean hasShutDown = !received.hasRemaining();
+        if (hasShutDown || gone || broken != null) {
+            judge(now, hasShutDown, expects, frames, end.toString());
+        }
+    }
+
+    private void judge(long now, boolean hasShutDown, boolean expects, long frames, String progress) {
+        if (hasShutDown && frames >= received.getLong(FRAMES_OFFSET)) {
+            throw closedByPeer(progress, LastWords.read(i -> received.getLong(NAME_OFFSET + i * Long.BYTES)));
+        }
+        if (!expects) {
+            shutdownNanos = now;
+            brokenNanos = now;
+        }
+        if (broken != null) {
+            if (gone && !hasShutDown || now - brokenNanos > LAST_WORD_NANOS) {
+                throw fail(new ConnectionException(
+                        broken.getMessage() + " " + progress + (gone ? "; the peer's process is gone too" : ""),
+                        broken));
+            }
+        } else if (hasShutDown && now - shutdownNanos > ARRIVAL_NANOS) {
+            throw lost("the peer has sent " + received.getLong(FRAMES_OFFSET)
+                    + " frames and a shutdown message, and the" + " plugin has not brought the rest of them in "
+                    + TimeUnit.NANOSECONDS.toSeconds(ARRIVAL_NANOS) + " s", progress, "", null);
+        } else if (gone && !hasShutDown) {
+            IOException why = socketFailure;
+            throw lost(
+                    why == null ? "the peer's end of the connection is gone, without a shutdown message"
+                            : String.valueOf(why.getMessage()),
+                    progress,
+                    "; the peer's process ended, or it aborted the connection: look at what the peer said last", why);
+        }
+    }
+
+    private void read(long now) {
+        if (gone || !received.hasRemaining()) {
+            return;
+        }
+        try {
+            gone = socket.read(received) < 0;
+        } catch (IOException e) {
+            socketFailure = e;
+            gone = true;
+        }
+        if (!received.hasRemaining()) {
+            shutdownNanos = now;
+            if (received.getLong(0) != SHUTDOWN) {
+                throw corrupt("what the peer said over TCP is no shutdown message");
+            }
+        }
+    }
+
+    /** What to throw for messages that are not of this protocol: nothing that follows can be believed. */
+    ConnectionException corrupt(String problem) {
+        ConnectionException first = fail(new ConnectionException(this + ": received what is no frame: " + problem
+                + "; the connection is closed. The plugin mixes up messages, or one end runs another version"));
+        closeQuietly(socket);
+        return first;
+    }
+
+    /** Tells the peer that the end is meant, and how many frames it can expect. */
+    void sendShutdown(long frames) {
+        ByteBuffer message = ByteBuffer.allocate(SHUTDOWN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        message.putLong(0, SHUTDOWN).putLong(FRAMES_OFFSET, frames);
+        LastWords.write(blamed(), (i, word) -> message.putLong(NAME_OFFSET + i * Long.BYTES, word));
+        try {
+            socket.write(message); // it fits: nothing else was ever sent
+        } catch (IOException e) {
+            LOG.debug("{}: the peer is gone before us", this, e);
+        }
+    }
+
+    @Override
+    protected void release() {
+        release.run();
+        watch.close();
+        slowWatch.close();
+        closeQuietly(socket);
+    }
+}

@@ -1,0 +1,74 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.InFlight;
+
+/**
+ * What a sender and a receiver have in common: two communicators, of the frames' messages and of payloads that go
+ * apart, memory for the messages, and the frames that are under way.
+ */
+abstract class PluginEnd<C extends PluginComm> extends ConnectionEnd {
+
+    /** Makes an end's side of a communicator. */
+    interface CommMaker<C> {
+        C make(PluginConnection connection, long communicator, Arena arena);
+    }
+
+    final PluginConnection connection;
+    final FrameSizes sizes;
+    private final Arena arena = Arena.ofShared();
+    final C messages;
+    final C payloads;
+    /** One message of each frame that may be under way. */
+    final PluginRegion slots;
+    final MemorySegment memory;
+    final int slotBytes;
+    final PayloadQueue queue;
+    final DeviceMemories devices;
+    /** Frames that were offered, or accepted, and are not complete. */
+    final InFlight window = new InFlight(FrameSizes.FRAMES_IN_FLIGHT);
+    /** Of the frame in each slot the last piece of its payload, -1 if that goes with its message. */
+    final long[] lastPieces = new long[FrameSizes.FRAMES_IN_FLIGHT];
+
+    PluginEnd(PluginConnection connection, FrameSizes sizes, CommMaker<C> maker, long messages, long payloads,
+            BitSet regions) {
+        super(connection);
+        this.connection = connection;
+        this.sizes = sizes;
+        slotBytes = sizes.messageBytes();
+        slots = PluginRegion.of(connection.network(),
+                arena.allocate((long) FrameSizes.FRAMES_IN_FLIGHT * slotBytes, 4096), regions);
+        memory = slots.view();
+        this.messages = maker.make(connection, messages, arena);
+        this.payloads = maker.make(connection, payloads, arena);
+        queue = new PayloadQueue(FrameSizes.FRAMES_IN_FLIGHT, sizes.pieceBytes());
+        devices = new DeviceMemories(connection, regions);
+        connection.onRelease(this::release);
+    }
+
+    private void release() {
+        messages.close();
+        payloads.close();
+        slots.close();
+        devices.close();
+        arena.close();
+    }
+
+    /** Where in the memory a frame's message is. */
+    final long message(long frame) {
+        return (long) window.slot(frame) * slotBytes;
+    }
+
+    /** How far this end has come, for messages. */
+    final String progress(String verb) {
+        return "after " + window.done() + " whole frames were " + verb
+                + (window.isEmpty() ? "" : ", with " + (window.begun() - window.done()) + " under way");
+    }
+
+    public final long framesCompleted() {
+        return window.done();
+    }
+}

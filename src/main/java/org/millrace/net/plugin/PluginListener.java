@@ -1,0 +1,104 @@
+package org.millrace.net.plugin;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.IncomingHello;
+import org.millrace.net.connection.KeyedListener;
+import org.millrace.net.socket.AddressFormat;
+import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.socket.StreamSet;
+
+/** Accepts clients over TCP, each of which is told where the plugin listens for it alone. */
+final class PluginListener extends KeyedListener<PluginListener.Client> {
+
+    static final AddressFormat ADDRESSES = new AddressFormat("plugin", MessageFormat.VERSION);
+
+    private final DeviceSet devices;
+    private final SocketOptions options;
+    private final byte[] address;
+
+    private PluginListener(DeviceSet devices, SocketOptions options, ServerSocketChannel server,
+            InetSocketAddress bound, byte[] secret) {
+        super(devices.open(),
+                "listener for the network plugin " + devices.session().plugin() + " on "
+                        + bound.getAddress().getHostAddress() + " port " + bound.getPort(),
+                secret, options.handshakeDeadline(), List.of(server));
+        this.devices = devices;
+        this.options = options;
+        address = ADDRESSES.encode(bound, secret, 1);
+    }
+
+    /** Listens on an address of this machine. */
+    public static PluginListener open(DeviceSet devices, SocketOptions options, InetAddress host) {
+        ServerSocketChannel server = bind(new InetSocketAddress(host, 0), 0, OTHER_ADDRESS);
+        return new PluginListener(devices, options, server, boundTo(server), HelloFormat.newSecret());
+    }
+
+    @Override
+    public byte[] address() {
+        return address.clone();
+    }
+
+    @Override
+    protected ExpectedConnection<Client> newExpected(ConnectionKey key) {
+        return new PluginAccept(this, devices, key);
+    }
+
+    @Override
+    protected Client newClient(SocketChannel channel, long deadline) throws IOException {
+        StreamSet.configure(channel, options);
+        return new Client(channel, deadline);
+    }
+
+    /** A process that wants a connection, until it has one. */
+    final class Client extends IncomingHello {
+
+        private @Nullable PluginHello hello;
+
+        Client(SocketChannel channel, long deadline) throws IOException {
+            super(channel, PluginHello.FORMAT, deadline);
+        }
+
+        @Override
+        protected void decode(ByteBuffer bytes) throws Refusal {
+            PluginHello said = PluginHello.decode(bytes);
+            String ours = devices.session().plugin();
+            if (!new String(PluginHello.name(ours), java.nio.charset.StandardCharsets.UTF_8).equals(said.plugin())) {
+                throw new Refusal(HandshakeReply.OTHER_PLUGIN, "it has loaded the network plugin '" + said.plugin()
+                        + "', and this process '" + ours + "': MILLRACE_NET must be the same in all processes");
+            }
+            if (!said.sizes().isPlausible(PluginDevice.MAX_RECVS)) {
+                throw new Refusal(HandshakeReply.MALFORMED, "it says that it can do " + said.sizes());
+            }
+            hello = said;
+        }
+
+        /** What it said; its hello must be here. */
+        PluginHello hello() {
+            return Objects.requireNonNull(hello);
+        }
+
+        /** The process that it is. */
+        String process() throws IOException {
+            return process(hello().pid());
+        }
+
+        /** Accepts it: what it is told fits, as it is the first thing that is sent. */
+        void tell(PluginHello.Answer answer) throws IOException {
+            reply(HandshakeReply.ACCEPTED);
+            channel().write(answer.encode());
+        }
+    }
+}

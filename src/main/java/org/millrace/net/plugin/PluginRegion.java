@@ -1,0 +1,82 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
+
+/**
+ * Memory of the network. The plugin registers it with each communicator that uses it, when it is first used there
+ * ({@link CommMemory}).
+ */
+final class PluginRegion extends NativeRegion {
+
+    private final int kind;
+    /** The smallest number that no other open region of the network has: communicators keep handles by it. */
+    private final int id;
+    private final BitSet ids;
+    private final Set<CommMemory> users = ConcurrentHashMap.newKeySet();
+
+    /** Null for the host's memory. */
+    private final @Nullable DeviceRegion device;
+
+    private PluginRegion(OpenResources network, MemorySegment segment, @Nullable DeviceRegion device, int id,
+            BitSet ids) {
+        super(network, segment, "plugin region " + id);
+        this.device = device;
+        kind = device == null ? plugin_h.NCCL_PTR_HOST() : plugin_h.NCCL_PTR_CUDA();
+        this.id = id;
+        this.ids = ids;
+    }
+
+    /** Memory of the host in a network, whose open regions have these ids. */
+    public static PluginRegion of(OpenResources network, MemorySegment segment, BitSet ids) {
+        return of(network, segment, null, ids);
+    }
+
+    /** Memory of a device. */
+    static PluginRegion of(OpenResources network, DeviceRegion device, BitSet ids) {
+        return of(network, device.segment(), device, ids);
+    }
+
+    private static PluginRegion of(OpenResources network, MemorySegment segment, @Nullable DeviceRegion device,
+            BitSet ids) {
+        synchronized (ids) {
+            PluginRegion region = new PluginRegion(network, segment, device, ids.nextClearBit(0), ids);
+            ids.set(region.id);
+            return region;
+        }
+    }
+
+    @Nullable
+    DeviceRegion device() {
+        return device;
+    }
+
+    /** One of {@code NCCL_PTR_...}. */
+    int kind() {
+        return kind;
+    }
+
+    int id() {
+        return id;
+    }
+
+    Set<CommMemory> users() {
+        return users;
+    }
+
+    /** No frame is in flight in it: communicators may forget it. */
+    @Override
+    protected void release() {
+        users.forEach(user -> user.forget(this));
+        synchronized (ids) {
+            ids.clear(id);
+        }
+    }
+}

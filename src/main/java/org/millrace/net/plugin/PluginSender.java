@@ -1,0 +1,142 @@
+package org.millrace.net.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.util.BitSet;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
+import org.millrace.net.connection.OpenResources;
+
+/**
+ * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has
+ * sent arrives, even if the connection is closed then.
+ *
+ * <pre>
+ *   done  ≤  sent  ≤  posted  ≤  begun  ≤  done + {@value FrameSizes#FRAMES_IN_FLIGHT}       frames' messages
+ *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
+ * </pre>
+ */
+final class PluginSender extends PluginEnd<SendComm> implements FrameSender {
+
+    /** Of the frame in each slot: its message's length. */
+    private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
+    private long posted;
+
+    /** Owns two communicators that are connected: of the frames' messages, and of payloads that go apart. */
+    public PluginSender(PluginConnection connection, FrameSizes sizes, long messages, long payloads, BitSet regions) {
+        super(connection, sizes, SendComm::new, messages, payloads, regions);
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > MessageFormat.MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + MessageFormat.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        PluginRegion from = bytes == 0 ? null : devices.region(region, offset, bytes);
+        if (window.isFull()) {
+            return false;
+        }
+        long number = window.begun();
+        int slot = window.begin();
+        long at = message(number);
+        boolean onDevice = from != null && from.kind() != plugin_h.NCCL_PTR_HOST();
+        boolean inline = !onDevice && bytes <= sizes.inlineBytes();
+        MessageFormat.write(memory, at, header, number,
+                inline ? 0 : onDevice ? MessageFormat.APART | MessageFormat.ON_DEVICE : MessageFormat.APART);
+        lengths[slot] = MessageFormat.HEADER_BYTES;
+        lastPieces[slot] = -1;
+        if (from != null && inline) {
+            MemorySegment.copy(from.view(), offset, memory, at + MessageFormat.HEADER_BYTES, bytes);
+            lengths[slot] += (int) bytes;
+        } else if (from != null) {
+            lastPieces[slot] = queue.add(from, offset, bytes);
+        }
+        post();
+        return true;
+    }
+
+    /** Hands the plugin what it takes. */
+    private long post() {
+        long moved = 0;
+        while (posted < window.begun()) {
+            int slot = window.slot(posted);
+            if (!messages.send(slots, memory.address() + message(posted), lengths[slot], 0)) {
+                break;
+            }
+            moved += lengths[slot];
+            posted++;
+        }
+        // A payload may go before its message, but is not received before that is read.
+        while (!queue.isEmpty() && payloads.send(queue.region(), queue.address(), queue.bytes(), queue.tag())) {
+            moved += queue.bytes();
+            queue.advance();
+        }
+        return moved;
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        long moved = post();
+        while (messages.testOldest()) {
+            moved++;
+        }
+        while (payloads.testOldest()) {
+            moved++;
+        }
+        while (window.done() < messages.window.done() && lastPieces[window.oldest()] < payloads.window.done()) {
+            window.finishOldest();
+        }
+        if (moved == 0) {
+            connection.lookAtPeer(true, Long.MAX_VALUE, this.progress);
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    /** Says how far this end has come, when it is asked. */
+    private final Object progress = new Object() {
+        @Override
+        public String toString() {
+            return progress("sent");
+        }
+    };
+
+    /** If the peer's plugin and ours take memory of devices, and ours this one. */
+    @Override
+    public boolean sendsFrom(DeviceRegion memory) {
+        return (sizes.kinds() & plugin_h.NCCL_PTR_CUDA()) != 0 && devices.isTaken(memory, payloads);
+    }
+
+    @Override
+    public void close() {
+        connection.close(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        connection.close(() -> {});
+    }
+
+    private void finish() {
+        try {
+            while (progress() > 0) {
+                // Sends what the plugin takes, and sees what it has sent.
+            }
+            if (window.isEmpty()) {
+                connection.sendShutdown(window.done());
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+}

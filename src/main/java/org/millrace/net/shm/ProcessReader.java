@@ -1,0 +1,98 @@
+package org.millrace.net.shm;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.foreign.CFunction;
+
+/**
+ * Reads a process's memory by {@code process_vm_readv}. Every call reads the process's {@link Cookie} first: a number
+ * that was given to another process meanwhile, or a process that runs another program, is found out by it. The kernel
+ * takes the memory to read from once a call, so the cookie vouches for all bytes of it.
+ */
+final class ProcessReader implements PeerMemory {
+
+    static final int EPERM = 1;
+    static final int ESRCH = 3;
+    static final int ENOMEM = 12;
+    static final int EFAULT = 14;
+    static final int ENOSYS = 38;
+    private static final Map<Integer, String> NAMES =
+            Map.of(EPERM, "EPERM", ESRCH, "ESRCH", ENOMEM, "ENOMEM", EFAULT, "EFAULT", ENOSYS, "ENOSYS");
+
+    /** {@code PR_SET_PTRACER} and {@code PR_SET_PTRACER_ANY} of {@code <sys/prctl.h>}. */
+    private static final long SET_PTRACER = 0x59616d61;
+    private static final long ANY_PROCESS = -1;
+
+    private static final @Nullable CFunction READ = CFunction.find("process_vm_readv").orElse(null);
+
+    /** An {@code iovec}: address and length. */
+    private static final int VECTOR_BYTES = 2 * Long.BYTES;
+    private static final int LOCAL_OFFSET = 0;
+    private static final int REMOTE_OFFSET = LOCAL_OFFSET + (1 + MAX_PARTS) * VECTOR_BYTES;
+    private static final int COOKIE_OFFSET = REMOTE_OFFSET + 2 * VECTOR_BYTES;
+    private static final int TOTAL_BYTES = COOKIE_OFFSET + Cookie.BYTES;
+
+    private final int pid;
+    private final Cookie cookie;
+    private final MemorySegment vectors;
+    private final MemorySegment errno;
+    private int parts;
+
+    ProcessReader(ProcessIdentity process, Cookie cookie) {
+        this.pid = Math.toIntExact(process.pid());
+        this.cookie = cookie;
+        Arena arena = Arena.ofAuto();
+        vectors = arena.allocate(TOTAL_BYTES, Long.BYTES);
+        errno = CFunction.newErrno(arena);
+        vector(LOCAL_OFFSET, vectors.address() + COOKIE_OFFSET, Cookie.BYTES);
+        vector(REMOTE_OFFSET, cookie.address(), Cookie.BYTES);
+    }
+
+    private void vector(long at, long address, long bytes) {
+        vectors.set(ValueLayout.JAVA_LONG, at, address);
+        vectors.set(ValueLayout.JAVA_LONG, at + Long.BYTES, bytes);
+    }
+
+    @Override
+    public void add(MemorySegment to, long offset, long bytes) {
+        if (parts == MAX_PARTS) {
+            throw new IllegalStateException("more than " + MAX_PARTS + " parts");
+        }
+        parts++;
+        vector(LOCAL_OFFSET + (long) parts * VECTOR_BYTES, to.address() + offset, bytes);
+    }
+
+    @Override
+    public long read(long address, long bytes) {
+        vector(REMOTE_OFFSET + VECTOR_BYTES, address, bytes);
+        int many = 1 + parts;
+        parts = 0;
+        vectors.set(ValueLayout.JAVA_LONG, COOKIE_OFFSET, ~cookie.first());
+        long local = vectors.address() + LOCAL_OFFSET;
+        long remote = vectors.address() + REMOTE_OFFSET;
+        long read = READ == null ? -ENOSYS : READ.callForErrno(errno, pid, local, many, remote, bytes == 0 ? 1 : 2, 0);
+        if (read < 0) {
+            return read;
+        }
+        return isCookieRight(read) ? read - Cookie.BYTES : -ESRCH;
+    }
+
+    private boolean isCookieRight(long read) {
+        return read >= Cookie.BYTES && vectors.get(ValueLayout.JAVA_LONG, COOKIE_OFFSET) == cookie.first()
+                && vectors.get(ValueLayout.JAVA_LONG, COOKIE_OFFSET + Long.BYTES) == cookie.second();
+    }
+
+    /** Lets every process of this user read this one's memory, where Yama would let only its ancestors; for good. */
+    static void letAnyProcessRead() {
+        CFunction.find("prctl").ifPresent(prctl -> prctl.call(SET_PTRACER, ANY_PROCESS));
+    }
+
+    /** An error number as C programs call it. */
+    static String name(int errno) {
+        return NAMES.getOrDefault(errno, "error " + errno);
+    }
+}

@@ -1,0 +1,195 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.security.SecureRandom;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.file.FileName;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.file.SystemCall;
+import org.millrace.file.User;
+import org.millrace.foreign.CFunction;
+
+/**
+ * Memory in a file without a name, a Linux memfd, which nobody can make shorter any more: who maps it is never struck
+ * by a SIGBUS, whatever another process does with it. Another process of this user opens it by the descriptor of the
+ * one that made it, {@code /proc/PID/fd/N}, as long as that is open, and believes nothing: not the process, as a number
+ * may be another's by now, and not the seals.
+ */
+final class SealedFile implements AutoCloseable {
+
+    /** Seals of {@code <linux/fcntl.h>}: no others may be added, and the file gets neither shorter nor longer. */
+    static final int SEAL_SEALS = 1;
+    static final int SEAL_SHRINK = 2;
+    static final int SEAL_GROW = 4;
+    static final int ALL = SEAL_SEALS | SEAL_SHRINK | SEAL_GROW;
+    static final int MAY_GROW = SEAL_SEALS | SEAL_SHRINK;
+
+    private static final Logger LOG = LogManager.getLogger(SealedFile.class);
+    private static final long CLOSE_ON_EXEC = 1;
+    private static final long ALLOW_SEALING = 2;
+    private static final long NOT_EXECUTABLE = 8;
+    private static final long ADD_SEALS = 1033;
+    private static final long GET_SEALS = 1034;
+    private static final long PUNCH_HOLE_KEEP_SIZE = 3;
+    private static final int EINVAL = 22;
+
+    private final int descriptor;
+    private final FileName name;
+    private boolean closed;
+
+    private SealedFile(int descriptor, FileName name) {
+        this.descriptor = descriptor;
+        this.name = name;
+    }
+
+    /**
+     * A number that processes have in common which can open each other's sealed files; 0 where there are none. Then a
+     * file in a directory serves instead.
+     */
+    static long domain() {
+        return Domain.NUMBER;
+    }
+
+    /** Makes zeros, all of which are there. */
+    static SealedFile create(long bytes, int seals) throws IOException {
+        return create(bytes, seals, false);
+    }
+
+    /** Makes zeros that take no memory until they are touched, or until {@link #take} takes it. */
+    static SealedFile createSparse(long bytes) throws IOException {
+        return create(bytes, ALL, true);
+    }
+
+    private static SealedFile create(long bytes, int seals, boolean sparse) throws IOException {
+        long id = new SecureRandom().nextLong();
+        int descriptor = memory(id);
+        SealedFile file = new SealedFile(descriptor, FileName.sealed(id, descriptor));
+        try (FileChannel channel = file.channel()) {
+            if (sparse) {
+                channel.write(ByteBuffer.allocate(1), bytes - 1);
+            } else {
+                PrivateFile.fill(channel, bytes);
+            }
+            SystemCall.check("fcntl(F_ADD_SEALS)", SystemCall.of(SystemCall.FCNTL, descriptor, ADD_SEALS, seals));
+            return file;
+        } catch (IOException e) {
+            file.close();
+            throw e;
+        }
+    }
+
+    /**
+     * Takes memory for a part of a sparse file: what is only promised would kill a process that touches it when none is
+     * left.
+     *
+     * @throws IOException if there is not so much
+     */
+    void take(long offset, long bytes) throws IOException {
+        SystemCall.check("fallocate", SystemCall.of(SystemCall.FALLOCATE, descriptor, 0, offset, bytes));
+    }
+
+    /** Gives the memory of a part back: it is zeros again. */
+    void giveBack(long offset, long bytes) throws IOException {
+        SystemCall.check("fallocate",
+                SystemCall.of(SystemCall.FALLOCATE, descriptor, PUNCH_HOLE_KEEP_SIZE, offset, bytes));
+    }
+
+    /**
+     * Opens another process's; throws if it is not there, lacks one of the required seals, or is not what its name
+     * says.
+     */
+    static FileChannel open(FileName name, int required) throws IOException {
+        if (!name.owner().isOfThisNamespace() || domain() == 0) {
+            throw new IOException("its process is of another PID namespace");
+        }
+        Path there = Path.of("/proc/" + name.owner().pid() + "/fd/" + name.descriptor());
+        int descriptor = SystemCall.open(there);
+        try (SealedFile file = new SealedFile(descriptor, name)) {
+            String linked = Files.readSymbolicLink(file.path()).toString();
+            if (!linked.equals("/memfd:" + label(name.id()) + " (deleted)")) {
+                throw new IOException(there + " is " + linked + ", and not " + label(name.id())
+                        + ": the process that made it has ended");
+            }
+            long seals = SystemCall.of(SystemCall.FCNTL, descriptor, GET_SEALS, 0);
+            if (seals < 0 || (seals & required) != required) {
+                throw new IOException(there + " is not sealed: who made it could make it shorter");
+            }
+            return file.channel();
+        }
+    }
+
+    /** A new one. Kernels before 6.3 know no flag that it is not executable, and newer ones may insist on it. */
+    private static int memory(long id) throws IOException {
+        if (!SystemCall.isKnown()) {
+            throw new IOException("memfd_create is not known here");
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            long name = arena.allocateFrom(label(id)).address();
+            long flags = CLOSE_ON_EXEC | ALLOW_SEALING;
+            long made = SystemCall.of(SystemCall.MEMFD_CREATE, name, flags | NOT_EXECUTABLE, 0);
+            return (int) SystemCall.check("memfd_create",
+                    made == -EINVAL ? SystemCall.of(SystemCall.MEMFD_CREATE, name, flags, 0) : made);
+        }
+    }
+
+    private static String label(long id) {
+        return "millrace-" + Long.toHexString(id);
+    }
+
+    FileName name() {
+        return name;
+    }
+
+    private Path path() {
+        return Path.of("/proc/self/fd/" + descriptor);
+    }
+
+    /** Another descriptor of the same file. */
+    FileChannel channel() throws IOException {
+        return FileChannel.open(path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+    }
+
+    /** No other process can open it any more; who has it mapped keeps it. May be called twice. */
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            SystemCall.of(SystemCall.CLOSE, descriptor, 0, 0);
+        }
+    }
+
+    /** Tried once, and linked only where it is needed: that takes time while a process starts. */
+    private static final class Domain {
+
+        /** So that numbers that differ in one part differ as a whole. */
+        private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
+        static final long NUMBER = tried();
+
+        private static long tried() {
+            long processes = ProcessIdentity.CURRENT.namespace();
+            if (processes == 0 || !SystemCall.isKnown()) {
+                return 0;
+            }
+            try (SealedFile file = create(1, ALL)) {
+                String users = Files.readSymbolicLink(Path.of("/proc/self/ns/user")).toString().replaceAll("\\D", "");
+                Path there = Path.of("/proc/" + ProcessIdentity.CURRENT.pid() + "/fd/" + file.descriptor);
+                FileChannel.open(there, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
+                // the kernel lets a process open what another has open only if user and group are the same
+                long group = CFunction.named("getegid").call();
+                long user = (processes * SPREAD + Long.parseLong(users)) * SPREAD + User.ID;
+                return user * SPREAD + (int) group | 1; // 0 stands for none
+            } catch (IOException | RuntimeException e) {
+                LOG.debug("no sealed memory here: files serve instead", e);
+                return 0;
+            }
+        }
+    }
+}

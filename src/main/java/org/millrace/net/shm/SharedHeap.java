@@ -1,0 +1,179 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.FileName;
+
+/**
+ * Memory that a process hands out in parts, and that other processes map as a whole: they read there what its owner
+ * points to, wherever that is. As CUDA's memory, which another process opens by a handle ({@code cudaIpcMemHandle_t}).
+ * It is as long as the machine has memory, of which only what was handed out is taken.
+ */
+public final class SharedHeap implements AutoCloseable {
+
+    private static final Logger LOG = LogManager.getLogger(SharedHeap.class);
+    private static final long PAGE = 4096;
+
+    private final SealedFile file;
+    private final Mapping mapping;
+    /** Sizes of the free parts by their offsets; neighbours are one. */
+    private final TreeMap<Long, Long> free = new TreeMap<>();
+    /** Parts that were handed out and are not given back. */
+    private int parts;
+    /** Who may still hand it out, or open it. */
+    private int users = 1;
+
+    private SharedHeap(long bytes) throws IOException {
+        file = SealedFile.createSparse(bytes);
+        try (FileChannel channel = file.channel()) {
+            mapping = new Mapping(channel, MapMode.READ_WRITE, bytes);
+        } catch (IOException | RuntimeException e) {
+            file.close();
+            throw e;
+        }
+        free.put(0L, bytes);
+    }
+
+    /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
+    public static SharedHeap create() {
+        try {
+            return new SharedHeap(machineBytes() / PAGE * PAGE);
+        } catch (IOException | RuntimeException e) {
+            throw new ShmUnavailableException("no memory that other processes could map: " + e.getMessage(), e);
+        }
+    }
+
+    private static long machineBytes() throws IOException {
+        try (var lines = Files.lines(Path.of("/proc/meminfo"))) {
+            return lines.filter(line -> line.startsWith("MemTotal:"))
+                    .map(line -> Long.parseLong(line.replaceAll("\\D", "")) << 10)
+                    .findFirst()
+                    .orElseThrow(() -> new IOException("/proc/meminfo says no MemTotal"));
+        }
+    }
+
+    /** What another process needs to {@link #open} it. */
+    public String name() {
+        return file.name().toString();
+    }
+
+    /** All of it, of the global scope. */
+    public MemorySegment segment() {
+        return mapping.segment();
+    }
+
+    /** Hands out zeros from a page on, until the arena is closed; null if there is no room. */
+    @SuppressWarnings("restricted") // within the heap
+    public @Nullable MemorySegment allocate(long bytes, Arena owner) {
+        long whole = (Math.max(bytes, 1) + PAGE - 1) / PAGE * PAGE;
+        Long offset = take(whole);
+        if (offset == null) {
+            return null;
+        }
+        try {
+            return MemorySegment.ofAddress(mapping.segment().address() + offset)
+                    .reinterpret(bytes, owner, _ -> giveBack(offset, whole));
+        } catch (RuntimeException e) { // the arena is closed, or another thread's
+            giveBack(offset, whole);
+            throw e;
+        }
+    }
+
+    private synchronized @Nullable Long take(long bytes) {
+        if (users == 0) {
+            return null;
+        }
+        for (Map.Entry<Long, Long> part : free.entrySet()) {
+            long offset = part.getKey();
+            long size = part.getValue();
+            if (size >= bytes) {
+                try {
+                    file.take(offset, bytes);
+                } catch (IOException e) {
+                    LOG.debug("{} bytes are not taken of the memory that other processes map", bytes, e);
+                    return null;
+                }
+                free.remove(offset);
+                if (size > bytes) {
+                    free.put(offset + bytes, size - bytes);
+                }
+                parts++;
+                return offset;
+            }
+        }
+        return null;
+    }
+
+    private synchronized void giveBack(long offset, long bytes) {
+        try {
+            file.giveBack(offset, bytes);
+        } catch (IOException e) {
+            LOG.debug("{} bytes stay taken", bytes, e);
+            mapping.segment().asSlice(offset, bytes).fill((byte) 0);
+        }
+        long begin = offset;
+        long end = offset + bytes;
+        Map.Entry<Long, Long> before = free.lowerEntry(offset);
+        if (before != null && before.getKey() + before.getValue() == offset) {
+            begin = before.getKey();
+        }
+        Long behind = free.remove(end);
+        free.put(begin, (behind == null ? end : end + behind) - begin);
+        parts--;
+        unmapIfUnused();
+    }
+
+    /** Bytes that nobody has. */
+    synchronized long freeBytes() {
+        return free.values().stream().mapToLong(Long::longValue).sum();
+    }
+
+    /** One user more, who closes it too. */
+    public synchronized SharedHeap share() {
+        users++;
+        return this;
+    }
+
+    /** One user less: behind the last nobody opens it any more. Its memory stays until its parts are given back. */
+    @Override
+    public synchronized void close() {
+        users--;
+        unmapIfUnused();
+    }
+
+    private void unmapIfUnused() {
+        if (users == 0 && parts == 0 && mapping.isOpen()) {
+            mapping.close();
+            file.close();
+        }
+    }
+
+    /**
+     * Maps another process's, for reading. It may end then, and its memory stays.
+     *
+     * @param name what its {@link #name} said, bytes of another process
+     * @throws ShmUnavailableException if it is not there
+     */
+    public static Mapping open(String name) {
+        FileName parsed = FileName.parse(name);
+        if (parsed == null || !parsed.isSealed()) {
+            throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
+        }
+        try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
+            return new Mapping(channel, MapMode.READ_ONLY, channel.size());
+        } catch (IOException e) {
+            throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()
+                    + "; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 do without", e);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package org.millrace.net.shm;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import org.apache.logging.log4j.LogManager;
+import org.millrace.config.ShmAccess;
+import org.millrace.file.SharedDirectory;
+
+/**
+ * How the shared-memory network connects and moves frames. The length of a ring is the sending side's; everything else
+ * is each side's own, but for the directory, which both must share.
+ *
+ * @param directory         where sockets are made, and rings that are not sealed; it should be memory
+ * @param ringBytes         length of a connection's ring: a power of two from 16 KiB to 1 GiB. Payloads may be longer.
+ *                          A ring that is longer than a core's second-level cache, but not than the cache that cores
+ *                          share, is fastest: a shorter one makes each core fetch its lines from the other
+ * @param pieceBytes        how much is copied before the other side is shown it: a multiple of 64, at most a quarter of
+ *                          the ring
+ * @param framesInFlight    frames that a sender takes while the ring is full, 1 to 1024
+ * @param connectDeadline   within which a connection must be made, from the call of connect
+ * @param handshakeDeadline within which a client of a listener must have said who it is, and its connection must be
+ *                          expected
+ * @param access            with what rings are read and written
+ * @param singleCopy        whether large payloads are read in the sender's memory
+ * @param sealed            whether rings lie in files that nobody can make shorter, in no directory, where both
+ *                          processes can
+ */
+public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
+        Duration handshakeDeadline, ShmAccess access, SingleCopy singleCopy, boolean sealed) {
+
+    private static final int MIN_RING_BYTES = 16 << 10;
+    private static final int MAX_RING_BYTES = 1 << 30;
+    private static final int MIN_PIECES_PER_RING = 4;
+    private static final int MAX_FRAMES_IN_FLIGHT = 1024;
+
+    /** Checks the ranges. */
+    public ShmOptions {
+        require(isRingLength(ringBytes), "ringBytes", ringBytes,
+                "a power of two from " + MIN_RING_BYTES + " to " + MAX_RING_BYTES);
+        require(pieceBytes >= RingLayout.ALIGNMENT && pieceBytes % RingLayout.ALIGNMENT == 0
+                && pieceBytes <= ringBytes / MIN_PIECES_PER_RING, "pieceBytes", pieceBytes,
+                "a multiple of " + RingLayout.ALIGNMENT + " up to a quarter of ringBytes, which is " + ringBytes);
+        require(framesInFlight >= 1 && framesInFlight <= MAX_FRAMES_IN_FLIGHT, "framesInFlight", framesInFlight,
+                "1 to " + MAX_FRAMES_IN_FLIGHT);
+        require(connectDeadline.isPositive(), "connectDeadline", connectDeadline, "longer than 0");
+        require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
+    }
+
+    /** Whether a ring may be so long. */
+    public static boolean isRingLength(long bytes) {
+        return bytes >= MIN_RING_BYTES && bytes <= MAX_RING_BYTES && Long.bitCount(bytes) == 1;
+    }
+
+    private static void require(boolean holds, String option, Object value, String allowed) {
+        if (!holds) {
+            throw new IllegalArgumentException(
+                    "shared-memory option " + option + " is " + value + "; allowed: " + allowed);
+        }
+    }
+
+    /**
+     * What serves most machines: rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a
+     * warning, where only that can be written to), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a
+     * handshake, memory segments.
+     */
+    public static ShmOptions defaults() {
+        return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
+                Duration.ofSeconds(10), ShmAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
+    }
+
+    private static Path defaultDirectory() {
+        Path usual = SharedDirectory.usual();
+        if (!usual.equals(SharedDirectory.MEMORY) && Files.isWritable(usual)) {
+            LogManager.getLogger(ShmOptions.class)
+                    .warn("{} is no directory that can be written to: rings are made in {}, which may be slower, "
+                            + "as it may lie on a disk", SharedDirectory.MEMORY, usual);
+        }
+        return usual;
+    }
+
+    public ShmOptions withDirectory(Path shared) {
+        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline, access,
+                singleCopy, sealed);
+    }
+
+    /** These options with other rings and pieces, bytes. */
+    public ShmOptions withRing(int ring, int piece) {
+        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access,
+                singleCopy, sealed);
+    }
+
+    public ShmOptions withFramesInFlight(int frames) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access,
+                singleCopy, sealed);
+    }
+
+    public ShmOptions withDeadlines(Duration connect, Duration handshake) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access, singleCopy,
+                sealed);
+    }
+
+    public ShmOptions withAccess(ShmAccess with) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                with, singleCopy, sealed);
+    }
+
+    public ShmOptions withSingleCopy(SingleCopy with) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                access, with, sealed);
+    }
+
+    /** These options with rings in files of the directory, as where the kernel has no others. */
+    public ShmOptions withFiles() {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
+                access, singleCopy, false);
+    }
+}

@@ -1,0 +1,294 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pages;
+import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.NativeRegion;
+
+/**
+ * The receiving end of a ring: payloads are copied from it, or from the sender's memory, straight to their
+ * destinations, one at a time, in pieces.
+ */
+final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
+
+    /**
+     * How much is read in place at once: a system call and a look at the peer's pages are worth it, and other
+     * connections of the thread wait for it.
+     */
+    private static final int IN_PLACE_PIECE_BYTES = 256 << 10;
+
+    private final ShmConnection connection;
+    private final RingSide.Consumer consumer;
+    private final int pieceBytes;
+    private final FrameHeader header = new FrameHeader();
+    /** The header was shown, and its payload has no destination yet. */
+    private boolean headerShown;
+    private final PayloadDestination destination = new PayloadDestination();
+    /** How to read payloads that are left in the peer's memory; null if none are. */
+    private final @Nullable PeerMemory peer;
+    /** Where the payload of the header that was shown is, or of the frame that is being received. */
+    private FrameLayout.Payload payload = FrameLayout.Payload.IN_RING;
+    /** Frames that a device copies, all older than the one that is being received otherwise. */
+    private final DeviceFrames deviceFrames;
+    /** Where a payload goes that the sender was to move; null if it goes to the destination. */
+    private @Nullable DeviceRegion movedTo;
+    private long movedToOffset;
+    /** Where the payload is in the sender's memory. */
+    private long address;
+    /** The smallest payload that may be left there. */
+    private final long leastInPlace;
+    private long received;
+    private long remaining;
+    private long completed;
+
+    /** A receiver on a ring, which reads large payloads in the peer's memory if that is given. */
+    public ShmReceiver(ShmConnection connection, int ringBytes, int pieceBytes, @Nullable PeerMemory peer) {
+        super(connection);
+        this.peer = peer;
+        leastInPlace = peer == null ? Long.MAX_VALUE : connection.ring().getLong(RingLayout.LEAST_IN_PLACE);
+        this.connection = connection;
+        this.pieceBytes = pieceBytes;
+        consumer = new RingSide.Consumer(ringBytes, connection);
+        deviceFrames = new DeviceFrames(consumer, connection.peerProcess());
+    }
+
+    @Override
+    public @Nullable FrameHeader poll() {
+        connection.checkOpen();
+        if (headerShown) {
+            return header;
+        }
+        if (remaining > 0 || deviceFrames.isFull()) {
+            return null;
+        }
+        try {
+            if (consumer.available() == 0) {
+                if (deviceFrames.isEmpty()) {
+                    lookAtPeer();
+                }
+                return null;
+            }
+            payload = consumer.readHeader(header);
+            if (payload != FrameLayout.Payload.ON_DEVICE && !deviceFrames.isEmpty()) {
+                return null; // frames arrive in order, and those are still being copied
+            }
+            if (payload == FrameLayout.Payload.IN_PLACE && header.payloadBytes() < leastInPlace) {
+                throw connection.corrupt("a payload of " + header.payloadBytes() + " bytes was left in place, where "
+                        + "those from " + leastInPlace + " on are");
+            }
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+        headerShown = true;
+        return header;
+    }
+
+    @Override
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        connection.checkAccept(headerShown);
+        long bytes = header.payloadBytes();
+        if (isOnDevice() && region instanceof DeviceRegion device) {
+            acceptOnDevice(device, offset, bytes);
+            return;
+        }
+        destination.set(bytes == 0 ? MemorySegment.NULL
+                : NativeRegion.check(region, connection.network(), offset, bytes).view(), offset);
+        begin(bytes);
+    }
+
+    @Override
+    public boolean isOnDevice() {
+        return headerShown && payload == FrameLayout.Payload.ON_DEVICE;
+    }
+
+    private void acceptOnDevice(DeviceRegion device, long offset, long bytes) {
+        headerShown = false;
+        try {
+            address = consumer.skipHeaderInPlace();
+            if (consumer.isMoved() || !deviceFrames.begin(device, offset, address, bytes)) {
+                movedTo = device;
+                movedToOffset = Objects.checkFromIndexSize(offset, bytes, device.bytes());
+                received = 0;
+                remaining = bytes;
+            }
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+    }
+
+    @Override
+    public boolean scatters() {
+        return true;
+    }
+
+    @Override
+    public void acceptScattered(Pages to, int first) {
+        connection.checkAccept(headerShown);
+        long bytes = header.payloadBytes();
+        Objects.checkFromIndexSize(first, (int) ((bytes + to.bytesEach() - 1) / to.bytesEach()), to.offsets().length);
+        destination.set(NativeRegion.check(to.region(), connection.network(), 0, 0).view(), to, first);
+        begin(bytes);
+    }
+
+    private void begin(long bytes) {
+        received = 0;
+        remaining = bytes;
+        headerShown = false;
+        try {
+            if (payload != FrameLayout.Payload.IN_RING) {
+                address = consumer.skipHeaderInPlace();
+                if (payload == FrameLayout.Payload.ON_DEVICE) {
+                    consumer.refuseDevices(); // this side's memory is not a device's
+                    return;
+                }
+                readPiece();
+                return;
+            }
+            consumer.skipHeader();
+            receivePiece();
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+    }
+
+    /** Receives as much as is there, one piece at most, and gives its room back together with the header's. */
+    private long receivePiece() {
+        long bytes = Math.min(remaining, pieceBytes);
+        if (bytes > 0) {
+            bytes = Math.min(bytes, consumer.available());
+            destination.fill(consumer, received, bytes);
+            received += bytes;
+            remaining -= bytes;
+        }
+        consumer.release();
+        if (remaining == 0) {
+            completed++;
+        }
+        return bytes;
+    }
+
+    /** Reads a piece in the peer's memory; only when all are read the sender may have it back. */
+    private long readPiece() {
+        if (payload == FrameLayout.Payload.ON_DEVICE) {
+            return readFromDevice();
+        }
+        PeerMemory from = Objects.requireNonNull(peer);
+        long bytes = destination.name(from, received, Math.min(remaining, IN_PLACE_PIECE_BYTES));
+        long read = consumer.readInPlace(from, address + received, bytes);
+        if (read == RingSide.Consumer.MOVED) {
+            read = readMoved();
+        } else if (consumer.otherState() == RingLayout.ABANDONED || PeerMemory.isGone(read)) {
+            throw connection.lost(howFar());
+        } else if (read <= 0 || read > bytes) {
+            throw connection.unreadable(address + received, bytes, PeerMemory.describe(read), howFar());
+        }
+        return read(read);
+    }
+
+    private long read(long bytes) {
+        received += bytes;
+        remaining -= bytes;
+        if (remaining == 0) {
+            completed++;
+            consumer.release();
+        }
+        return bytes;
+    }
+
+    /** Reads a payload that the sender moves from its device's memory to the ring's file, once it has. */
+    private long readFromDevice() {
+        boolean over = consumer.otherState() == RingLayout.ABANDONED || connection.peerIsGone();
+        if (!consumer.isMoved()) {
+            if (over) {
+                throw connection.lost(howFar());
+            }
+            return 0;
+        }
+        DeviceRegion device = movedTo;
+        if (device == null) {
+            return read(readMoved());
+        }
+        deviceFrames.readMoved(device, movedToOffset, remaining);
+        movedTo = null;
+        return read(remaining);
+    }
+
+    /** Takes the rest of a payload from the ring's file, where the sender put it as it needs its memory. */
+    private long readMoved() {
+        try {
+            return destination.fillMoved(consumer, received, remaining);
+        } catch (IOException e) {
+            throw connection.corrupt("a payload that was moved cannot be read: " + e.getMessage());
+        }
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        int copied = 0;
+        if (!deviceFrames.isEmpty()) {
+            copied = deviceFrames.removeCopied();
+            completed += copied;
+        }
+        if (remaining == 0 || !deviceFrames.isEmpty()) {
+            return copied;
+        }
+        try {
+            if (payload != FrameLayout.Payload.IN_RING) {
+                return (int) readPiece();
+            }
+            if (consumer.available() == 0) {
+                lookAtPeer();
+                return 0;
+            }
+            return (int) receivePiece();
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+    }
+
+    /**
+     * Asks, when nothing is in the ring, whether anything can follow; what the peer sent before it ended is received
+     * first.
+     */
+    private void lookAtPeer() {
+        if (consumer.otherState() == RingLayout.OPEN && !connection.peerIsGone()) {
+            return;
+        }
+        long state = consumer.otherState();
+        if (consumer.available() == 0) {
+            String lostPeer = state == RingLayout.OPEN ? null : consumer.otherLostPeer();
+            throw lostPeer != null || state == RingLayout.CLOSED && remaining == 0
+                    ? connection.closedByPeer(howFar(), lostPeer)
+                    : connection.lost(howFar());
+        }
+    }
+
+    private String howFar() {
+        return "after " + completed + " whole frames"
+                + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one missing");
+    }
+
+    @Override
+    public long framesCompleted() {
+        return completed;
+    }
+
+    @Override
+    public boolean storesWholeWords(long bytes) {
+        return consumer.copiesWholeWords() && bytes < leastInPlace; // the kernel promises nothing
+    }
+
+    @Override
+    public void close() {
+        deviceFrames.settle();
+        connection.closeWith(() -> consumer.shutDown(RingLayout.CLOSED));
+    }
+}

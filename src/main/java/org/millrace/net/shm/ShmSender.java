@@ -1,0 +1,257 @@
+package org.millrace.net.shm;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.util.Objects;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.FrameQueue;
+import org.millrace.net.connection.NativeRegion;
+
+/**
+ * The sending end of a ring. Payloads go through it in pieces, so that the receiver copies one out while the next is
+ * copied in, and so that they may be longer than the ring. A frame's header and first piece become visible together;
+ * every call moves about one piece, so that one thread can serve many connections evenly.
+ *
+ * <p>
+ * Where the receiver can read this process's memory, of a large payload only the address goes through the ring. Such a
+ * frame is complete when the receiver has read it.
+ */
+final class ShmSender extends ConnectionEnd implements FrameSender {
+
+    private static final Logger LOG = LogManager.getLogger(ShmSender.class);
+
+    private final ShmConnection connection;
+    private final RingSide.Producer producer;
+    private final int pieceBytes;
+    private final FrameQueue waiting;
+    /** The payload of the frame whose header is in the ring, and what of it is not. */
+    private MemorySegment payload = MemorySegment.NULL;
+    private long payloadOffset;
+    private long remaining;
+    /** Frames that are in the ring, or their places are. */
+    private long written;
+    /** From which length on a payload stays where it is until the receiver has read it. */
+    private final long leastInPlace;
+    private final UnreadFrames unread;
+    private boolean sentShutdown;
+    /** The ring's file could not take a payload. */
+    private boolean noRoom;
+
+    /** A sender on a ring to whose maker the receiver has replied. */
+    public ShmSender(ShmConnection connection, ShmOptions options) {
+        super(connection);
+        this.connection = connection;
+        connection.beforeRelease(this::abandon);
+        leastInPlace =
+                SingleCopyHandshake.isRead(connection.ring()) ? options.singleCopy().fromBytes() : Long.MAX_VALUE;
+        producer = new RingSide.Producer(options.ringBytes(), connection);
+        pieceBytes = options.pieceBytes();
+        waiting = new FrameQueue(options.framesInFlight());
+        unread = new UnreadFrames(producer, options.framesInFlight());
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > FrameLayout.MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException(
+                    "a payload has 0 to " + FrameLayout.MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        MemoryRegion memory = bytes == 0 || region instanceof DeviceRegion ? region
+                : NativeRegion.check(region, connection.network(), offset, bytes);
+        try {
+            if (remaining == 0 && waiting.isEmpty() && begin(header, memory, offset)) {
+                return true;
+            }
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+        if (waiting.isFull()) {
+            return false;
+        }
+        waiting.add(header, memory, offset);
+        return true;
+    }
+
+    /**
+     * Sends a header, and the first piece or where the payload is; false if the ring has no room for both, or as many
+     * payloads as it may are where they were.
+     */
+    private boolean begin(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        long bytes = header.payloadBytes();
+        if (bytes > 0 && region instanceof DeviceRegion device) {
+            return beginOnDevice(header, device, offset);
+        }
+        MemorySegment memory = bytes > 0 && region instanceof NativeRegion ours ? ours.view() : MemorySegment.NULL;
+        if (bytes >= leastInPlace && region instanceof ShmRegion ours && ours.isReadable()) {
+            if (!hasRoomInPlace()) {
+                return false;
+            }
+            long place = producer.writeHeader(header, memory.address() + offset, null);
+            unread.add(written++, place, memory, null, offset, bytes);
+            producer.publish();
+            return true;
+        }
+        if (!producer.hasRoom(FrameLayout.HEADER_BYTES + Math.min(RingLayout.align(bytes), pieceBytes))) {
+            return false;
+        }
+        producer.writeHeader(header);
+        payload = memory;
+        payloadOffset = offset;
+        remaining = bytes;
+        sendPiece();
+        return true;
+    }
+
+    private boolean hasRoomInPlace() {
+        return !unread.isFull() && producer.hasRoom(FrameLayout.HEADER_BYTES + RingLayout.ALIGNMENT);
+    }
+
+    private boolean beginOnDevice(FrameHeader header, DeviceRegion memory, long offset) {
+        Objects.checkFromIndexSize(offset, header.payloadBytes(), memory.bytes());
+        if (!hasRoomInPlace()) {
+            return false;
+        }
+        long place = producer.writeHeader(header, offset,
+                Objects.requireNonNull(memory.ticket(), "payloads in memory that nobody can map"));
+        unread.add(written++, place, MemorySegment.NULL, memory, offset, header.payloadBytes());
+        producer.publish();
+        return true;
+    }
+
+    /** Where the consumer said that it cannot map them, no more. */
+    @Override
+    public boolean sendsFrom(DeviceRegion memory) {
+        return memory.ticket() != null && !producer.consumerRefusesDevices();
+    }
+
+    private long sendPiece() {
+        long bytes = Math.min(remaining, pieceBytes);
+        if (bytes > 0) {
+            producer.writePayload(payload, payloadOffset, bytes);
+            payloadOffset += bytes;
+            remaining -= bytes;
+        }
+        producer.publish();
+        if (remaining == 0) {
+            written++;
+        }
+        return bytes;
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        try {
+            long read = unread.removeRead();
+            if (unread.hasOnDevice() && producer.consumerRefusesDevices()) {
+                settle();
+            }
+            long moved = 0;
+            while (moved < pieceBytes) {
+                if (remaining > 0) {
+                    if (!producer.hasRoom(Math.min(RingLayout.align(remaining), pieceBytes))) {
+                        break;
+                    }
+                    moved += sendPiece();
+                } else if (!waiting.isEmpty() && begin(waiting.header(), waiting.region(), waiting.offset())) {
+                    moved += FrameLayout.HEADER_BYTES; // and a piece at the most
+                    waiting.removeOldest();
+                } else {
+                    break;
+                }
+            }
+            moved += read;
+            if (moved == 0) {
+                lookAtPeer();
+            }
+            return (int) Math.min(moved, Integer.MAX_VALUE);
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        }
+    }
+
+    private void lookAtPeer() {
+        if (producer.otherState() == RingLayout.OPEN) {
+            if (!connection.peerIsGone()) {
+                return;
+            }
+            if (producer.otherState() == RingLayout.OPEN) { // it may have shut down between the two looks
+                throw connection.lost(howFar());
+            }
+        } else if (producer.consumed() == producer.position && !unread.isEmpty()) {
+            return; // it read the last payloads before it went: the next call counts them
+        }
+        throw connection.closedByPeer(howFar(), producer.otherLostPeer());
+    }
+
+    private String howFar() {
+        return "after " + framesCompleted() + " whole frames were sent"
+                + (remaining == 0 ? "" : ", with " + remaining + " bytes of the next one to go");
+    }
+
+    @Override
+    public long framesCompleted() {
+        return unread.isEmpty() ? written : unread.oldestNumber();
+    }
+
+    /** Payloads that the peer has not read yet are copied to where it finds them. */
+    @Override
+    public void settle() {
+        connection.checkOpen();
+        if (noRoom) {
+            return;
+        }
+        try {
+            unread.removeRead();
+            unread.move();
+        } catch (IllegalStateException | InternalError e) {
+            throw connection.endedBy(e);
+        } catch (IOException e) {
+            noRoom = true; // it is asked again and again until they are read, and said once
+            LOG.warn("{}: payloads that the peer has not read stay where they are, as there is no room for them in "
+                    + "shared memory: {}", connection, e.toString());
+        }
+    }
+
+    @Override
+    public void close() {
+        connection.closeWith(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        connection.close(() -> {});
+    }
+
+    private void finish() {
+        try {
+            while (progress() > 0) {
+                // Sends what the ring has room for.
+            }
+            settle();
+            if (remaining == 0 && waiting.isEmpty() && unread.isEmpty()) {
+                producer.shutDown(RingLayout.CLOSED);
+                sentShutdown = true;
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    /** This process's memory may be freed now: a peer that is reading it must not believe what it reads. */
+    private void abandon() {
+        if (!sentShutdown) {
+            producer.abandon();
+        }
+    }
+}

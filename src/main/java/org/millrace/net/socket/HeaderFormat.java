@@ -1,0 +1,142 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.connection.LastWords;
+
+/**
+ * The bytes that go before each payload on stream 0, little-endian.
+ *
+ * <pre>
+ *   0        4        6        8                16                                   64
+ *   +--------+--------+--------+----------------+----------------  -  ---------------+
+ *   | magic  | type   | flags  | payload length | 6 words of the layer above         |
+ *   | u32    | u16    | u16, 0 | i64            | i64 each                           |
+ *   +--------+--------+--------+----------------+----------------  -  ---------------+
+ * </pre>
+ *
+ * <p>
+ * A goodbye has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it is all
+ * that ever travels that way.
+ */
+public final class HeaderFormat {
+
+    /** Length of a header. */
+    public static final int BYTES = 64;
+
+    /**
+     * The longest payload: 1 GiB, the longest that NCCL's own socket transport takes. A view of memory that begins at
+     * any GiB can hold it.
+     */
+    public static final int MAX_PAYLOAD_BYTES = 1 << 30;
+
+    /** Parts and pieces of a payload begin at multiples of a page, as far as the payload does. */
+    public static final int PART_ALIGNMENT = 4096;
+
+    /** A frame of the layer above. */
+    public static final int TYPE_DATA = 1;
+
+    /** The last header of a connection that is closed on purpose. */
+    static final int TYPE_GOODBYE = 2;
+
+    /** A piece of a frame, on a connection of several rails. */
+    public static final int TYPE_PIECE = 3;
+
+    /** The bytes {@code M R F 1}. */
+    private static final int MAGIC = 'M' | 'R' << 8 | 'F' << 16 | '1' << 24;
+
+    private static final int MAGIC_OFFSET = 0;
+    private static final int TYPE_OFFSET = 4;
+    private static final int LENGTH_OFFSET = 8;
+    private static final int WORDS_OFFSET = 16;
+
+    private HeaderFormat() {}
+
+    /** Length of a header's payload; throws if no frame can be so long. */
+    public static int checkedLength(FrameHeader header) {
+        long bytes = header.payloadBytes();
+        if (bytes < 0 || bytes > MAX_PAYLOAD_BYTES) {
+            throw new IllegalArgumentException("a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
+        }
+        return (int) bytes;
+    }
+
+    public static void encodeData(FrameHeader header, ByteBuffer to, int at) {
+        encode(header, TYPE_DATA, to, at);
+    }
+
+    /** A header with words, of a type that has them. */
+    public static void encode(FrameHeader header, int type, ByteBuffer to, int at) {
+        encodeFixed(to, at, type, header.payloadBytes());
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, header.word(word));
+        }
+    }
+
+    /** A goodbye for the sake of another process that was lost; null for none. */
+    public static void encodeGoodbye(@Nullable String lostPeer, ByteBuffer to, int at) {
+        encodeFixed(to, at, TYPE_GOODBYE, 0);
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));
+        }
+    }
+
+    /** Which process the peer that says this goodbye has lost; null if none. */
+    public static @Nullable String lostPeer(ByteBuffer from, int at) {
+        long[] words = new long[LastWords.COUNT];
+        for (int word = 0; word < words.length; word++) {
+            words[word] = from.getLong(at + WORDS_OFFSET + word * Long.BYTES);
+        }
+        return LastWords.name(words);
+    }
+
+    private static void encodeFixed(ByteBuffer to, int at, int type, long payloadBytes) {
+        to.putInt(at + MAGIC_OFFSET, MAGIC);
+        to.putInt(at + TYPE_OFFSET, type);
+        to.putLong(at + LENGTH_OFFSET, payloadBytes);
+    }
+
+    /** Whether these bytes are a data header: the common case, told apart from the rest with few comparisons. */
+    public static boolean isData(ByteBuffer from, int at) {
+        return is(TYPE_DATA, from, at);
+    }
+
+    /** Whether these bytes are a header of a type that has a payload. */
+    public static boolean is(int type, ByteBuffer from, int at) {
+        long length = from.getLong(at + LENGTH_OFFSET);
+        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == type && length >= 0
+                && length <= MAX_PAYLOAD_BYTES;
+    }
+
+    public static boolean isGoodbye(ByteBuffer from, int at) {
+        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == TYPE_GOODBYE
+                && from.getLong(at + LENGTH_OFFSET) == 0;
+    }
+
+    public static long payloadBytes(ByteBuffer from, int at) {
+        return from.getLong(at + LENGTH_OFFSET);
+    }
+
+    public static void decodeData(ByteBuffer from, int at, FrameHeader header) {
+        header.payloadBytes(from.getLong(at + LENGTH_OFFSET));
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            header.word(word, from.getLong(at + WORDS_OFFSET + word * Long.BYTES));
+        }
+    }
+
+    /** What is wrong with bytes that are neither a header of the type with a payload that is expected nor a goodbye. */
+    public static String problem(int expected, ByteBuffer from, int at) {
+        int magic = from.getInt(at + MAGIC_OFFSET);
+        if (magic != MAGIC) {
+            return String.format("a frame header begins with 0x%08x, but 0x%08x came", MAGIC, magic);
+        }
+        int type = from.getInt(at + TYPE_OFFSET);
+        if (type != expected && type != TYPE_GOODBYE) {
+            return String.format("a frame header's type and flags are %d or %d, but 0x%08x came", expected,
+                    TYPE_GOODBYE, type);
+        }
+        return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
+                + from.getLong(at + LENGTH_OFFSET);
+    }
+}

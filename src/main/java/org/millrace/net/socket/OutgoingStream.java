@@ -1,0 +1,151 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardProtocolFamily;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HelloFormat;
+
+/** One TCP stream to a listener, from the call of connect to the listener's reply. */
+public final class OutgoingStream {
+
+    private final String listener;
+    private final String host;
+    private final SocketChannel channel;
+    private final HelloFormat format;
+    private final ByteBuffer hello;
+    private final ByteBuffer received = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private String waitingFor = "the TCP connection";
+    private boolean connected;
+    private boolean accepted;
+
+    /**
+     * Begins to connect.
+     *
+     * @param from the address on this side; null to leave it to the system
+     */
+    public OutgoingStream(@Nullable InetAddress from, InetSocketAddress to, HelloFormat format, ByteBuffer hello,
+            SocketOptions options) {
+        this.format = format;
+        listener = name(to);
+        host = to.getAddress().getHostAddress();
+        this.hello = hello;
+        SocketChannel opened = null;
+        try {
+            opened = SocketChannel.open(to.getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET
+                    : StandardProtocolFamily.INET6);
+            StreamSet.configure(opened, options);
+            if (options.receiveBufferBytes() > 0) {
+                opened.setOption(StandardSocketOptions.SO_RCVBUF, options.receiveBufferBytes());
+            }
+            if (from != null) {
+                opened.bind(new InetSocketAddress(from, 0));
+            }
+            opened.connect(to);
+            opened = options.tls() == null ? opened : options.tls().client(opened, HelloFormat.secretIn(hello));
+        } catch (IOException e) {
+            ConnectionState.closeQuietly(opened);
+            throw unreachable(e);
+        }
+        channel = opened;
+    }
+
+    public static String name(InetSocketAddress address) {
+        return "port " + address.getPort() + " of " + address.getAddress().getHostAddress();
+    }
+
+    /** Goes on; true once the listener has accepted this stream. */
+    public boolean advance() {
+        if (accepted) {
+            return true;
+        }
+        try {
+            connected = channel.finishConnect();
+            if (!connected) {
+                return false;
+            }
+        } catch (IOException e) {
+            throw unreachable(e);
+        }
+        try {
+            if (hello.hasRemaining()) {
+                channel.write(hello);
+                waitingFor = "the listener's answer";
+            }
+            int read = channel.read(received);
+            accepted = HandshakeReply.accepts(listener, format, received, read < 0);
+        } catch (SSLException e) {
+            throw new ConnectionException(broken(e), e);
+        } catch (IOException e) {
+            throw new Unanswered(broken(e), e);
+        }
+        return accepted;
+    }
+
+    /**
+     * Reads what the listener says behind its reply; true once it fills the buffer.
+     *
+     * @param what it is that it says, for messages
+     */
+    public boolean receive(ByteBuffer answer, String what) {
+        try {
+            int read = channel.read(answer);
+            if (answer.hasRemaining() && read < 0) {
+                throw new ConnectionException("the listener closed the connection after " + answer.position() + " of "
+                        + answer.limit() + " bytes of " + what + "; its process ended");
+            }
+            return !answer.hasRemaining();
+        } catch (IOException e) {
+            throw new ConnectionException(
+                    "the listener broke the connection while it was asked for " + what + ": " + e.getMessage(), e);
+        }
+    }
+
+    private String broken(IOException cause) {
+        return listener + " broke the connection during the handshake: " + cause.getMessage()
+                + "; it is no listener of Millrace's, or its process ended";
+    }
+
+    private ConnectionException unreachable(IOException cause) {
+        return new ConnectionException("cannot connect to " + listener + ": " + cause.getMessage()
+                + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), "
+                + "and does a firewall let it through?", cause);
+    }
+
+    boolean isAccepted() {
+        return accepted;
+    }
+
+    /** The process that accepted it. */
+    public String process() {
+        return "pid " + HandshakeReply.pidIn(received) + " on " + host;
+    }
+
+    /** Whether there is a TCP connection, whatever is at its other end. */
+    public boolean isConnected() {
+        return connected;
+    }
+
+    /** What this stream waits for, for the message when the deadline has passed. */
+    public String waitingFor() {
+        return waitingFor;
+    }
+
+    public SocketChannel channel() {
+        return channel;
+    }
+
+    public void close() {
+        ConnectionState.closeQuietly(channel);
+    }
+}

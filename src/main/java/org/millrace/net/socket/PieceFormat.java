@@ -1,0 +1,146 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.connection.LastWords;
+
+/**
+ * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries
+ * the whole header of its frame, so that the first to come introduces it.
+ *
+ * <pre>
+ *   0                                     64               72               76              80
+ *   +-------------------------------------+----------------+----------------+---------------+
+ *   | header of the frame, type 3         | frame, from 0  | piece's offset | piece's bytes |
+ *   | (see HeaderFormat)                  | i64            | i32            | i32           |
+ *   +-------------------------------------+----------------+----------------+---------------+
+ * </pre>
+ *
+ * <p>
+ * A goodbye has type 2 and, in place of the frame, how many frames there were in all.
+ */
+final class PieceFormat {
+
+    /** Length of a piece's header. */
+    static final int BYTES = HeaderFormat.BYTES + 16;
+
+    private static final int FRAME_OFFSET = HeaderFormat.BYTES;
+    private static final int OFFSET_OFFSET = HeaderFormat.BYTES + 8;
+    private static final int LENGTH_OFFSET = HeaderFormat.BYTES + 12;
+
+    private PieceFormat() {}
+
+    static void encode(FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
+        HeaderFormat.encode(header, HeaderFormat.TYPE_PIECE, to, at);
+        to.putLong(at + FRAME_OFFSET, frame);
+        to.putInt(at + OFFSET_OFFSET, offset);
+        to.putInt(at + LENGTH_OFFSET, length);
+    }
+
+    static void encodeGoodbye(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {
+        HeaderFormat.encodeGoodbye(lostPeer, to, at);
+        to.putLong(at + FRAME_OFFSET, frames);
+        to.putLong(at + OFFSET_OFFSET, 0);
+    }
+
+    static boolean isPiece(ByteBuffer from, int at) {
+        return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at);
+    }
+
+    static long frame(ByteBuffer from, int at) {
+        return from.getLong(at + FRAME_OFFSET);
+    }
+
+    static int offset(ByteBuffer from, int at) {
+        return from.getInt(at + OFFSET_OFFSET);
+    }
+
+    static int length(ByteBuffer from, int at) {
+        return from.getInt(at + LENGTH_OFFSET);
+    }
+
+    /**
+     * What a receiver says on each stream of a connection of several rails, little-endian.
+     *
+     * <pre>
+     *   0        4        8                      16                     24                32
+     *   +--------+--------+----------------------+----------------------+-----------------+
+     *   | magic  | type   | pieces that arrived  | frames that have     | 0               |
+     *   | u32    | u32    | on this stream, i64  | a destination, i64   |                 |
+     *   +--------+--------+----------------------+----------------------+-----------------+
+     * </pre>
+     *
+     * <p>
+     * Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
+     * acknowledged in the order in which they were sent there, so a count names them. Before a goodbye for the sake of
+     * another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in place
+     * of counts.
+     */
+    static final class Ack {
+
+        /** Length of an acknowledgement. */
+        static final int BYTES = 32;
+
+        /** Pieces arrived. */
+        static final int TYPE_ACK = 1;
+
+        /** The receiver is closed on purpose: the last that it says. */
+        static final int TYPE_GOODBYE = 2;
+
+        /** A part of the name of a process that was lost. */
+        static final int TYPE_LOST = 3;
+
+        /** Words in each of these. */
+        static final int LOST_WORDS = 3;
+
+        /** How many of these there are. */
+        static final int LOST = LastWords.COUNT / LOST_WORDS;
+
+        /** The bytes {@code M R A 1}. */
+        private static final int MAGIC = 'M' | 'R' << 8 | 'A' << 16 | '1' << 24;
+
+        private Ack() {}
+
+        static void encode(int type, long pieces, long accepted, ByteBuffer to, int at) {
+            to.putInt(at, MAGIC);
+            to.putInt(at + 4, type);
+            to.putLong(at + 8, pieces);
+            to.putLong(at + 16, accepted);
+            to.putLong(at + 24, 0);
+        }
+
+        /** A goodbye, and what stands before it; returns where it ends. */
+        static int encodeGoodbye(long pieces, long accepted, @Nullable String lostPeer, ByteBuffer to) {
+            int at = 0;
+            for (int word = 0; lostPeer != null && word < LastWords.COUNT; word++) {
+                if (word % LOST_WORDS == 0) {
+                    to.putInt(at, MAGIC);
+                    to.putInt(at + 4, TYPE_LOST);
+                    at += BYTES;
+                }
+                to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, LastWords.word(lostPeer, word));
+            }
+            encode(TYPE_GOODBYE, pieces, accepted, to, at);
+            return at + BYTES;
+        }
+
+        static void copyLost(ByteBuffer from, int at, long[] to, int word) {
+            for (int i = 0; i < LOST_WORDS; i++) {
+                to[word + i] = from.getLong(at + (1 + i) * Long.BYTES);
+            }
+        }
+
+        static boolean is(int type, ByteBuffer from, int at) {
+            return from.getInt(at) == MAGIC && from.getInt(at + 4) == type;
+        }
+
+        static long pieces(ByteBuffer from, int at) {
+            return from.getLong(at + 8);
+        }
+
+        static long accepted(ByteBuffer from, int at) {
+            return from.getLong(at + 16);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+
+/**
+ * The frames under way on one side of a connection over rails: a ring, oldest first. Frames are numbered from 0 for the
+ * life of the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs.
+ * One thread.
+ */
+abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
+
+    final Pieces pieces;
+    final int limit;
+    final FrameHeader[] headers;
+    final @Nullable ByteBuffer[] views;
+    final int[] starts;
+    /** Pieces that have not come to their end: an acknowledgement here, or the destination there. */
+    final int[] missing;
+    /** By slot, a bit for each piece that has arrived; they grow to the longest frame that the slot ever had. */
+    private final long[][] arrived;
+    private final int mask;
+    /** Frames that are whole. */
+    long completed;
+    /** Frames that have a destination at the receiver. */
+    long accepted;
+
+    PieceWindow(Pieces pieces, int limit) {
+        this.pieces = pieces;
+        this.limit = limit;
+        int capacity = Integer.highestOneBit(limit * 2 - 1);
+        mask = capacity - 1;
+        headers = new FrameHeader[capacity];
+        Arrays.setAll(headers, slot -> new FrameHeader());
+        views = new ByteBuffer[capacity];
+        starts = new int[capacity];
+        missing = new int[capacity];
+        arrived = new long[capacity][1];
+    }
+
+    final int slot(long frame) {
+        return (int) frame & mask;
+    }
+
+    /** All pieces of a slot's new frame are missing. */
+    final void beginPieces(int slot) {
+        int count = pieces.count((int) headers[slot].payloadBytes());
+        missing[slot] = count;
+        int words = (count - 1 >> 6) + 1;
+        if (arrived[slot].length < words) {
+            arrived[slot] = new long[words];
+        } else {
+            Arrays.fill(arrived[slot], 0, words, 0);
+        }
+    }
+
+    /** Whether a piece has arrived in the receiver's process, wherever. */
+    final boolean isArrived(long frame, int piece) {
+        return frame < completed || (arrived[slot(frame)][piece >> 6] & 1L << piece) != 0;
+    }
+
+    final void markArrived(int slot, int piece) {
+        arrived[slot][piece >> 6] |= 1L << piece;
+    }
+
+    final long completed() {
+        return completed;
+    }
+
+    /** How many frames have a destination, as far as is known here. */
+    final long accepted() {
+        return accepted;
+    }
+
+    /** The memory of a frame that has some. */
+    final ByteBuffer view(long frame) {
+        return Objects.requireNonNull(views[slot(frame)]);
+    }
+
+    final int start(long frame) {
+        return starts[slot(frame)];
+    }
+}

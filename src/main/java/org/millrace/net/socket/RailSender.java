@@ -1,0 +1,344 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.nio.channels.ClosedChannelException;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Railed;
+
+/**
+ * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream
+ * that will deliver it first, judged by what the stream owes and how fast it delivered lately. A frame is complete when
+ * the receiver has acknowledged all its pieces; until then its memory is kept, so that what a lost rail owed is sent
+ * again over the others.
+ */
+public final class RailSender implements FrameSender, Railed {
+
+    private static final Logger LOG = LogManager.getLogger(RailSender.class);
+
+    /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
+    private static final long LAST_WORDS_NANOS = 1_000_000_000;
+
+    private final StreamSet connection;
+    private final Pieces pieces;
+    private final SendWindow frames;
+    private final SendStream[] streams;
+    private final Reinjection reinjection;
+    private final ShortPieces shortPieces;
+    private final PieceQueue again;
+    private final LongSupplier clock;
+    private int idleCalls;
+    /** Whether the peer has said goodbye, on one stream at least; and when. */
+    private boolean hasLeft;
+    private long leftAt;
+    /** Whom the peer has lost itself, and left for; null if nobody. */
+    private @Nullable String lostPeer;
+
+    /**
+     * Takes connected streams over.
+     *
+     * @param rails by stream: the rail that it belongs to
+     * @param clock nanoseconds
+     */
+    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight, LongSupplier clock) {
+        this.connection = connection;
+        this.pieces = pieces;
+        this.clock = clock;
+        frames = new SendWindow(pieces, framesInFlight);
+        streams = new SendStream[rails.length];
+        for (int stream = 0; stream < streams.length; stream++) {
+            streams[stream] =
+                    new SendStream(connection.channel(stream), connection.input(stream), rails[stream], frames, pieces);
+        }
+        reinjection = new Reinjection(streams, frames);
+        shortPieces = new ShortPieces(streams);
+        again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        int length = HeaderFormat.checkedLength(header);
+        if (frames.isFull()) {
+            return false;
+        }
+        if (length == 0) {
+            frames.add(header, null, 0);
+        } else {
+            frames.add(header, connection.view(region, offset, length), SocketRegion.viewOffset(offset));
+        }
+        return true;
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
+        boolean full = frames.isFull();
+        if (frames.isEmpty() && !look && !full && !hasLeft && !isOwed()) {
+            return 0;
+        }
+        long now = clock.getAsLong();
+        long before = frames.completed();
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && (look || full || stream.owed() > 0 || stream.isCut())) {
+                listen(stream, now);
+            }
+        }
+        if (hasLeft) {
+            return hearLastWords(now, before);
+        }
+        frames.retireWhole();
+        giveOut(now);
+        long moved = frames.completed() - before;
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                moved += send(stream, now);
+            }
+        }
+        if (look) {
+            SendStream silent = reinjection.silent(now);
+            if (silent != null) {
+                lose(silent, "silent, and others delivered what it owed", null, now);
+            }
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    private boolean isOwed() {
+        for (SendStream stream : streams) {
+            if (stream.owed() > 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void listen(SendStream stream, long now) {
+        try {
+            switch (stream.readAcks(now)) {
+                case THERE -> {}
+                case SAID_GOODBYE -> {
+                    leftAt = hasLeft ? leftAt : now;
+                    hasLeft = true;
+                    lostPeer = stream.lostPeer();
+                }
+                case GONE -> lose(stream, "the peer's end of it is gone", null, now);
+                case TALKS_NONSENSE -> throw connection
+                        .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
+            }
+        } catch (IOException e) {
+            lose(stream, e.getMessage(), e, now);
+        }
+    }
+
+    /**
+     * The peer has left. It may have received everything: what it acknowledged before its goodbye may still be on its
+     * way, on other rails, and is waited for.
+     */
+    private int hearLastWords(long now, long before) {
+        boolean more = false;
+        for (SendStream stream : streams) {
+            try {
+                more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
+            } catch (IOException gone) {
+                // all that can still be known of this stream was read
+            }
+        }
+        frames.retireWhole();
+        if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
+            throw connection.closedByPeer(howFar(), lostPeer);
+        }
+        return (int) (frames.completed() - before);
+    }
+
+    private long send(SendStream stream, long now) {
+        try {
+            return stream.write(now);
+        } catch (IOException e) {
+            // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two
+            // apart.
+            listen(stream, now);
+            lose(stream, e.getMessage(), e, now);
+            return 0;
+        }
+    }
+
+    /**
+     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to
+     * do, one that another stream is slow with.
+     */
+    private void giveOut(long now) {
+        while (!again.isEmpty()) {
+            if (frames.isArrived(again.frame(), again.piece())) {
+                again.take();
+                continue;
+            }
+            SendStream stream = fastest(again.length(), now);
+            if (stream == null) {
+                return;
+            }
+            stream.give(again.frame(), again.piece(), again.length(), now);
+            again.take();
+        }
+        while (frames.hasFresh()) {
+            long frame = frames.freshFrame();
+            int piece = frames.freshPiece();
+            int length = pieces.length(frames.length(frame), piece);
+            SendStream stream = ShortPieces.isShort(length) ? shortPieces.choose(length, now) : fastest(length, now);
+            if (stream == null) {
+                return;
+            }
+            stream.give(frame, piece, length, now);
+            frames.give();
+        }
+        reinjection.step(now);
+    }
+
+    /**
+     * The stream that will deliver a piece first; null if that one has enough to do: the others would take even longer.
+     */
+    private SendStream fastest(int length, long now) {
+        SendStream best = null;
+        double least = Double.MAX_VALUE;
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                double nanos = stream.nanosFor(length, now);
+                if (nanos < least) {
+                    least = nanos;
+                    best = stream;
+                }
+            }
+        }
+        return best != null && best.hasRoom() ? best : null;
+    }
+
+    /** Gives a stream's rail up: what it owed is sent over the others. Throws if there are none. */
+    private void lose(SendStream lost, String why, IOException cause, long now) {
+        if (!lost.isOpen()) {
+            return;
+        }
+        if (cause instanceof ClosedChannelException && !lost.isCut()) {
+            throw connection.lost(cause, howFar());
+        }
+        if (hasLeft) {
+            return; // how its streams end says nothing any more
+        }
+        Rail rail = lost.rail();
+        int owed = 0;
+        for (SendStream stream : streams) {
+            if (stream.rail() == rail && stream.isOpen()) {
+                owed += stream.owed();
+                stream.giveUp(again, now);
+                stream.reset();
+            }
+        }
+        if (railsLeft() == 0) {
+            throw connection.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause,
+                    "on its last rail, " + rail + ", " + howFar());
+        }
+        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", connection, rail,
+                lost.isCut() ? "cut on purpose" : why, owed, remaining());
+    }
+
+    private String remaining() {
+        return Arrays.stream(streams)
+                .filter(SendStream::isOpen)
+                .map(stream -> stream.rail().toString())
+                .distinct()
+                .collect(Collectors.joining(", "));
+    }
+
+    /** For each rail, how many bytes of payloads it has brought to the receiver. */
+    private String delivered() {
+        Map<Rail, Long> bytes = new LinkedHashMap<>();
+        for (SendStream stream : streams) {
+            bytes.merge(stream.rail(), stream.deliveredBytes(), Long::sum);
+        }
+        return bytes.entrySet()
+                .stream()
+                .map(each -> each.getKey() + ": " + each.getValue())
+                .collect(Collectors.joining(", "));
+    }
+
+    /** How many rails are not lost. */
+    int railsLeft() {
+        return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
+    }
+
+    @Override
+    public int rails() {
+        return streams[streams.length - 1].rail().number() + 1;
+    }
+
+    @Override
+    public void cutRail(int rail) {
+        for (SendStream stream : streams) {
+            if (stream.rail().number() == rail && stream.isOpen()) {
+                stream.cut();
+            }
+        }
+    }
+
+    private String howFar() {
+        return "after " + frames.completed() + " of " + frames.added() + " frames were acknowledged";
+    }
+
+    @Override
+    public long framesCompleted() {
+        return frames.completed();
+    }
+
+    @Override
+    public void close() {
+        connection.close(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        connection.close(connection.blamed() == null ? () -> {} : this::finish);
+    }
+
+    private void finish() {
+        LOG.info("{}: bytes delivered over {}", connection, delivered());
+        try {
+            progress();
+            boolean flushed = frames.isGiven() && again.isEmpty();
+            for (SendStream stream : streams) {
+                flushed &= !stream.isOpen() || stream.isFlushed();
+            }
+            for (SendStream stream : streams) {
+                if (flushed && stream.isOpen()) {
+                    stream.sayGoodbye(frames.added(), connection.blamed());
+                }
+            }
+        } catch (ConnectionException | IOException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    @Override
+    public void blame(String culprit) {
+        connection.blame(culprit);
+    }
+
+    @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
+    public String toString() {
+        return connection.toString();
+    }
+}

@@ -1,0 +1,269 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.ConnectionState;
+
+/**
+ * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
+ * thread.
+ */
+final class ReceiveStream {
+
+    /** How a call of {@link #receive} ended. */
+    enum End {
+        NO_MORE, WAITS, GOODBYE, GONE, NOT_PROTOCOL
+    }
+
+    /**
+     * Pieces of up to this many bytes are taken in before they have a destination: the sender has its memory back the
+     * earlier.
+     */
+    private static final int SMALL_BYTES = 16 << 10;
+    /** So many pieces at a time, so that the other streams have their turn. */
+    private static final int TURN_PIECES = 64;
+    private static final int SCRATCH_BYTES = 64 << 10;
+    private static final int NO_PLACE = -1;
+
+    private final SocketChannel channel;
+    private final StreamInput input;
+    private final Rail rail;
+    private final ReceiveWindow frames;
+    private final Pieces pieces;
+    private final UnexpectedPieces unexpected;
+    private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
+    private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
+    private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
+            .order(ByteOrder.LITTLE_ENDIAN);
+    private boolean inPiece;
+    private long frame;
+    private int piece;
+    private int length;
+    private int done;
+    private int place = NO_PLACE;
+    private String problem;
+    private long moved;
+    private long count;
+    private long toldCount;
+    private long toldAccepted;
+    private long toldAcceptedPieces;
+    private boolean open = true;
+    private boolean saidGoodbye;
+    private boolean deaf;
+    /** This pass has read something: there may be more. */
+    private boolean more;
+
+    ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
+            UnexpectedPieces unexpected) {
+        this.channel = channel;
+        this.input = input;
+        this.rail = rail;
+        this.frames = frames;
+        this.pieces = pieces;
+        this.unexpected = unexpected;
+        ack.limit(0);
+    }
+
+    Rail rail() {
+        return rail;
+    }
+
+    boolean isOpen() {
+        return open;
+    }
+
+    boolean saidGoodbye() {
+        return saidGoodbye;
+    }
+
+    /** Frames that there were in all, as a goodbye says. */
+    long total() {
+        return PieceFormat.frame(staged.buffer(), staged.begin());
+    }
+
+    /** Whom the peer that said goodbye has lost; null if nobody. */
+    @Nullable
+    String lostPeer() {
+        return staged.lostPeer();
+    }
+
+    String problem() {
+        return problem;
+    }
+
+    /** Bytes and pieces that came since the last call. */
+    long takeMoved() {
+        long bytes = moved;
+        moved = 0;
+        return bytes;
+    }
+
+    /** Receives what has come, until a piece needs a destination. */
+    End receive() throws IOException {
+        more = false;
+        for (int turn = 0; turn < TURN_PIECES; turn++) {
+            if (!inPiece) {
+                if (!staged.hasHeader()) {
+                    int read = staged.fill(input, more);
+                    more = read > 0;
+                    if (read < 0) {
+                        return End.GONE;
+                    }
+                    moved += read;
+                    if (!staged.hasHeader()) {
+                        return End.NO_MORE;
+                    }
+                }
+                if (staged.isGoodbye()) {
+                    saidGoodbye = true;
+                    return End.GOODBYE;
+                }
+                problem = frames.problem(staged.buffer(), staged.begin());
+                if (problem != null) {
+                    return End.NOT_PROTOCOL;
+                }
+                begin();
+            }
+            End end = receivePayload();
+            if (end != null) {
+                return end;
+            }
+        }
+        return End.NO_MORE;
+    }
+
+    private void begin() {
+        ByteBuffer from = staged.buffer();
+        int at = staged.begin();
+        frame = PieceFormat.frame(from, at);
+        piece = PieceFormat.offset(from, at) / pieces.bytes();
+        length = PieceFormat.length(from, at);
+        done = 0;
+        place = NO_PLACE;
+        frames.introduce(frame, from, at);
+        staged.skipHeader(length);
+        inPiece = true;
+        moved++;
+    }
+
+    /** Goes on with the payload; null once it is whole. */
+    private End receivePayload() throws IOException {
+        while (done < length) {
+            ByteBuffer to;
+            int at;
+            int limit = length - done;
+            // Looked up for every read: meanwhile the piece may have come by another way, and its destination be its
+            // owner's again.
+            if (frames.isArrived(frame, piece)) {
+                leavePlace();
+                to = scratch;
+                at = 0;
+                limit = Math.min(limit, SCRATCH_BYTES);
+            } else if (place != NO_PLACE) {
+                to = unexpected.buffer(place);
+                at = done;
+            } else if (frame < frames.accepted()) {
+                to = frames.view(frame);
+                at = frames.start(frame) + pieces.offset(piece) + done;
+            } else if (length <= SMALL_BYTES || !frames.waitsForDestination()) {
+                place = unexpected.take(frame, piece, length);
+                if (place == NO_PLACE) {
+                    problem = "more than " + pieces.unaccepted() + " pieces of frames that have no destination";
+                    return End.NOT_PROTOCOL;
+                }
+                continue;
+            } else {
+                return End.WAITS;
+            }
+            int bytes = staged.takePayload(to, at, limit);
+            if (bytes == 0) {
+                bytes = input.read(to.clear().limit(at + limit).position(at), more);
+                more = bytes > 0;
+                if (bytes < 0) {
+                    return End.GONE;
+                }
+                if (bytes == 0) {
+                    return End.NO_MORE;
+                }
+            }
+            done += bytes;
+            moved += bytes;
+        }
+        finish();
+        return null;
+    }
+
+    private void finish() {
+        if (frames.isArrived(frame, piece)) {
+            leavePlace();
+        } else {
+            frames.arrived(frame, piece);
+            if (place == NO_PLACE) {
+                frames.placed(frame);
+            } else if (frame < frames.accepted()) {
+                unexpected.moveTo(place, frames.view(frame), frames.start(frame) + pieces.offset(piece));
+                frames.placed(frame);
+            } else {
+                unexpected.whole(place);
+            }
+        }
+        place = NO_PLACE;
+        inPiece = false;
+        count++;
+    }
+
+    private void leavePlace() {
+        if (place != NO_PLACE) {
+            unexpected.free(place);
+            place = NO_PLACE;
+        }
+    }
+
+    /** Says what has arrived here, if that is news. */
+    void acknowledge() {
+        if (deaf) {
+            return;
+        }
+        try {
+            if (ack.hasRemaining()) {
+                channel.write(ack);
+            }
+            if (!ack.hasRemaining() && isNews()) {
+                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(),
+                        ack.clear().limit(PieceFormat.Ack.BYTES), 0);
+                toldCount = count;
+                toldAccepted = frames.accepted();
+                toldAcceptedPieces = frames.acceptedPieces();
+                channel.write(ack);
+            }
+        } catch (IOException e) {
+            // The sender is gone; what it sent before is still received, and its end found there.
+            deaf = true;
+        }
+    }
+
+    /** Destinations alone are told when the sender may be about to wait for them. */
+    private boolean isNews() {
+        return count != toldCount || frames.accepted() - toldAccepted >= Math.max(frames.limit() / 4, 1)
+                || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
+    }
+
+    void sayGoodbye(@Nullable String lostPeer) throws IOException {
+        if (!deaf && !ack.hasRemaining()) {
+            ack.limit(PieceFormat.Ack.encodeGoodbye(count, frames.accepted(), lostPeer, ack.clear()));
+            channel.write(ack);
+        }
+    }
+
+    /** Gives up: a piece that is not whole will come by another way. */
+    void giveUp() {
+        open = false;
+        leavePlace();
+        inPiece = false;
+        input.leave();
+        ConnectionState.closeQuietly(channel);
+    }
+}

@@ -1,0 +1,113 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+
+/** The frames of a receiver: they are shown, accepted and completed in their order. */
+final class ReceiveWindow extends PieceWindow {
+
+    private final boolean[] known;
+    private long acceptedPieces;
+
+    /**
+     * An empty window.
+     *
+     * @param limit the most frames that the sender has under way
+     */
+    ReceiveWindow(Pieces pieces, int limit) {
+        super(pieces, limit);
+        known = new boolean[headers.length];
+    }
+
+    /** What is wrong with a piece's header; null if nothing is. Nothing that it says is used before. */
+    @Nullable
+    String problem(ByteBuffer from, int at) {
+        if (!PieceFormat.isPiece(from, at)) {
+            return HeaderFormat.problem(HeaderFormat.TYPE_PIECE, from, at);
+        }
+        int payload = (int) HeaderFormat.payloadBytes(from, at);
+        long frame = PieceFormat.frame(from, at);
+        int offset = PieceFormat.offset(from, at);
+        int length = PieceFormat.length(from, at);
+        if (frame < 0 || frame - completed >= limit) {
+            return "a piece is of frame " + frame + ", but those under way are " + completed + " to "
+                    + (completed + limit - 1);
+        }
+        if (offset < 0 || offset > payload || offset % pieces.bytes() != 0 || offset == payload && payload > 0
+                || length != pieces.length(payload, offset / pieces.bytes())) {
+            return "a piece of " + length + " bytes at " + offset + " of a payload of " + payload + "; pieces have "
+                    + pieces.bytes() + " bytes";
+        }
+        if (isKnown(frame) && frame >= completed && headers[slot(frame)].payloadBytes() != payload) {
+            return "a piece says that its payload has " + payload + " bytes, an earlier one of frame " + frame
+                    + " said " + headers[slot(frame)].payloadBytes();
+        }
+        return null;
+    }
+
+    /** Learns a frame's header from one of its pieces, if it is not known. */
+    void introduce(long frame, ByteBuffer from, int at) {
+        if (!isKnown(frame)) {
+            int slot = slot(frame);
+            HeaderFormat.decodeData(from, at, headers[slot]);
+            known[slot] = true;
+            beginPieces(slot);
+        }
+    }
+
+    private boolean isKnown(long frame) {
+        return frame < completed || known[slot(frame)];
+    }
+
+    void arrived(long frame, int piece) {
+        markArrived(slot(frame), piece);
+    }
+
+    /** Notes that a piece is at its destination. */
+    void placed(long frame) {
+        missing[slot(frame)]--;
+    }
+
+    /** Gives the oldest frame that has none a destination. */
+    void accept(@Nullable ByteBuffer view, int start) {
+        int slot = slot(accepted);
+        views[slot] = view;
+        starts[slot] = start;
+        acceptedPieces += missing[slot];
+        accepted++;
+    }
+
+    void retireWhole() {
+        while (completed < accepted && missing[slot(completed)] == 0) {
+            int slot = slot(completed);
+            known[slot] = false;
+            views[slot] = null;
+            completed++;
+        }
+    }
+
+    /**
+     * Whether nothing but a destination is needed for the connection to go on: frames that have one are whole, and the
+     * next one's header is here.
+     */
+    boolean waitsForDestination() {
+        return accepted == completed && isKnown(accepted);
+    }
+
+    boolean hasNext() {
+        return accepted - completed < limit && known[slot(accepted)];
+    }
+
+    FrameHeader next() {
+        return headers[slot(accepted)];
+    }
+
+    long acceptedPieces() {
+        return acceptedPieces;
+    }
+
+    int limit() {
+        return limit;
+    }
+}

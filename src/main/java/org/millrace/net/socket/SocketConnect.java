@@ -1,0 +1,265 @@
+package org.millrace.net.socket;
+
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.SocketChannel;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameSender;
+import org.millrace.net.connection.HandshakeReply.Refused;
+import org.millrace.net.connection.HandshakeReply.Unanswered;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.OutgoingConnection;
+
+/**
+ * A connection to a listener in the making: if the listener has several addresses, first the question for them, then
+ * all streams of all rails at once. A rail that cannot be made is left out, if there is another.
+ */
+final class SocketConnect extends OutgoingConnection {
+
+    private static final Logger LOG = LogManager.getLogger(SocketConnect.class);
+
+    private final SocketOptions options;
+    private final List<LocalAddress> locals;
+    private final ConnectionKey key;
+    private final byte[] secret;
+    private final InetSocketAddress listener;
+    /** Whether the listener has other addresses beside that, for which it is asked first. */
+    private final boolean hasRails;
+    /** Asks the listener for all its addresses, on a stream of its own. */
+    private @Nullable OutgoingStream query;
+    private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private List<RailAddresses> rails = List.of();
+    private final List<OutgoingStream> streams = new ArrayList<>();
+    private boolean beganAgain;
+
+    /**
+     * Begins to connect.
+     *
+     * @param locals the addresses that streams of several rails come from; empty if the system chooses
+     */
+    public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
+            ConnectionKey key) {
+        super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.SOCKET.decode(address)),
+                options.connectDeadline());
+        this.options = options;
+        this.locals = locals;
+        this.key = key;
+        secret = AddressFormat.secret(address);
+        listener = reachable(AddressFormat.SOCKET.decode(address));
+        hasRails = AddressFormat.rails(address) > 1;
+        try {
+            begin();
+        } catch (ConnectionException e) {
+            release();
+            throw named(e);
+        }
+    }
+
+    private ConnectionException named(ConnectionException e) {
+        String message = this + ": " + e.getMessage();
+        return e instanceof Unanswered ? new Unanswered(message, e) : new ConnectionException(message, e);
+    }
+
+    /** Rails that are known are connected, also if it is for another time. */
+    private void begin() {
+        if (!rails.isEmpty()) {
+            open();
+        } else if (hasRails) {
+            ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
+            query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
+        } else {
+            connect(List.of(listener));
+        }
+    }
+
+    private InetSocketAddress reachable(InetSocketAddress theirs) {
+        return Interfaces.reachable(theirs, () -> Interfaces.choose(options).addresses());
+    }
+
+    private void connect(List<InetSocketAddress> addresses) {
+        // On a host with one interface the system knows best which address is this side's.
+        boolean oneToOne = addresses.size() == 1 && locals.size() <= 1;
+        rails = new ArrayList<>(RailAddresses.pair(oneToOne ? List.of() : locals, addresses));
+        open();
+    }
+
+    /** Opens all streams of all rails; those of one rail are neighbours. */
+    private void open() {
+        long attempt = new SecureRandom().nextLong();
+        int perRail = Math.max(Math.min(options.streams(), SocketOptions.MAX_STREAMS / rails.size()), 1);
+        int count = perRail * rails.size();
+        for (int stream = 0; stream < count; stream++) {
+            RailAddresses rail = rails.get(stream / perRail);
+            StreamHello hello = hello(attempt, stream, count, stream / perRail, rails.size());
+            try {
+                streams.add(new OutgoingStream(rail.local(), rail.remote(), StreamHello.FORMAT,
+                        hello.encode(secret, key), options));
+            } catch (ConnectionException e) {
+                leaveOut(rail, e);
+                return;
+            }
+        }
+    }
+
+    private StreamHello hello(long attempt, int stream, int count, int rail, int railCount) {
+        return new StreamHello(options.stripeThreshold(), attempt, stream, count, rail, railCount,
+                options.framesInFlight());
+    }
+
+    /**
+     * Begins again without a rail; throws if it is the only one. The listener makes room for the new attempt when it
+     * sees the end of the old one.
+     */
+    private void leaveOut(RailAddresses rail, ConnectionException why) {
+        if (rails.size() == 1) {
+            throw why;
+        }
+        beganAgain = true;
+        rails.remove(rail);
+        LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", this, rail, rails,
+                why.getMessage());
+        reopen();
+    }
+
+    @Override
+    protected @Nullable FrameSender advance() {
+        try {
+            return areAccepted() ? connected() : null;
+        } catch (ConnectionException e) {
+            throw named(e);
+        }
+    }
+
+    private boolean areAccepted() {
+        if (query == null && streams.isEmpty()) {
+            begin();
+        }
+        if (query != null) {
+            if (!query.advance() || !query.receive(addresses, "its addresses")) {
+                return false;
+            }
+            List<InetSocketAddress> theirs = AddressFormat.decodeList(addresses);
+            closeQuery();
+            connect(theirs.stream().map(this::reachable).toList());
+        }
+        boolean all = !streams.isEmpty();
+        for (int stream = 0; stream < streams.size(); stream++) {
+            try {
+                all &= streams.get(stream).advance();
+            } catch (ConnectionException e) {
+                failed(stream, e);
+                return false;
+            }
+        }
+        if (!all && nanosLeft() < options.connectDeadline().toNanos() / 2) {
+            leaveOutUnreachable();
+        }
+        return all;
+    }
+
+    private void failed(int stream, ConnectionException why) {
+        HandshakeReply reply = why instanceof Refused refused ? refused.reply() : null;
+        if (why instanceof Unanswered && mayTryAgain()) {
+            beganAgain = true;
+            throw why;
+        } else if (reply == HandshakeReply.KEY_TAKEN && beganAgain) {
+            // By our own attempt before this one, of which the listener has not seen all streams end.
+            reopen();
+        } else if (reply == null || reply == HandshakeReply.WRONG_SECRET) {
+            // At this address is no listener, or that of another job.
+            leaveOut(railOf(stream), why);
+        } else {
+            throw why;
+        }
+    }
+
+    private void reopen() {
+        closeStreams();
+        open();
+    }
+
+    private RailAddresses railOf(int stream) {
+        return rails.get(stream * rails.size() / streams.size());
+    }
+
+    /**
+     * Half the time is over: a rail that leads nowhere must not cost the connection, if another one leads to the
+     * listener's host.
+     */
+    private void leaveOutUnreachable() {
+        int unreachable = -1;
+        boolean any = false;
+        for (int stream = 0; stream < streams.size(); stream++) {
+            any |= streams.get(stream).isConnected();
+            unreachable = streams.get(stream).isConnected() ? unreachable : stream;
+        }
+        if (any && unreachable >= 0) {
+            leaveOut(railOf(unreachable),
+                    new ConnectionException("nobody answered in half of " + options.connectDeadline()));
+        }
+    }
+
+    private FrameSender connected() {
+        SocketChannel[] channels = streams.stream().map(OutgoingStream::channel).toArray(SocketChannel[]::new);
+        String peer = streams.getFirst().process();
+        String name = this + ", " + peer;
+        FrameSender sender;
+        StreamSet set;
+        if (rails.size() == 1) {
+            set = new StreamSet(network(), name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"),
+                    peer, channels);
+            sender = new StripedSender(set, new Stripes(streams.size(), options.stripeThreshold()),
+                    options.framesInFlight());
+        } else {
+            Rail[] byStream = new Rail[streams.size()];
+            for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
+                Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
+            }
+            set = new StreamSet(network(), name + " (" + rails.size() + " rails)", peer, channels);
+            sender = new RailSender(set, byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()),
+                    options.framesInFlight(), System::nanoTime);
+        }
+        network().opened(set, sender::close);
+        return sender;
+    }
+
+    @Override
+    protected String waitingFor() {
+        String what = query != null ? query.isAccepted() ? "the listener's addresses" : query.waitingFor()
+                : streams.stream()
+                        .filter(stream -> !stream.isAccepted())
+                        .map(OutgoingStream::waitingFor)
+                        .findFirst()
+                        .orElseThrow();
+        return what + "; is the peer alive and accepting, and does a firewall let it through?";
+    }
+
+    @Override
+    protected void release() {
+        closeQuery();
+        closeStreams();
+    }
+
+    private void closeQuery() {
+        if (query != null) {
+            query.close();
+            query = null;
+            addresses.clear();
+        }
+    }
+
+    private void closeStreams() {
+        streams.forEach(OutgoingStream::close);
+        streams.clear();
+    }
+}

@@ -1,0 +1,137 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.ExpectedConnection;
+import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.IncomingHello;
+import org.millrace.net.connection.KeyedListener;
+import org.millrace.net.connection.OpenResources;
+
+/** Accepts streams on an address for each rail, and sorts them into the connections that are expected. */
+final class SocketListener extends KeyedListener<SocketListener.Client> {
+
+    private final OpenResources network;
+    private final SocketOptions options;
+    private final List<InetSocketAddress> addresses;
+    private final byte[] address;
+
+    private SocketListener(OpenResources network, SocketOptions options, List<ServerSocketChannel> servers,
+            List<InetSocketAddress> addresses, byte[] secret) {
+        super(network,
+                "socket listener " + addresses.stream()
+                        .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
+                        .collect(Collectors.joining(", ")),
+                secret, options.handshakeDeadline(), servers);
+        this.network = network;
+        this.options = options;
+        this.addresses = addresses;
+        address = AddressFormat.SOCKET.encode(addresses.getFirst(), secret, addresses.size());
+    }
+
+    /** Listens on addresses of this machine. */
+    public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
+        List<ServerSocketChannel> servers = new ArrayList<>();
+        try {
+            hosts.forEach(host -> servers
+                    .add(bind(new InetSocketAddress(host, 0), options.receiveBufferBytes(), OTHER_ADDRESS)));
+        } catch (ConnectionException e) {
+            servers.forEach(ConnectionState::closeQuietly);
+            throw e;
+        }
+        return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),
+                HelloFormat.newSecret());
+    }
+
+    @Override
+    public byte[] address() {
+        return address.clone();
+    }
+
+    @Override
+    protected ExpectedConnection<Client> newExpected(ConnectionKey key) {
+        return new SocketAccept(this, network, options, key);
+    }
+
+    @Override
+    protected Client newClient(SocketChannel channel, long deadline) throws IOException {
+        StreamSet.configure(channel, options);
+        return new Client(
+                options.tls() == null ? channel : options.tls().server(channel, AddressFormat.secret(address)),
+                deadline);
+    }
+
+    @Override
+    protected boolean isServed(Client stream) {
+        if (!stream.hello().isQuery()) {
+            return false;
+        }
+        try {
+            stream.tell(addresses);
+        } catch (IOException gone) {
+            // It left before it was told.
+        }
+        stream.close();
+        return true;
+    }
+
+    /** One TCP stream that a client opened to a listener, until it is part of a connection. */
+    static final class Client extends IncomingHello {
+
+        private @Nullable StreamHello hello;
+        private long pid;
+
+        Client(SocketChannel channel, long deadline) throws IOException {
+            super(channel, StreamHello.FORMAT, deadline);
+        }
+
+        /** The process that it is; its hello must be here. */
+        String process() throws IOException {
+            return process(pid);
+        }
+
+        @Override
+        protected void decode(ByteBuffer bytes) throws Refusal {
+            StreamHello said = StreamHello.decode(bytes);
+            if (!said.isPlausible()) {
+                throw new Refusal(HandshakeReply.MALFORMED,
+                        "it says that it is stream " + said.stream() + " of " + said.streams()
+                                + " with a stripe threshold of " + said.threshold() + ", on rail " + said.rail()
+                                + " of " + said.rails() + ", with a window of " + said.window() + " frames");
+            }
+            hello = said;
+            pid = StreamHello.pidIn(bytes);
+        }
+
+        /** What it said; its hello must be here. */
+        StreamHello hello() {
+            return Objects.requireNonNull(hello);
+        }
+
+        /** Tells the listener's addresses: they fit, as the reply before them does. */
+        void tell(List<InetSocketAddress> addresses) throws IOException {
+            reply(HandshakeReply.ACCEPTED);
+            channel().write(AddressFormat.encodeList(addresses));
+        }
+
+        /** The rail that this stream is of. */
+        Rail rail() throws IOException {
+            InetSocketAddress local = (InetSocketAddress) channel().getLocalAddress();
+            return new Rail(hello().rail(), this + " to " + local.getAddress().getHostAddress());
+        }
+    }
+}

@@ -1,0 +1,108 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+
+/**
+ * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
+ * payload that is too large for this, the next is expected to be so too, and only a header is read, so that nothing of
+ * the payload is copied.
+ */
+final class StagedInput {
+
+    /** A small frame fits whole. */
+    private static final int CAPACITY = 16 << 10;
+
+    private final ByteBuffer buffer = ByteBuffer.allocateDirect(CAPACITY).order(ByteOrder.LITTLE_ENDIAN);
+    private final int headerBytes;
+    private int begin;
+    private int end;
+    private boolean afterLarge;
+
+    /**
+     * Nothing was read yet.
+     *
+     * @param headerBytes length of what goes before each payload
+     */
+    public StagedInput(int headerBytes) {
+        this.headerBytes = headerBytes;
+    }
+
+    /**
+     * Reads once what has arrived, behind what is here; returns how many bytes, 0 if none has arrived, -1 at the end of
+     * the stream.
+     *
+     * @param more whether the stream was read in this pass, and had something
+     */
+    public int fill(StreamInput stream, boolean more) throws IOException {
+        buffer.clear();
+        if (begin > 0) {
+            // Less than a header is left: a header is taken with what is here of its payload.
+            buffer.put(0, buffer, begin, end - begin);
+            end -= begin;
+            begin = 0;
+        }
+        int read = stream.read(buffer.limit(afterLarge ? headerBytes : CAPACITY).position(end), more);
+        end += Math.max(read, 0);
+        return read;
+    }
+
+    /** Whether the last {@link #fill} could have read more. */
+    public boolean hasRoom() {
+        return buffer.hasRemaining();
+    }
+
+    public boolean hasHeader() {
+        return end - begin >= headerBytes;
+    }
+
+    public boolean isDataHeader() {
+        return HeaderFormat.isData(buffer, begin);
+    }
+
+    /** Whom the peer that says goodbye has lost; null if nobody. */
+    public @Nullable String lostPeer() {
+        return HeaderFormat.lostPeer(buffer, begin);
+    }
+
+    public boolean isGoodbye() {
+        return HeaderFormat.isGoodbye(buffer, begin);
+    }
+
+    public String headerProblem() {
+        return HeaderFormat.problem(HeaderFormat.TYPE_DATA, buffer, begin);
+    }
+
+    public void takeHeader(FrameHeader header) {
+        HeaderFormat.decodeData(buffer, begin, header);
+        skipHeader(header.payloadBytes());
+    }
+
+    /** The buffer with the header at {@link #begin}. */
+    public ByteBuffer buffer() {
+        return buffer;
+    }
+
+    public int begin() {
+        return begin;
+    }
+
+    /** Goes on behind the header, to a payload of so many bytes. */
+    public void skipHeader(long payloadBytes) {
+        begin += headerBytes;
+        afterLarge = payloadBytes > CAPACITY - headerBytes;
+    }
+
+    /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
+    public int takePayload(ByteBuffer view, int start, int length) {
+        int bytes = Math.min(length, end - begin);
+        if (bytes > 0) {
+            view.clear().put(start, buffer.clear(), begin, bytes);
+            begin += bytes;
+        }
+        return bytes;
+    }
+}

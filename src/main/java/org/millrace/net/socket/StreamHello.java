@@ -1,0 +1,92 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.HelloFormat;
+
+/**
+ * What the connecting side says first on each stream, little-endian: what all networks say, with the stripe threshold
+ * at 12, and behind it the stream's place in its connection.
+ *
+ * <pre>
+ *   0         8         12        16       32     40     48        56       60        64     66      68       72    80
+ *   +---------+---------+---------+--------+------+------+---------+--------+---------+------+-------+--------+-----+
+ *   | magic   | version | stripe  | secret | key  | key  | attempt | stream | streams | rail | rails | window | pid |
+ *   | 8 chars | u32     | thresh. | 16 B   | high | low  | i64     | u32    | u32     | u16  | u16   | u32    | i64 |
+ *   +---------+---------+---------+--------+------+------+---------+--------+---------+------+-------+--------+-----+
+ * </pre>
+ *
+ * <p>
+ * The attempt is a random number that the streams of one connection share: it tells a second client with the same key
+ * from another stream of the first.
+ *
+ * <p>
+ * The pid is the connecting process's number where it runs, for messages alone.
+ *
+ * <p>
+ * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
+ *
+ * @param threshold the shortest payload that is divided
+ * @param attempt   which client
+ * @param stream    0 to streams - 1
+ * @param streams   how many the connection has
+ * @param rail      which rail the stream is of, 0 to rails - 1
+ * @param rails     how many the connection has
+ * @param window    frames that the sender has under way at most
+ */
+record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
+
+    /** Version of all that goes over the wire. */
+    static final int VERSION = 4;
+
+    static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 80);
+
+    private static final int THRESHOLD_OFFSET = 12;
+    private static final int ATTEMPT_OFFSET = 48;
+    private static final int STREAM_OFFSET = 56;
+    private static final int STREAMS_OFFSET = 60;
+    private static final int RAIL_OFFSET = 64;
+    private static final int RAILS_OFFSET = 66;
+    private static final int WINDOW_OFFSET = 68;
+    private static final int PID_OFFSET = 72;
+
+    ByteBuffer encode(byte[] secret, ConnectionKey key) {
+        ByteBuffer bytes = FORMAT.encode(secret, key);
+        bytes.putInt(THRESHOLD_OFFSET, threshold);
+        bytes.putLong(ATTEMPT_OFFSET, attempt);
+        bytes.putInt(STREAM_OFFSET, stream);
+        bytes.putInt(STREAMS_OFFSET, streams);
+        bytes.putShort(RAIL_OFFSET, (short) rail);
+        bytes.putShort(RAILS_OFFSET, (short) rails);
+        return bytes.putInt(WINDOW_OFFSET, window).putLong(PID_OFFSET, ProcessHandle.current().pid());
+    }
+
+    /** The number of the process that said a hello. */
+    static long pidIn(ByteBuffer hello) {
+        return hello.getLong(PID_OFFSET);
+    }
+
+    static StreamHello decode(ByteBuffer bytes) {
+        return new StreamHello(bytes.getInt(THRESHOLD_OFFSET), bytes.getLong(ATTEMPT_OFFSET),
+                bytes.getInt(STREAM_OFFSET), bytes.getInt(STREAMS_OFFSET), bytes.getShort(RAIL_OFFSET),
+                bytes.getShort(RAILS_OFFSET), bytes.getInt(WINDOW_OFFSET));
+    }
+
+    /** Whether this asks for the listener's addresses. */
+    boolean isQuery() {
+        return streams == 0;
+    }
+
+    /** Whether the numbers make sense. */
+    boolean isPlausible() {
+        return isQuery() || streams >= 1 && streams <= SocketOptions.MAX_STREAMS && stream >= 0 && stream < streams
+                && threshold >= 1 && rails >= 1 && rails <= streams && rail >= 0 && rail < rails && window >= 1
+                && window <= SocketOptions.MAX_FRAMES_IN_FLIGHT;
+    }
+
+    /** Whether another stream may be one of the same connection, beside this one. */
+    boolean agreesWith(StreamHello other) {
+        return streams == other.streams && threshold == other.threshold && rails == other.rails
+                && window == other.window;
+    }
+}

@@ -1,0 +1,130 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.SocketChannel;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.TcpStreams;
+
+/** The TCP streams of one connection, their end, and the connection's own views of the memory that it uses. */
+public final class StreamSet extends ConnectionState {
+
+    /**
+     * How many calls of progress that moved nothing pass between two looks at whether the peer is still there; a power
+     * of two.
+     */
+    public static final int WATCH_INTERVAL = 256;
+
+    /** More than any system allows: it gives what it allows. */
+    private static final int LARGEST_BUFFER_BYTES = 1 << 30;
+
+    private final SocketChannel[] channels;
+    private final StreamInput[] inputs;
+    private final SocketRegion.Views views = new SocketRegion.Views();
+
+    /**
+     * Takes connected streams over.
+     *
+     * @param name     of the connection, with its peer, for messages
+     * @param peer     the process at the other end, for messages
+     * @param channels stream 0 first; non-blocking
+     */
+    public StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
+        super(network, name, peer);
+        this.channels = channels;
+        inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
+        for (SocketChannel channel : channels) {
+            TcpStreams.watch(channel, peer, null);
+        }
+    }
+
+    /**
+     * Makes a stream non-blocking, undelayed, and able to notice that the peer's host is gone while nothing is sent.
+     */
+    public static void configure(SocketChannel channel, SocketOptions options) throws IOException {
+        channel.configureBlocking(false);
+        channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
+        TcpStreams.keepAlive(channel);
+        if (options.sendBufferBytes() > 0) {
+            channel.setOption(StandardSocketOptions.SO_SNDBUF, options.sendBufferBytes());
+        }
+    }
+
+    public int count() {
+        return channels.length;
+    }
+
+    public SocketChannel channel(int stream) {
+        return channels[stream];
+    }
+
+    /** What arrives on a stream. */
+    public StreamInput input(int stream) {
+        return inputs[stream];
+    }
+
+    /**
+     * The view that holds a payload, which begins in it at {@link SocketRegion#viewOffset}; its position and limit are
+     * those of its last use. Throws if this connection may not use these bytes of the region.
+     */
+    public ByteBuffer view(@Nullable MemoryRegion region, long offset, int length) {
+        return views.view((SocketRegion) NativeRegion.check(region, network(), offset, length), offset);
+    }
+
+    /** What to throw when a stream ended, or a call on it failed. */
+    public ConnectionException lost(@Nullable IOException cause, String progress) {
+        if (cause instanceof ClosedChannelException) {
+            return closedHere();
+        }
+        String what =
+                cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
+        return fail(new ConnectionException(
+                this + ": connection lost (" + what + ") " + progress + "; " + TcpStreams.reason(cause), cause));
+    }
+
+    /**
+     * What to throw for bytes that are not of this protocol. The streams are closed: nothing after such bytes can be
+     * believed.
+     */
+    public ConnectionException notProtocol(String problem) {
+        ConnectionException first = fail(new ConnectionException(this + ": received bytes that are no frame: " + problem
+                + "; the connection is closed. Something between the two ends changes data, or one end runs another "
+                + "version"));
+        release();
+        return first;
+    }
+
+    /** Tells the peer on stream 0 that the end is meant, as far as that needs no waiting. */
+    public void sayGoodbye() {
+        ByteBuffer goodbye = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        HeaderFormat.encodeGoodbye(blamed(), goodbye, 0);
+        try {
+            channels[0].write(goodbye);
+            if (goodbye.hasRemaining()) {
+                // The send buffer is full of frames that the peer has not read yet. A larger one takes these few bytes
+                // too.
+                channels[0].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
+                channels[0].write(goodbye);
+            }
+        } catch (IOException gone) {
+            // The peer is gone before us.
+        }
+    }
+
+    @Override
+    protected void release() {
+        for (int stream = 0; stream < channels.length; stream++) {
+            inputs[stream].leave();
+            closeQuietly(channels[stream]);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Room for pieces whose frames have no destination yet, so that those behind them on the same stream can be received. A
+ * place is as large as the largest piece that was ever in it. One thread.
+ */
+final class UnexpectedPieces {
+
+    private final ByteBuffer[] places;
+    private final long[] frames;
+    private final int[] pieces;
+    private final int[] lengths;
+    private final boolean[] taken;
+    private final boolean[] whole;
+    private int count;
+
+    UnexpectedPieces(int capacity) {
+        places = new ByteBuffer[capacity];
+        frames = new long[capacity];
+        pieces = new int[capacity];
+        lengths = new int[capacity];
+        taken = new boolean[capacity];
+        whole = new boolean[capacity];
+    }
+
+    /** A place for a piece; -1 if there is none, which no peer brings about that keeps to the rules. */
+    int take(long frame, int piece, int length) {
+        for (int place = 0; place < places.length; place++) {
+            if (!taken[place]) {
+                if (places[place] == null || places[place].capacity() < length) {
+                    places[place] = ByteBuffer.allocateDirect(length);
+                }
+                taken[place] = true;
+                whole[place] = false;
+                frames[place] = frame;
+                pieces[place] = piece;
+                lengths[place] = length;
+                count++;
+                return place;
+            }
+        }
+        return -1;
+    }
+
+    void free(int place) {
+        taken[place] = false;
+        count--;
+    }
+
+    void whole(int place) {
+        whole[place] = true;
+    }
+
+    ByteBuffer buffer(int place) {
+        return places[place];
+    }
+
+    /** Copies a piece to its destination and frees its place. */
+    void moveTo(int place, ByteBuffer view, int at) {
+        view.clear().put(at, places[place].clear(), 0, lengths[place]);
+        free(place);
+    }
+
+    /** Copies what is whole of a frame to its destination; says how many pieces that were. */
+    int moveAll(long frame, ByteBuffer view, int start, Pieces rule) {
+        int moved = 0;
+        for (int place = 0; count > 0 && place < places.length; place++) {
+            if (taken[place] && whole[place] && frames[place] == frame) {
+                moveTo(place, view, start + rule.offset(pieces[place]));
+                moved++;
+            }
+        }
+        return moved;
+    }
+}

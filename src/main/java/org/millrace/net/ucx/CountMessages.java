@@ -1,0 +1,96 @@
+package org.millrace.net.ucx;
+
+import org.millrace.ffi.ucx.ucp_h;
+
+/**
+ * A count that grows, such as credits, in messages of one word: one end tells, the other listens. With the worker's
+ * turn, all of it.
+ */
+final class CountMessages {
+
+    private static final int CELLS = UcxFormat.CREDITS;
+
+    private final UcxEnd end;
+    private final long tag;
+    private final long cells;
+    private final long[] requests = new long[CELLS];
+    private int next;
+    private long count;
+
+    private CountMessages(UcxEnd end, long tag) {
+        this.end = end;
+        this.tag = tag;
+        cells = end.arena.allocate((long) CELLS * Long.BYTES, Long.BYTES).address();
+    }
+
+    /** The end that tells. */
+    static CountMessages sender(UcxEnd end, long tag) {
+        return new CountMessages(end, tag);
+    }
+
+    /** The end that listens. */
+    static CountMessages receiver(UcxEnd end, long tag) {
+        CountMessages receiver = new CountMessages(end, tag);
+        for (int cell = 0; cell < CELLS; cell++) {
+            receiver.await(cell);
+        }
+        return receiver;
+    }
+
+    private void await(int cell) {
+        requests[cell] = end.receive(cell(cell), Long.BYTES, tag, end.plainReceive);
+    }
+
+    private long cell(int number) {
+        return cells + (long) number * Long.BYTES;
+    }
+
+    /** The count that was told, or came, last. */
+    long count() {
+        return count;
+    }
+
+    /** Tells a greater count, unless all that were told before are still under way. */
+    void tell(long greater) {
+        requests[next] = end.sent(requests[next]);
+        if (requests[next] == 0) {
+            UcxFormat.word(cell(next), greater);
+            requests[next] =
+                    end.begun(ucp_h.ucp_tag_send_nbx(end.endpoint(), cell(next), Long.BYTES, tag, end.plainSend));
+            count = greater;
+            next = (next + 1) % CELLS;
+        }
+    }
+
+    /** Takes what was told; returns how many more that is. */
+    long listen() {
+        long before = count;
+        long bytes = end.received(requests[next]);
+        while (bytes == Long.BYTES) {
+            long says = UcxFormat.word(cell(next));
+            if (says < count) {
+                throw end.notProtocol("it counts from " + count + " to " + says);
+            }
+            count = says;
+            await(next);
+            next = (next + 1) % CELLS;
+            bytes = end.received(requests[next]);
+        }
+        if (bytes != UcxEnd.UNDER_WAY) { // failed, or of another length
+            requests[next] = UcxEnd.FAILED;
+        }
+        return count - before;
+    }
+
+    /** Waits no more. */
+    void cancel() {
+        for (long request : requests) {
+            end.cancel(request);
+        }
+    }
+
+    /** Whether UCX has no request; those that are over are freed. */
+    boolean isIdle() {
+        return end.areOver(requests);
+    }
+}

@@ -1,0 +1,178 @@
+package org.millrace.net.ucx;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.connection.LastWords;
+
+/**
+ * What a sender says over the connection by which it was found: its hello, its shutdown message, whom it has lost, and
+ * frames that it had when it left before it was answered. One thread.
+ */
+final class SenderWords {
+
+    private final UcxEnd end;
+    private final FrameReceiver found;
+    private final Network finder;
+
+    private final FrameHeader hello = new FrameHeader();
+    private @Nullable MemoryRegion address;
+
+    /** How many frames went over UCX; -1 before the shutdown message. */
+    private long last = -1;
+    private long saidLastAt;
+    private boolean lostPeerFollows;
+    private @Nullable String lostPeer;
+    /** How many frames follow the shutdown message. */
+    private long rest;
+    /** Words before them. */
+    private long before;
+    private long accepted;
+    private @Nullable MemoryRegion all;
+
+    SenderWords(UcxEnd end, FrameReceiver found, Network finder) {
+        this.end = end;
+        this.found = found;
+        this.finder = finder;
+    }
+
+    /** Where the sender's worker is; null until it is known. */
+    @Nullable
+    MemorySegment address() {
+        return address == null || found.framesCompleted() == 0 ? null : address.segment();
+    }
+
+    /** After {@link #address} is known. */
+    FrameHeader hello() {
+        return hello;
+    }
+
+    boolean sentShutdown() {
+        return last >= 0 && !lostPeerFollows;
+    }
+
+    long last() {
+        return last;
+    }
+
+    long nanosSinceShutdown() {
+        return System.nanoTime() - saidLastAt;
+    }
+
+    /** The process for whose sake the sender left; null if none. */
+    @Nullable
+    String lostPeer() {
+        return lostPeer;
+    }
+
+    /** Takes what was said; throws if the connection has ended. */
+    void listen() {
+        int ignored = found.progress();
+        FrameHeader said = hasRest() ? null : found.poll();
+        while (said != null) {
+            take(said);
+            said = hasRest() ? null : found.poll();
+        }
+    }
+
+    private void take(FrameHeader said) {
+        if (lostPeerFollows) {
+            lostPeerFollows = false;
+            lostPeer = LastWords.read(said::word);
+            acceptWord(said);
+        } else if (said.word(0) == UcxFormat.ABORT) {
+            throw end.lost("the peer has given it up", null);
+        } else if (address == null && said.word(0) != UcxFormat.SHUTDOWN) {
+            UcxFormat.check(end.toString(), UcxFormat.HELLO, said.word(0));
+            if (said.payloadBytes() < 1 || said.payloadBytes() > UcxFormat.MAX_ADDRESS_BYTES) {
+                throw end.notProtocol("a worker's address of " + said.payloadBytes() + " bytes");
+            }
+            hello.set(said);
+            before++;
+            address = finder.register(end.arena.allocate(said.payloadBytes(), Long.BYTES));
+            found.accept(address, 0);
+        } else {
+            UcxFormat.check(end.toString(), UcxFormat.SHUTDOWN, said.word(0));
+            if (last >= 0 || said.word(1) < 0 || said.word(3) < 0 || said.word(3) > UcxFormat.FRAMES) {
+                throw end.notProtocol(
+                        "a shutdown message after " + said.word(1) + " frames with " + said.word(3) + " to come");
+            }
+            last = said.word(1);
+            lostPeerFollows = said.word(2) != 0;
+            rest = said.word(3);
+            saidLastAt = System.nanoTime();
+            acceptWord(said);
+        }
+    }
+
+    private void acceptWord(FrameHeader said) {
+        if (said.payloadBytes() != 0) {
+            throw end.notProtocol("a shutdown message with " + said.payloadBytes() + " bytes");
+        }
+        before++;
+        found.accept(null, 0);
+    }
+
+    // Frames after the shutdown message
+
+    /** Whether some of them are not here yet. */
+    boolean hasRest() {
+        return rest > 0 && !lostPeerFollows && framesCompleted() < rest;
+    }
+
+    long framesCompleted() {
+        return rest == 0 || lostPeerFollows ? 0 : found.framesCompleted() - before;
+    }
+
+    boolean next(FrameHeader header) {
+        try {
+            FrameHeader next = accepted == rest ? null : found.poll();
+            if (next == null) {
+                return false;
+            }
+            header.set(next);
+            return true;
+        } catch (ConnectionException e) {
+            throw end.ended(e);
+        }
+    }
+
+    void accept(long bytes, long destination) {
+        if (bytes > 0 && all == null) {
+            all = finder.allMemory();
+        }
+        found.accept(bytes == 0 ? null : all, destination);
+        accepted++;
+    }
+
+    int progress() {
+        try {
+            return found.progress();
+        } catch (ConnectionException e) {
+            throw end.ended(e);
+        }
+    }
+
+    // This side's end
+
+    void sendShutdown(@Nullable String blamed) {
+        if (blamed != null) {
+            found.blame(blamed);
+        }
+        found.close();
+    }
+
+    void close() {
+        found.close();
+        if (all != null) {
+            all.close();
+        }
+        if (address != null) {
+            address.close();
+        }
+    }
+}

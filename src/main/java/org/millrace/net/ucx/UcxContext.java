@@ -1,0 +1,160 @@
+package org.millrace.net.ucx;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.millrace.ffi.ucx.ucp_h;
+import org.millrace.ffi.ucx.ucp_mem_map_params;
+import org.millrace.ffi.ucx.ucp_params;
+import org.millrace.foreign.CFunction;
+
+/**
+ * What UCX has found on this machine, and the memory that it knows: one for the process and for its whole life, as a
+ * card that is opened once serves all. The user's {@code UCX_*} variables are read when it is made. Safe from any
+ * thread.
+ */
+public final class UcxContext {
+
+    /** Transports by which processes of one host move bytes through memory. */
+    private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
+    /**
+     * The longest message, from the host's memory, that goes without being announced where the sender asks for that: a
+     * slot.
+     */
+    public static final int EAGER_BYTES = 512 << 10;
+    /** What UCX calls the least length that is announced all the same. Its own is half a slot. */
+    private static final String ANNOUNCED_FROM = "RNDV_SEND_NBR_THRESH";
+
+    /** Transports of cards that write into a peer's memory by themselves. */
+    private static final Pattern REMOTE_MEMORY = Pattern.compile("(rc|ud|dc|gga|srd|gdr|ugni|rocm_ipc).*/.*");
+    /** In what is printed of a context: {@code # resource 1 : md 1 dev 1 flags -- tcp/eth0}. */
+    private static final Pattern RESOURCE = Pattern.compile("#\\s+resource\\s+\\d+.*\\s(\\S+/\\S+)\\s*");
+
+    private static final Map<Map<String, String>, UcxContext> OPEN = new HashMap<>();
+
+    private final UcxLibrary library;
+    private final long handle;
+    private final List<String> transports;
+
+    private UcxContext(UcxLibrary library, long handle) {
+        this.library = library;
+        this.handle = handle;
+        this.transports = describe(handle);
+    }
+
+    /** The context of this process; throws {@link UcxUnavailableException} if UCX cannot be used here. */
+    public static UcxContext get(Optional<Path> path) {
+        return get(path, Map.of());
+    }
+
+    /** A context with settings of its own, named without their {@code UCX_}: also for the process's whole life. */
+    public static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
+        UcxContext context = OPEN.get(settings);
+        if (context == null) {
+            UcxLibrary library = UcxLibrary.load(path);
+            context = new UcxContext(library, open(settings));
+            OPEN.put(Map.copyOf(settings), context);
+        }
+        return context;
+    }
+
+    private static long open(Map<String, String> settings) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+            UcxLibrary.check(ucp_h.ucp_config_read(0, 0, result.address()), "read its configuration");
+            long config = result.get(ValueLayout.JAVA_LONG, 0);
+            if (System.getenv("UCX_" + ANNOUNCED_FROM) == null) {
+                // A release that does not know the name announces longer messages: slower, and as right.
+                int ignored = ucp_h.ucp_config_modify(config, arena.allocateFrom(ANNOUNCED_FROM).address(),
+                        arena.allocateFrom(Integer.toString(EAGER_BYTES + 1)).address());
+            }
+            settings.forEach((name, value) -> UcxLibrary.check(ucp_h.ucp_config_modify(config,
+                    arena.allocateFrom(name).address(), arena.allocateFrom(value).address()), "set " + name));
+            MemorySegment params = ucp_params.allocate(arena);
+            ucp_params.field_mask(params, ucp_h.UCP_PARAM_FIELD_FEATURES() | ucp_h.UCP_PARAM_FIELD_MT_WORKERS_SHARED());
+            ucp_params.features(params, ucp_h.UCP_FEATURE_TAG());
+            ucp_params.mt_workers_shared(params, 1);
+            result.set(ValueLayout.JAVA_LONG, 0, 0);
+            int status = ucp_h.ucp_init_version(UcxLibrary.LEAST_MAJOR, UcxLibrary.LEAST_MINOR, params.address(),
+                    config, result.address());
+            ucp_h.ucp_config_release(config);
+            return UcxLibrary.made(status, result.get(ValueLayout.JAVA_LONG, 0), "be initialized");
+        }
+    }
+
+    /** What UCX prints about a context is the only list of its transports. */
+    @SuppressWarnings("restricted") // the C library says how long its text is
+    private static List<String> describe(long handle) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment text = arena.allocate(ValueLayout.JAVA_LONG, 2); // where it is, how long
+            long stream = CFunction.named("open_memstream")
+                    .call(text.address(), text.address() + ValueLayout.JAVA_LONG.byteSize());
+            if (stream == 0) {
+                return List.of();
+            }
+            ucp_h.ucp_context_print_info(handle, stream);
+            CFunction.named("fclose").call(stream);
+            MemorySegment printed = MemorySegment.ofAddress(text.getAtIndex(ValueLayout.JAVA_LONG, 0))
+                    .reinterpret(text.getAtIndex(ValueLayout.JAVA_LONG, 1) + 1);
+            List<String> resources = printed.getString(0)
+                    .lines()
+                    .map(RESOURCE::matcher)
+                    .filter(Matcher::matches)
+                    .map(resource -> resource.group(1))
+                    .toList();
+            CFunction.named("free").call(printed.address());
+            return resources;
+        }
+    }
+
+    public UcxLibrary library() {
+        return library;
+    }
+
+    /** {@return the context, as UCX's functions take it} */
+    public long handle() {
+        return handle;
+    }
+
+    /** {@return what may carry bytes, as UCX names it, for instance {@code tcp/eth0}} */
+    public List<String> transports() {
+        return transports;
+    }
+
+    /** Whether processes of one host can move bytes through memory that they share. */
+    public boolean sharesMemory() {
+        return transports.stream().anyMatch(each -> SHARED_MEMORY.matcher(each).matches());
+    }
+
+    /** Whether there is a card that writes into other hosts' memory by itself. */
+    public boolean reachesRemoteMemory() {
+        return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
+    }
+
+    /** Makes memory known to all transports that want that; returns its handle. */
+    public long map(MemorySegment memory) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment params = ucp_mem_map_params.allocate(arena);
+            ucp_mem_map_params.field_mask(params,
+                    ucp_h.UCP_MEM_MAP_PARAM_FIELD_ADDRESS() | ucp_h.UCP_MEM_MAP_PARAM_FIELD_LENGTH());
+            ucp_mem_map_params.address(params, memory.address());
+            ucp_mem_map_params.length(params, memory.byteSize());
+            MemorySegment result = arena.allocate(ValueLayout.JAVA_LONG);
+            UcxLibrary.check(ucp_h.ucp_mem_map(handle, params.address(), result.address()), "register "
+                    + memory.byteSize() + " bytes of memory (is the limit of locked memory, ulimit -l, too " + "low?)");
+            return result.get(ValueLayout.JAVA_LONG, 0);
+        }
+    }
+
+    /** Takes back what {@link #map} did. */
+    public void unmap(long memory) {
+        int ignored = ucp_h.ucp_mem_unmap(handle, memory);
+    }
+}

@@ -1,0 +1,56 @@
+package org.millrace.collnet;
+
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+
+/** A sender that offers a frame to the network some passes after it was given it. */
+final class LateSender implements FrameSender {
+
+    private static final int PASSES = 50;
+
+    private final FrameSender beneath;
+    private final FrameHeader header = new FrameHeader();
+    private MemoryRegion region;
+    private long offset;
+    private int passes;
+
+    LateSender(FrameSender beneath) {
+        this.beneath = beneath;
+    }
+
+    @Override
+    public boolean offer(FrameHeader said, MemoryRegion from, long at) {
+        if (region != null) {
+            return false;
+        }
+        header.set(said);
+        region = from;
+        offset = at;
+        passes = PASSES;
+        return true;
+    }
+
+    @Override
+    public int progress() {
+        if (region != null && --passes < 0 && beneath.offer(header, region, offset)) {
+            region = null;
+        }
+        return beneath.progress();
+    }
+
+    @Override
+    public long framesCompleted() {
+        return beneath.framesCompleted();
+    }
+
+    @Override
+    public void close() {
+        beneath.close();
+    }
+
+    @Override
+    public void abort() {
+        beneath.abort();
+    }
+}

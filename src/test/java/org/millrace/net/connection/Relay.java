@@ -1,0 +1,126 @@
+package org.millrace.net.connection;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.UnaryOperator;
+
+/** Somebody between two processes, who sees all that they say, and may change it. */
+public final class Relay implements AutoCloseable {
+
+    private final ServerSocket server = new ServerSocket(0, 16, InetAddress.getLoopbackAddress());
+    private final InetSocketAddress to;
+    private final ByteArrayOutputStream seen = new ByteArrayOutputStream();
+    private final List<Socket> sockets = new ArrayList<>();
+    private final AtomicInteger toBreak = new AtomicInteger();
+    private volatile UnaryOperator<byte[]> change = bytes -> bytes;
+
+    public Relay(InetSocketAddress to) throws IOException {
+        this.to = to;
+        start(this::accept);
+    }
+
+    /** What becomes of what the connecting side says, from now on. */
+    public void change(UnaryOperator<byte[]> how) {
+        change = how;
+    }
+
+    /** Closes so many of the next connections as soon as they are made, as a listener does that is tired of them. */
+    public void breakNext(int count) {
+        toBreak.set(count);
+    }
+
+    /** How many connections are still to be closed at once. */
+    public int leftToBreak() {
+        return toBreak.get();
+    }
+
+    public InetSocketAddress address() {
+        return (InetSocketAddress) server.getLocalSocketAddress();
+    }
+
+    /** All that went by, in either direction. */
+    public synchronized byte[] seen() {
+        return seen.toByteArray();
+    }
+
+    private static void start(Runnable run) {
+        Thread.ofPlatform().daemon().name("test-relay").start(run);
+    }
+
+    private void accept() {
+        try {
+            while (true) {
+                Socket near = server.accept();
+                if (toBreak.get() > 0) {
+                    toBreak.decrementAndGet();
+                    closeQuietly(near);
+                    continue;
+                }
+                Socket far = reached(near);
+                if (far == null) {
+                    continue;
+                }
+                near.setTcpNoDelay(true);
+                far.setTcpNoDelay(true);
+                synchronized (this) {
+                    sockets.add(near);
+                    sockets.add(far);
+                }
+                start(() -> carry(near, far, true));
+                start(() -> carry(far, near, false));
+            }
+        } catch (IOException closed) {
+            // The test is over.
+        }
+    }
+
+    /** Null if nobody listens there yet; who came is told so. */
+    private Socket reached(Socket near) {
+        try {
+            return new Socket(to.getAddress(), to.getPort());
+        } catch (IOException nobody) {
+            closeQuietly(near);
+            return null;
+        }
+    }
+
+    private void carry(Socket from, Socket target, boolean changes) {
+        byte[] bytes = new byte[1 << 16];
+        try {
+            for (int read = from.getInputStream().read(bytes); read >= 0; read = from.getInputStream().read(bytes)) {
+                byte[] said = Arrays.copyOf(bytes, read);
+                synchronized (this) {
+                    seen.writeBytes(said);
+                }
+                target.getOutputStream().write(changes ? change.apply(said) : said);
+            }
+            target.shutdownOutput();
+        } catch (IOException | UncheckedIOException closed) {
+            closeQuietly(from);
+            closeQuietly(target);
+        }
+    }
+
+    private static void closeQuietly(Socket socket) {
+        try {
+            socket.close();
+        } catch (IOException ignored) {
+            // It is closed.
+        }
+    }
+
+    @Override
+    public synchronized void close() throws IOException {
+        server.close();
+        sockets.forEach(Relay::closeQuietly);
+    }
+}

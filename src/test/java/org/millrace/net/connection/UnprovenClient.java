@@ -1,0 +1,44 @@
+package org.millrace.net.connection;
+
+import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.nio.ByteBuffer;
+import java.security.GeneralSecurityException;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+
+/** What somebody says who knows no secret, and what that costs whoever listens. */
+public enum UnprovenClient {
+
+    SILENT, HALF_OPEN, CLIENT_HELLO;
+
+    private static final com.sun.management.ThreadMXBean THREADS =
+            (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+
+    /** More than what the system's channel and its key take, and less than a buffer for a TLS record. */
+    public static final long MOST_BYTES = 16_384;
+
+    /** All that it says. */
+    public byte[] words() throws IOException, GeneralSecurityException {
+        return switch (this) {
+            case SILENT -> new byte[0];
+            case HALF_OPEN -> new byte[] {'M', 'L', 'R', 'C'};
+            case CLIENT_HELLO -> clientHello();
+        };
+    }
+
+    private static byte[] clientHello() throws IOException, GeneralSecurityException {
+        SSLEngine engine = SSLContext.getDefault().createSSLEngine();
+        engine.setUseClientMode(true);
+        ByteBuffer hello = ByteBuffer.allocate(engine.getSession().getPacketBufferSize());
+        engine.wrap(ByteBuffer.allocate(0), hello);
+        byte[] bytes = new byte[hello.flip().remaining()];
+        hello.get(bytes);
+        return bytes;
+    }
+
+    /** What a thread has allocated so far. */
+    public static long allocated(Thread thread) {
+        return THREADS.getThreadAllocatedBytes(thread.threadId());
+    }
+}

@@ -1,0 +1,182 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+
+/**
+ * What each rail carries follows what it delivers; time is steps, so that every run is the same but for what the kernel
+ * holds.
+ */
+@Timeout(value = 120, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RailBalanceTest {
+
+    private static final int FRAME_BYTES = 1 << 20;
+    private static final int WINDOW = 8;
+    private static final int STEP_BYTES = 20_000;
+    private static final long STEP_NANOS = 10_000;
+
+    private final FrameHeader header = new FrameHeader();
+    private long offered;
+    private long accepted;
+    private int frameBytes = FRAME_BYTES;
+    private int inFlight = WINDOW;
+
+    /** Sends frames while the rails carry so many bytes a step; returns how many steps it took. */
+    private long send(RelayedRails ends, MemoryRegion memory, int frames, int... bytesPerStep) throws IOException {
+        long last = ends.receiver.framesCompleted() + frames;
+        header.payloadBytes(frameBytes);
+        long steps = 0;
+        while (ends.receiver.framesCompleted() < last || ends.sender.framesCompleted() < last) {
+            ends.nanos += STEP_NANOS;
+            while (offered < last && offered - ends.sender.framesCompleted() < inFlight
+                    && ends.sender.offer(header, memory, 0)) {
+                offered++;
+            }
+            ends.sender.progress();
+            for (int rail = 0; rail < bytesPerStep.length; rail++) {
+                ends.carry(rail, bytesPerStep[rail]);
+            }
+            ends.receiver.progress();
+            while (accepted < last && ends.receiver.poll() != null) {
+                ends.receiver.accept(memory, FRAME_BYTES);
+                accepted++;
+            }
+            assertTrue(++steps < 1_000_000, "no end");
+        }
+        return steps;
+    }
+
+    private long[] share(RelayedRails ends, MemoryRegion memory, int frames, int... bytesPerStep) throws IOException {
+        long[] before = new long[bytesPerStep.length];
+        for (int rail = 0; rail < before.length; rail++) {
+            before[rail] = ends.carried(rail);
+        }
+        long steps = send(ends, memory, frames, bytesPerStep);
+        long[] result = new long[before.length + 1];
+        for (int rail = 0; rail < before.length; rail++) {
+            result[rail] = ends.carried(rail) - before[rail];
+        }
+        result[before.length] = steps;
+        return result;
+    }
+
+    @Test
+    void equalRailsCarryTheSame() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            long[] carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
+            String what = java.util.Arrays.toString(carried);
+            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10, what);
+            assertTrue(carried[2] < 1.3 * 50 * FRAME_BYTES / (2 * STEP_BYTES), what);
+        }
+    }
+
+    @Test
+    void aRailOfATenthOfTheSpeedCarriesATenthAndHoldsNothingBack() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 10, STEP_BYTES, STEP_BYTES / 10);
+            long[] carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES / 10);
+            String what = java.util.Arrays.toString(carried);
+            assertTrue(carried[1] < carried[0] / 7 && carried[1] > carried[0] / 20, what);
+            assertTrue(carried[2] < 1.3 * 50 * FRAME_BYTES / (1.1 * STEP_BYTES), what);
+            // It is as fast as the other now, and carries as much after a while.
+            send(ends, memory, 50, STEP_BYTES, STEP_BYTES);
+            carried = share(ends, memory, 50, STEP_BYTES, STEP_BYTES);
+            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10,
+                    java.util.Arrays.toString(carried));
+        }
+    }
+
+    @Test
+    void aSlowRailDoesNotHoldSingleFramesBackEither() throws IOException {
+        frameBytes = 256 << 10;
+        inFlight = 1;
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES / 10);
+            long[] carried = share(ends, memory, 100, STEP_BYTES, STEP_BYTES / 10);
+            long alone = 100L * frameBytes / STEP_BYTES;
+            assertTrue(carried[2] < 1.5 * alone,
+                    java.util.Arrays.toString(carried) + ", the fast rail alone: " + alone);
+        }
+    }
+
+    @Test
+    void framesGoOnWhileARailStandsStillAndItIsGivenUpInTime() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 5, STEP_BYTES, STEP_BYTES);
+            long[] carried = share(ends, memory, 50, STEP_BYTES, 0);
+            assertEquals(0, carried[1]);
+            assertTrue(carried[2] < 1.5 * 50 * FRAME_BYTES / STEP_BYTES, java.util.Arrays.toString(carried));
+            assertEquals(2, ends.sender.railsLeft());
+            ends.nanos += 11_000_000_000L;
+            send(ends, memory, 10, STEP_BYTES, 0);
+            assertEquals(1, ends.sender.railsLeft());
+        }
+    }
+
+    @Test
+    void shortFramesThatWaitTogetherTakeOneRail() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            frameBytes = 64;
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            long[] carried = share(ends, memory, 200, STEP_BYTES, STEP_BYTES);
+            String what = java.util.Arrays.toString(carried);
+            assertEquals(0, Math.min(carried[0], carried[1]), what);
+            assertEquals(200L * (frameBytes + PieceFormat.BYTES), Math.max(carried[0], carried[1]), what);
+        }
+    }
+
+    @Test
+    void shortFramesTakeTheRailThatDeliversThemSooner() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            frameBytes = 64;
+            inFlight = 1;
+            send(ends, memory, 20, 10, STEP_BYTES);
+            long[] carried = share(ends, memory, 200, 10, STEP_BYTES);
+            assertEquals(0, carried[0], java.util.Arrays.toString(carried));
+            // That one stands still now: the other takes over, after the patience with the one frame under way.
+            carried = share(ends, memory, 200, STEP_BYTES, 0);
+            assertEquals(0, carried[1], java.util.Arrays.toString(carried));
+            assertTrue(carried[2] < 4 * 200 + 100_000_000 / STEP_NANOS, java.util.Arrays.toString(carried));
+        }
+    }
+
+    /** A round trip for a few bytes says nothing of how fast many go. */
+    @Test
+    void shortFramesDoNotMakeTheirRailLookSlow() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            frameBytes = 64;
+            inFlight = 1;
+            send(ends, memory, 5_000, STEP_BYTES, STEP_BYTES);
+            frameBytes = FRAME_BYTES;
+            inFlight = WINDOW;
+            long[] carried = share(ends, memory, 10, STEP_BYTES, STEP_BYTES);
+            String what = java.util.Arrays.toString(carried);
+            assertTrue(Math.abs(carried[0] - carried[1]) < (carried[0] + carried[1]) / 10, what);
+        }
+    }
+
+    @Test
+    void smallFramesAreNotDivided() {
+        Pieces pieces = Pieces.of(256 << 10, 16);
+        assertEquals(1, pieces.count(0));
+        assertEquals(1, pieces.count(128 << 10));
+        assertEquals(2, pieces.count((128 << 10) + 1));
+        assertEquals(8192, pieces.count(HeaderFormat.MAX_PAYLOAD_BYTES));
+    }
+}

@@ -1,0 +1,105 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.Arena;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+
+/** A receiver that has received all and leaves, before the sender has heard that anything arrived. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RailGoodbyeTest {
+
+    /** Not short: those would all take one rail. */
+    private static final int BYTES = SendStream.COPIED_BYTES + 500;
+    private static final int THRESHOLD = 4 * BYTES;
+    private static final int PASSES = 1_000_000;
+
+    private static void bothFramesArrive(RelayedRails ends, int rails, Arena arena) throws IOException {
+        MemoryRegion memory = ends.register(arena.allocate(BYTES));
+        FrameHeader header = new FrameHeader();
+        header.payloadBytes(BYTES);
+        for (int frame = 0; frame < 2; frame++) {
+            assertTrue(ends.sender.offer(header, memory, 0));
+        }
+        ends.sender.progress();
+        for (int pass = 0; ends.receiver.framesCompleted() < 2; pass++) {
+            assertTrue(pass < PASSES, "the frames do not arrive");
+            for (int rail = 0; rail < rails; rail++) {
+                ends.carryData(rail, 2 * BYTES);
+            }
+            if (ends.receiver.poll() != null) {
+                ends.receiver.accept(memory, 0);
+            }
+            ends.receiver.progress();
+        }
+        for (int rail = 0; rail < rails; rail++) {
+            assertTrue(ends.carried(rail) > BYTES, "rail " + rail + " carried a frame");
+        }
+        assertEquals(0, ends.sender.framesCompleted(), "the sender has heard nothing yet");
+    }
+
+    /** With two rails the goodbye is read on the first while the second still holds acknowledgements. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void whatWasAcknowledgedBeforeTheGoodbyeIsCounted(int rails) throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, THRESHOLD, 4)) {
+            bothFramesArrive(ends, rails, arena);
+            ends.receiver.close();
+            everythingWasAcknowledged(ends, rails);
+        }
+    }
+
+    /** The rails are of different lengths: what one brings last is behind what the other does. */
+    @Test
+    void acknowledgementsThatTheGoodbyeOvertakesAreWaitedFor() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, THRESHOLD, 4)) {
+            bothFramesArrive(ends, 2, arena);
+            ends.receiver.close();
+            for (int pass = 0; ends.sender.framesCompleted() < 1; pass++) {
+                assertTrue(pass < PASSES, "the first rail's last words do not come");
+                ends.carry(0, 0);
+                ends.sender.progress();
+            }
+            for (int pass = 0; pass < 100; pass++) {
+                ends.carry(0, 0);
+                ends.sender.progress();
+            }
+            assertEquals(1, ends.sender.framesCompleted());
+            everythingWasAcknowledged(ends, 2);
+        }
+    }
+
+    private static void everythingWasAcknowledged(RelayedRails ends, int rails) {
+        ConnectionException end = Connected.failureOf(() -> {
+            carry(ends, rails);
+            ends.sender.progress();
+        });
+        assertInstanceOf(PeerClosedException.class, end, end.getMessage());
+        assertEquals(2, ends.sender.framesCompleted(), end.getMessage());
+        assertTrue(end.getMessage().contains("after 2 of 2 frames were acknowledged"), end.getMessage());
+    }
+
+    /** The first rail last, so that its goodbye does not overtake what the others carry. */
+    private static void carry(RelayedRails ends, int rails) {
+        try {
+            for (int rail = rails - 1; rail >= 0; rail--) {
+                ends.carry(rail, 2 * BYTES);
+            }
+        } catch (IOException failure) {
+            throw new UncheckedIOException(failure);
+        }
+    }
+}

@@ -1,0 +1,84 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.Listener;
+import org.millrace.net.Pending;
+import org.millrace.net.connection.HandshakeReply;
+
+/**
+ * The sending end of a connection, byte by byte: it knows the secret, and sends whatever a test wants on whichever
+ * stream.
+ */
+public final class RawPeer implements AutoCloseable {
+
+    private final Socket[] streams;
+    private final FrameReceiver receiver;
+
+    public RawPeer(Listener listener, int streamCount, int threshold) throws IOException {
+        ConnectionKey key = Connected.newKey();
+        Pending<FrameReceiver> expected = listener.expect(key);
+        InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
+        streams = new Socket[streamCount];
+        for (int stream = 0; stream < streamCount; stream++) {
+            streams[stream] = new Socket(address.getAddress(), address.getPort());
+            streams[stream].setTcpNoDelay(true);
+            send(stream,
+                    new StreamHello(threshold, 1, stream, streamCount, 0, 1, 16)
+                            .encode(AddressFormat.secret(listener.address()), key)
+                            .array());
+        }
+        FrameReceiver made = null;
+        while (made == null) {
+            made = expected.poll();
+        }
+        receiver = made;
+        for (Socket stream : streams) {
+            byte[] answer = stream.getInputStream().readNBytes(HandshakeReply.BYTES);
+            assertEquals(HandshakeReply.ACCEPTED,
+                    HandshakeReply.decode(ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN)));
+        }
+    }
+
+    public FrameReceiver receiver() {
+        return receiver;
+    }
+
+    public Socket stream(int stream) {
+        return streams[stream];
+    }
+
+    public void send(int stream, byte[] bytes) throws IOException {
+        streams[stream].getOutputStream().write(bytes);
+    }
+
+    public static ByteBuffer header(long payloadBytes) {
+        FrameHeader header = new FrameHeader();
+        header.payloadBytes(payloadBytes);
+        ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        HeaderFormat.encodeData(header, bytes, 0);
+        return bytes;
+    }
+
+    public static byte[] goodbye() {
+        ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        HeaderFormat.encodeGoodbye(null, bytes, 0);
+        return bytes.array();
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (Socket stream : streams) {
+            stream.close();
+        }
+    }
+}

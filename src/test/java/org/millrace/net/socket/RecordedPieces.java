@@ -1,0 +1,54 @@
+package org.millrace.net.socket;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.net.FrameHeader;
+
+/** What a sender of several rails says on a stream, for inputs that are made of it. */
+public final class RecordedPieces {
+
+    public static final int HEADER_BYTES = PieceFormat.BYTES;
+
+    private RecordedPieces() {}
+
+    /** How many bytes follow a piece's header. */
+    public static int length(ByteBuffer header) {
+        return PieceFormat.length(header, 0);
+    }
+
+    /** Whether a stream may begin with a header, where so many frames may be under way. */
+    public static boolean mayBegin(ByteBuffer header, Pieces pieces, int framesInFlight) {
+        if (HeaderFormat.isGoodbye(header, 0)) {
+            return true;
+        }
+        int offset = PieceFormat.offset(header, 0);
+        return PieceFormat.isPiece(header, 0) && PieceFormat.frame(header, 0) >= 0
+                && PieceFormat.frame(header, 0) < framesInFlight && offset % pieces.bytes() == 0
+                && offset + (long) length(header) <= HeaderFormat.payloadBytes(header, 0);
+    }
+
+    /** The headers of three streams of two frames each, and a goodbye. */
+    public static List<byte[]> of(Pieces pieces) {
+        List<byte[]> all = new ArrayList<>();
+        for (int payload : new int[] {100, 2 * pieces.bytes(), 3 * pieces.bytes() - 5}) {
+            ByteBuffer bytes = ByteBuffer.allocate(1 << 16).order(ByteOrder.LITTLE_ENDIAN);
+            int at = 0;
+            for (long frame = 0; frame < 2; frame++) {
+                FrameHeader header = new FrameHeader();
+                header.payloadBytes(payload);
+                for (int offset = 0; offset < payload; offset += pieces.bytes()) {
+                    int length = Math.min(pieces.bytes(), payload - offset);
+                    PieceFormat.encode(header, frame, offset, length, bytes, at);
+                    at += PieceFormat.BYTES;
+                }
+            }
+            PieceFormat.encodeGoodbye(2, null, bytes, at);
+            byte[] stream = new byte[at + PieceFormat.BYTES];
+            bytes.get(0, stream);
+            all.add(stream);
+        }
+        return all;
+    }
+}

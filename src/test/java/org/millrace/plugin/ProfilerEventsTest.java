@@ -1,0 +1,111 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.plugin.HostProgram.Outcome;
+
+/**
+ * Of each kind of event as many end as begin: by what a host that behaves as libnccl does has told, and by what the
+ * profiler plugin has counted.
+ */
+@Tag("slow")
+class ProfilerEventsTest {
+
+    private static final Pattern TOLD =
+            Pattern.compile("EVENTS (.{12}) (.{20}) told +(\\d+) taken +(\\d+) ended +(\\d+)");
+    private static final Pattern COUNTED = Pattern.compile("(\\d+) ([a-z ]+), of which (\\d+) have ended");
+    private static final Pattern AFTER_A_PAUSE = Pattern.compile("operations after a pause: (\\d+)");
+    /** What the host makes. */
+    private static final int PAUSES = 8;
+    private static final int OPERATIONS = 80;
+    private static final Set<String> TAKEN = Set.of("collective", "send or receive", "block of a kernel");
+
+    /** What is kept of events of one kind: how many were taken, and how many ended. */
+    private record Count(long taken, long ended) {
+    }
+
+    /** Of the communicators of a name, and by kind, what the host has told; null for a kind that is not taken. */
+    private static List<Count> told(Outcome outcome, String who) {
+        return TOLD.matcher(outcome.output())
+                .results()
+                .filter(line -> line.group(1).strip().equals(who) && TAKEN.contains(line.group(2).strip()))
+                .map(line -> new Count(Long.parseLong(line.group(4)), Long.parseLong(line.group(5))))
+                .toList();
+    }
+
+    /** What the plugin has counted, of each communicator that has ended, in the kinds' order. */
+    private static List<List<Count>> counted(Outcome outcome, int kinds) {
+        return outcome.output()
+                .lines()
+                .filter(line -> line.contains("profiler: "))
+                .map(line -> COUNTED.matcher(line)
+                        .results()
+                        .limit(kinds)
+                        .map(each -> new Count(Long.parseLong(each.group(1)), Long.parseLong(each.group(3))))
+                        .toList())
+                .toList();
+    }
+
+    private static void assertAllEnded(Outcome outcome, List<Count> counts, int kinds) {
+        assertEquals(kinds, counts.size(), outcome.output());
+        for (Count each : counts) {
+            assertTrue(each.taken > 0 && each.taken == each.ended, outcome.output());
+        }
+    }
+
+    /**
+     * Without kernels' events and with them. What NCCL tells late of a communicator that has ended in the middle of a
+     * kernel counts for nobody, though another has its place.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {4, 5, 6, 7})
+    void asManyEndAsBeginExceptWhereACommunicatorIsAborted(int version) throws Exception {
+        long seed = 0x5eed + version;
+        Outcome outcome = HostProgram.compile("profiler_host", "-DNET_VERSION=11", "-DPROFILER_VERSION=" + version)
+                .run(HostProgram.library(), OPERATIONS, seed);
+        outcome.output().lines().filter(line -> line.startsWith("EVENTS ")).forEach(System.out::println);
+        assertEquals(0, outcome.exit(), () -> "seed " + seed + "\n" + outcome.output());
+        assertTrue(outcome.endsWith("OK ncclProfiler_v" + version + "\n"), outcome.output());
+        List<List<Count>> plain = List.of(told(outcome, "plain 0"), told(outcome, "plain 1"));
+        List<Count> aborted = told(outcome, "aborted");
+        List<List<Count>> withKernels = List.of(told(outcome, "kernels 0"), told(outcome, "kernels 1"));
+        plain.forEach(each -> assertAllEnded(outcome, each, 2));
+        withKernels.forEach(each -> assertAllEnded(outcome, each, 3));
+        assertTrue(aborted.getLast().taken > aborted.getLast().ended, outcome.output());
+        assertEquals(Set.copyOf(plain), Set.copyOf(counted(outcome, 2).subList(0, 2)), outcome.output());
+        assertEquals(aborted, counted(outcome, 3).get(2), outcome.output());
+        assertEquals(Set.copyOf(withKernels), Set.copyOf(counted(outcome, 3).subList(3, 5)), outcome.output());
+        Set<String> kinds =
+                TOLD.matcher(outcome.output()).results().map(line -> line.group(2).strip()).collect(Collectors.toSet());
+        assertEquals((version == 4 ? 1 : 4) + 3, kinds.size(), outcome.output());
+        List<Integer> pauses =
+                AFTER_A_PAUSE.matcher(outcome.output()).results().map(each -> Integer.valueOf(each.group(1))).toList();
+        assertEquals(5, pauses.size(), outcome.output());
+        assertTrue(Collections.min(pauses) >= PAUSES, outcome.output());
+    }
+
+    /**
+     * Below a profiler of somebody else's, of which the host tells that of steps and operations, and the network that
+     * of messages. Room for 32 requests with events is there: what was under way as connections were closed takes none.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {10, 11, 12})
+    void messagesOfConnectionsThatWereAbortedKeepNoRoom(int version) throws Exception {
+        Outcome outcome = HostProgram.compile("net_host", "-DNET_VERSION=" + version)
+                .with("MILLRACE_TAKEOVER", "0")
+                .run(HostProgram.compileShim("libnccl-net-few.so", "-DMILLRACE_EVENT_PLACE_BITS=5").toAbsolutePath(),
+                        24, 0x5eed + version, "abort");
+        outcome.output().lines().filter(line -> line.startsWith("EVENTS ")).forEach(System.out::println);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertTrue(outcome.endsWith("OK ncclNetPlugin_v" + version + "\n"), outcome.output());
+    }
+}
