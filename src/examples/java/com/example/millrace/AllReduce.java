@@ -1,6 +1,7 @@
 package com.example.millrace;
 
-import java.util.concurrent.TimeUnit;
+import static java.util.concurrent.TimeUnit.SECONDS;
+
 import org.millrace.Communicator;
 import org.millrace.Millrace;
 import org.millrace.Operand;
@@ -22,9 +23,7 @@ public final class AllReduce {
             for (int i = 0; i < values.length; i++) {
                 values[i] = rank + i;
             }
-            communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream)
-                    .toCompletableFuture()
-                    .get(30, TimeUnit.SECONDS);
+            communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
             System.out.println("rank " + rank + " on " + communicator.device().name() + ": element 7 is " + values[7]);
         }
     }
