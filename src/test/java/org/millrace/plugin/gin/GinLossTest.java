@@ -23,8 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.GinDescriptorFormat;
-import org.millrace.config.ConfigurationException;
-import org.millrace.config.Settings;
+import org.millrace.cuda.CudaException;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.WindowMemory;
@@ -132,12 +131,12 @@ class GinLossTest {
     }
 
     /**
-     * What was connected before this rank found that it cannot go on is closed: the others do not wait for it in vain.
+     * What was connected before this rank found that it cannot go on, as it has no GPU, is closed: the others do not
+     * wait for it in vain.
      */
     @Test
     void aRankThatCannotGoOnClosesWhatItConnected() throws Exception {
-        GinPlugin plugin = new GinPlugin(
-                Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", Settings.GIN.name(), "perhaps")::get,
+        GinPlugin plugin = new GinPlugin(Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo")::get,
                 new LossWatch(), () -> false);
         try (Arena arena = Arena.ofConfined();
                 Network network = new SocketNetwork(SocketOptions.defaults());
@@ -155,7 +154,7 @@ class GinLossTest {
             FullMesh[] meshes = new FullMesh[2];
             GinRankPair.together(rank -> {
                 if (rank == 0) {
-                    assertThrows(ConfigurationException.class,
+                    assertThrows(CudaException.class,
                             () -> plugin.ginConnect(0, pointers.address(), 2, 0, 0, listening, out.address()));
                 } else {
                     meshes[0] = FullMesh.connect(network, listener, addresses, 1, theirs.key().high(), PATIENCE,
