@@ -248,7 +248,7 @@ static void make_condition(void) {
   pthread_condattr_destroy(&attributes);
 }
 
-/* A child has the JVM's memory and none of its threads: whoever called it would wait for ever. */
+/* A child has the JVM's memory and none of its threads: a caller would wait for ever. */
 static void leave_to_parent(void) {
   millraceForget();
   if (state == STARTING || state == STARTED) {
@@ -268,7 +268,7 @@ static void after_fork_in_parent(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* The lock is this thread's; whoever waited for the condition is not here. */
+/* The lock is this thread's; the threads that waited for the condition are not here. */
 static void after_fork_in_child(void) {
   make_condition();
   leave_to_parent();

@@ -57,7 +57,7 @@ static int is_dead(const struct process *process) {
          (found == 1 && (start != process->start || (strchr("ZX", state) && threads <= 1)));
 }
 
-/* Whether a name is one of ours, whose, and whether it is a trace: these stay for whoever asks what happened, and Java sweeps them. */
+/* Whether a name is one of ours, whose, and whether it is a trace: these stay for those who ask what happened, and Java sweeps them. */
 static int read_name(const char *name, struct process *owner, int *trace) {
   char kind[8];
   int end = 0;

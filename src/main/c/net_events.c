@@ -22,7 +22,7 @@
 
 static ncclProfilerCallback_t callback;
 
-/* used is set by whoever posts and cleared by whoever tests. */
+/* used is set by the thread that posts and cleared by the thread that tests. */
 static struct place {
   int used;
   uint64_t taken;

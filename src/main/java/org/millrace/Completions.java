@@ -20,7 +20,7 @@ public final class Completions implements Runnable {
 
     private record Awaited(BooleanSupplier done, CompletableFuture<Void> stage) {
 
-        /** Completes the stage if it can be; whoever waits goes on elsewhere. */
+        /** Completes the stage if it can be; the waiting thread goes on elsewhere. */
         boolean isOver() {
             try {
                 if (!done.getAsBoolean()) {

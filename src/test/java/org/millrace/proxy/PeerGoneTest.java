@@ -23,7 +23,10 @@ class PeerGoneTest {
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 256, 8 * 2048, 8 * 1024);
     private static final int FRAMES = 3;
 
-    /** Frames without payload, which are complete when they are accepted, and right behind them the peer's goodbye. */
+    /**
+     * Frames without payload, which are complete when they are accepted, and right behind them the peer's shutdown
+     * message.
+     */
     private static final class LastFrames implements FrameReceiver {
         private final FrameHeader header = new FrameHeader();
         private int accepted;
@@ -59,7 +62,7 @@ class PeerGoneTest {
     }
 
     @Test
-    void framesThatArriveTogetherWithTheGoodbyeReachTheDevice() {
+    void framesThatArriveTogetherWithTheShutdownReachTheDevice() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             MemorySegment staging = arena.allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), 128);
@@ -75,7 +78,7 @@ class PeerGoneTest {
         }
     }
 
-    /** Hears that its frame has arrived, and right behind that the peer's goodbye. */
+    /** Hears that its frame has arrived, and right behind that the peer's shutdown message. */
     private static final class LastAcknowledgement implements FrameSender {
         private int completed;
 
@@ -107,7 +110,7 @@ class PeerGoneTest {
     }
 
     @Test
-    void aFrameThatIsAcknowledgedTogetherWithTheGoodbyeIsNotOwed() {
+    void aFrameThatIsAcknowledgedTogetherWithTheShutdownIsNotOwed() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment memory = arena.allocate(LAYOUT.totalBytes(), 4096);
             RecvMem device = LAYOUT.recvMem(memory);

@@ -17,8 +17,8 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * A goodbye has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it is all
- * that ever travels that way.
+ * A shutdown message has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it
+ * is all that ever travels that way.
  */
 public final class HeaderFormat {
 
@@ -38,7 +38,7 @@ public final class HeaderFormat {
     public static final int TYPE_DATA = 1;
 
     /** The last header of a connection that is closed on purpose. */
-    static final int TYPE_GOODBYE = 2;
+    static final int TYPE_SHUTDOWN = 2;
 
     /** A piece of a frame, on a connection of several rails. */
     public static final int TYPE_PIECE = 3;
@@ -74,15 +74,15 @@ public final class HeaderFormat {
         }
     }
 
-    /** A goodbye for the sake of another process that was lost; null for none. */
-    public static void encodeGoodbye(@Nullable String lostPeer, ByteBuffer to, int at) {
-        encodeFixed(to, at, TYPE_GOODBYE, 0);
+    /** A shutdown message for the sake of another process that was lost; null for none. */
+    public static void encodeShutdown(@Nullable String lostPeer, ByteBuffer to, int at) {
+        encodeFixed(to, at, TYPE_SHUTDOWN, 0);
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));
         }
     }
 
-    /** Which process the peer that says this goodbye has lost; null if none. */
+    /** Which process the peer that sends this shutdown message has lost; null if none. */
     public static @Nullable String lostPeer(ByteBuffer from, int at) {
         long[] words = new long[LastWords.COUNT];
         for (int word = 0; word < words.length; word++) {
@@ -109,8 +109,8 @@ public final class HeaderFormat {
                 && length <= MAX_PAYLOAD_BYTES;
     }
 
-    public static boolean isGoodbye(ByteBuffer from, int at) {
-        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == TYPE_GOODBYE
+    public static boolean isShutdown(ByteBuffer from, int at) {
+        return from.getInt(at + MAGIC_OFFSET) == MAGIC && from.getInt(at + TYPE_OFFSET) == TYPE_SHUTDOWN
                 && from.getLong(at + LENGTH_OFFSET) == 0;
     }
 
@@ -125,16 +125,19 @@ public final class HeaderFormat {
         }
     }
 
-    /** What is wrong with bytes that are neither a header of the type with a payload that is expected nor a goodbye. */
+    /**
+     * What is wrong with bytes that are neither a header of the type with a payload that is expected nor a shutdown
+     * message.
+     */
     public static String problem(int expected, ByteBuffer from, int at) {
         int magic = from.getInt(at + MAGIC_OFFSET);
         if (magic != MAGIC) {
             return String.format("a frame header begins with 0x%08x, but 0x%08x came", MAGIC, magic);
         }
         int type = from.getInt(at + TYPE_OFFSET);
-        if (type != expected && type != TYPE_GOODBYE) {
+        if (type != expected && type != TYPE_SHUTDOWN) {
             return String.format("a frame header's type and flags are %d or %d, but 0x%08x came", expected,
-                    TYPE_GOODBYE, type);
+                    TYPE_SHUTDOWN, type);
         }
         return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
                 + from.getLong(at + LENGTH_OFFSET);

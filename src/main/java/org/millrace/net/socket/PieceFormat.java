@@ -18,7 +18,7 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * A goodbye has type 2 and, in place of the frame, how many frames there were in all.
+ * A shutdown message has type 2 and, in place of the frame, how many frames there were in all.
  */
 final class PieceFormat {
 
@@ -38,8 +38,8 @@ final class PieceFormat {
         to.putInt(at + LENGTH_OFFSET, length);
     }
 
-    static void encodeGoodbye(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {
-        HeaderFormat.encodeGoodbye(lostPeer, to, at);
+    static void encodeShutdown(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {
+        HeaderFormat.encodeShutdown(lostPeer, to, at);
         to.putLong(at + FRAME_OFFSET, frames);
         to.putLong(at + OFFSET_OFFSET, 0);
     }
@@ -73,9 +73,9 @@ final class PieceFormat {
      *
      * <p>
      * Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
-     * acknowledged in the order in which they were sent there, so a count names them. Before a goodbye for the sake of
-     * another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in place
-     * of counts.
+     * acknowledged in the order in which they were sent there, so a count names them. Before a shutdown message for the
+     * sake of another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in
+     * place of counts.
      */
     static final class Ack {
 
@@ -86,7 +86,7 @@ final class PieceFormat {
         static final int TYPE_ACK = 1;
 
         /** The receiver is closed on purpose: the last that it says. */
-        static final int TYPE_GOODBYE = 2;
+        static final int TYPE_SHUTDOWN = 2;
 
         /** A part of the name of a process that was lost. */
         static final int TYPE_LOST = 3;
@@ -110,8 +110,8 @@ final class PieceFormat {
             to.putLong(at + 24, 0);
         }
 
-        /** A goodbye, and what stands before it; returns where it ends. */
-        static int encodeGoodbye(long pieces, long accepted, @Nullable String lostPeer, ByteBuffer to) {
+        /** A shutdown message, and what stands before it; returns where it ends. */
+        static int encodeShutdown(long pieces, long accepted, @Nullable String lostPeer, ByteBuffer to) {
             int at = 0;
             for (int word = 0; lostPeer != null && word < LastWords.COUNT; word++) {
                 if (word % LOST_WORDS == 0) {
@@ -121,7 +121,7 @@ final class PieceFormat {
                 }
                 to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, LastWords.word(lostPeer, word));
             }
-            encode(TYPE_GOODBYE, pieces, accepted, to, at);
+            encode(TYPE_SHUTDOWN, pieces, accepted, to, at);
             return at + BYTES;
         }
 

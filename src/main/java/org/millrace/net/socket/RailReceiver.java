@@ -27,7 +27,7 @@ final class RailReceiver implements FrameReceiver {
     private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
-    /** How many frames there were in all; -1 while no goodbye has come. */
+    /** How many frames there were in all; -1 while no shutdown message has come. */
     private long total = -1;
     /** Whom the peer that said it has lost itself; null if nobody. */
     private @Nullable String lostPeer;
@@ -107,7 +107,7 @@ final class RailReceiver implements FrameReceiver {
     private long move() {
         long moved = 0;
         for (ReceiveStream stream : streams) {
-            if (stream.isOpen() && !stream.saidGoodbye()) {
+            if (stream.isOpen() && !stream.peerShutDown()) {
                 moved += receive(stream);
                 frames.retireWhole();
             }
@@ -127,7 +127,7 @@ final class RailReceiver implements FrameReceiver {
         try {
             switch (stream.receive()) {
                 case NO_MORE, WAITS -> {}
-                case GOODBYE -> goodbye(stream);
+                case SHUTDOWN -> shutdown(stream);
                 case GONE -> lose(stream, null);
                 case NOT_PROTOCOL -> throw connection.notProtocol(stream.problem() + " (on " + stream.rail() + ")");
             }
@@ -137,10 +137,10 @@ final class RailReceiver implements FrameReceiver {
         return stream.takeMoved();
     }
 
-    private void goodbye(ReceiveStream stream) {
+    private void shutdown(ReceiveStream stream) {
         long said = stream.total();
         if (said < frames.accepted() || said - frames.completed() > frames.limit() || total >= 0 && said != total) {
-            throw connection.notProtocol("a goodbye after " + said + " frames, where "
+            throw connection.notProtocol("a shutdown message after " + said + " frames, where "
                     + (total >= 0 ? total + " were said before"
                             : frames.accepted() + " have a destination and " + frames.limit() + " may be under way")
                     + " (on " + stream.rail() + ")");
@@ -176,7 +176,7 @@ final class RailReceiver implements FrameReceiver {
     /** Throws if frames are missing, and no stream is left that could bring them. */
     private void checkStreams(long moved) {
         for (ReceiveStream stream : streams) {
-            if (stream.isOpen() && !stream.saidGoodbye()) {
+            if (stream.isOpen() && !stream.peerShutDown()) {
                 return;
             }
         }
@@ -203,14 +203,14 @@ final class RailReceiver implements FrameReceiver {
 
     @Override
     public void close() {
-        connection.close(this::sayGoodbye);
+        connection.close(this::sendShutdown);
     }
 
-    private void sayGoodbye() {
+    private void sendShutdown() {
         try {
             for (ReceiveStream stream : streams) {
                 if (stream.isOpen()) {
-                    stream.sayGoodbye(connection.blamed());
+                    stream.sendShutdown(connection.blamed());
                 }
             }
         } catch (IOException gone) {

@@ -38,7 +38,7 @@ public final class RailSender implements FrameSender, Railed {
     private final PieceQueue again;
     private final LongSupplier clock;
     private int idleCalls;
-    /** Whether the peer has said goodbye, on one stream at least; and when. */
+    /** Whether the peer has sent a shutdown message, on one stream at least; and when. */
     private boolean hasLeft;
     private long leftAt;
     /** Whom the peer has lost itself, and left for; null if nobody. */
@@ -128,7 +128,7 @@ public final class RailSender implements FrameSender, Railed {
         try {
             switch (stream.readAcks(now)) {
                 case THERE -> {}
-                case SAID_GOODBYE -> {
+                case SHUT_DOWN -> {
                     leftAt = hasLeft ? leftAt : now;
                     hasLeft = true;
                     lostPeer = stream.lostPeer();
@@ -143,8 +143,8 @@ public final class RailSender implements FrameSender, Railed {
     }
 
     /**
-     * The peer has left. It may have received everything: what it acknowledged before its goodbye may still be on its
-     * way, on other rails, and is waited for.
+     * The peer has left. It may have received everything: what it acknowledged before its shutdown message may still be
+     * on its way, on other rails, and is waited for.
      */
     private int hearLastWords(long now, long before) {
         boolean more = false;
@@ -319,7 +319,7 @@ public final class RailSender implements FrameSender, Railed {
             }
             for (SendStream stream : streams) {
                 if (flushed && stream.isOpen()) {
-                    stream.sayGoodbye(frames.added(), connection.blamed());
+                    stream.sendShutdown(frames.added(), connection.blamed());
                 }
             }
         } catch (ConnectionException | IOException lost) {

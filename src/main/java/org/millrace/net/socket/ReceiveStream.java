@@ -15,7 +15,7 @@ final class ReceiveStream {
 
     /** How a call of {@link #receive} ended. */
     enum End {
-        NO_MORE, WAITS, GOODBYE, GONE, NOT_PROTOCOL
+        NO_MORE, WAITS, SHUTDOWN, GONE, NOT_PROTOCOL
     }
 
     /**
@@ -51,7 +51,7 @@ final class ReceiveStream {
     private long toldAccepted;
     private long toldAcceptedPieces;
     private boolean open = true;
-    private boolean saidGoodbye;
+    private boolean peerShutDown;
     private boolean deaf;
     /** This pass has read something: there may be more. */
     private boolean more;
@@ -75,16 +75,16 @@ final class ReceiveStream {
         return open;
     }
 
-    boolean saidGoodbye() {
-        return saidGoodbye;
+    boolean peerShutDown() {
+        return peerShutDown;
     }
 
-    /** Frames that there were in all, as a goodbye says. */
+    /** Frames that there were in all, as a shutdown message says. */
     long total() {
         return PieceFormat.frame(staged.buffer(), staged.begin());
     }
 
-    /** Whom the peer that said goodbye has lost; null if nobody. */
+    /** Whom the peer that sent a shutdown message has lost; null if nobody. */
     @Nullable
     String lostPeer() {
         return staged.lostPeer();
@@ -117,9 +117,9 @@ final class ReceiveStream {
                         return End.NO_MORE;
                     }
                 }
-                if (staged.isGoodbye()) {
-                    saidGoodbye = true;
-                    return End.GOODBYE;
+                if (staged.isShutdown()) {
+                    peerShutDown = true;
+                    return End.SHUTDOWN;
                 }
                 problem = frames.problem(staged.buffer(), staged.begin());
                 if (problem != null) {
@@ -251,9 +251,9 @@ final class ReceiveStream {
                 || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
     }
 
-    void sayGoodbye(@Nullable String lostPeer) throws IOException {
+    void sendShutdown(@Nullable String lostPeer) throws IOException {
         if (!deaf && !ack.hasRemaining()) {
-            ack.limit(PieceFormat.Ack.encodeGoodbye(count, frames.accepted(), lostPeer, ack.clear()));
+            ack.limit(PieceFormat.Ack.encodeShutdown(count, frames.accepted(), lostPeer, ack.clear()));
             channel.write(ack);
         }
     }

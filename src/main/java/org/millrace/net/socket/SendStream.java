@@ -17,7 +17,7 @@ final class SendStream {
 
     /** What {@link #readAcks} found, beside acknowledgements. */
     enum Peer {
-        THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+        THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
     }
 
     /** Pieces of a stream that are not acknowledged: more than any network needs. */
@@ -58,7 +58,7 @@ final class SendStream {
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
-    private boolean saidGoodbye;
+    private boolean peerShutDown;
     /** What the peer says of a process that it has lost itself. */
     private final long[] lost = new long[LastWords.COUNT];
     private int lostWords;
@@ -236,8 +236,8 @@ final class SendStream {
 
     /** Reads what the receiver said, and notes in the frames what arrived. */
     Peer readAcks(long now) throws IOException {
-        if (saidGoodbye) {
-            return Peer.SAID_GOODBYE;
+        if (peerShutDown) {
+            return Peer.SHUT_DOWN;
         }
         int read = 0;
         do {
@@ -245,9 +245,9 @@ final class SendStream {
             int at = 0;
             int end = acks.position();
             for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {
-                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_GOODBYE, acks, at)) {
-                    saidGoodbye = true;
-                    return Peer.SAID_GOODBYE;
+                if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_SHUTDOWN, acks, at)) {
+                    peerShutDown = true;
+                    return Peer.SHUT_DOWN;
                 }
                 if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_LOST, acks, at) && lostWords < LastWords.COUNT) {
                     PieceFormat.Ack.copyLost(acks, at, lost, lostWords);
@@ -263,7 +263,7 @@ final class SendStream {
         return read < 0 ? Peer.GONE : Peer.THERE;
     }
 
-    /** Whom the peer that said goodbye has lost; null if nobody. */
+    /** Whom the peer that sent a shutdown message has lost; null if nobody. */
     @Nullable
     String lostPeer() {
         return LastWords.name(lost);
@@ -309,9 +309,9 @@ final class SendStream {
      * Says that there were so many frames in all, and which process was lost if there is one to blame, as far as that
      * needs no waiting; what was given must have been sent.
      */
-    void sayGoodbye(long total, @Nullable String lostPeer) throws IOException {
+    void sendShutdown(long total, @Nullable String lostPeer) throws IOException {
         staged.clear();
-        PieceFormat.encodeGoodbye(total, lostPeer, staged, 0);
+        PieceFormat.encodeShutdown(total, lostPeer, staged, 0);
         staged.limit(PieceFormat.BYTES);
         channel.write(staged);
     }

@@ -63,13 +63,13 @@ final class StagedInput {
         return HeaderFormat.isData(buffer, begin);
     }
 
-    /** Whom the peer that says goodbye has lost; null if nobody. */
+    /** Whom the peer that sends a shutdown message has lost; null if nobody. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
     }
 
-    public boolean isGoodbye() {
-        return HeaderFormat.isGoodbye(buffer, begin);
+    public boolean isShutdown() {
+        return HeaderFormat.isShutdown(buffer, begin);
     }
 
     public String headerProblem() {

@@ -85,8 +85,8 @@ public final class StreamSet extends ConnectionState {
         if (cause instanceof ClosedChannelException) {
             return closedHere();
         }
-        String what =
-                cause == null ? "the peer's end of the connection is gone, without a goodbye" : cause.getMessage();
+        String what = cause == null ? "the peer's end of the connection is gone, without a shutdown message"
+                : cause.getMessage();
         return fail(new ConnectionException(
                 this + ": connection lost (" + what + ") " + progress + "; " + TcpStreams.reason(cause), cause));
     }
@@ -104,16 +104,16 @@ public final class StreamSet extends ConnectionState {
     }
 
     /** Tells the peer on stream 0 that the end is meant, as far as that needs no waiting. */
-    public void sayGoodbye() {
-        ByteBuffer goodbye = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeGoodbye(blamed(), goodbye, 0);
+    public void sendShutdown() {
+        ByteBuffer shutdown = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        HeaderFormat.encodeShutdown(blamed(), shutdown, 0);
         try {
-            channels[0].write(goodbye);
-            if (goodbye.hasRemaining()) {
+            channels[0].write(shutdown);
+            if (shutdown.hasRemaining()) {
                 // The send buffer is full of frames that the peer has not read yet. A larger one takes these few bytes
                 // too.
                 channels[0].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
-                channels[0].write(goodbye);
+                channels[0].write(shutdown);
             }
         } catch (IOException gone) {
             // The peer is gone before us.

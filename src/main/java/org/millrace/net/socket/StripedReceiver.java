@@ -80,11 +80,11 @@ final class StripedReceiver implements FrameReceiver {
     }
 
     /**
-     * A goodbye comes behind the last header, but parts of the last payloads may still be under way on other streams:
-     * it counts when they are here.
+     * A shutdown message comes behind the last header, but parts of the last payloads may still be under way on other
+     * streams: it counts when they are here.
      */
     private void endOfFrames() {
-        if (!staged.isGoodbye()) {
+        if (!staged.isShutdown()) {
             throw streams.notProtocol(staged.headerProblem());
         }
         if (window.isEmpty()) {
@@ -157,7 +157,7 @@ final class StripedReceiver implements FrameReceiver {
 
     @Override
     public void close() {
-        streams.close(streams::sayGoodbye);
+        streams.close(streams::sendShutdown);
     }
 
     @Override

@@ -24,7 +24,7 @@ final class StripedSender implements FrameSender {
     private final StagedOutput staged;
     /** For each frame in the window: the position in the staged bytes behind its header. */
     private final long[] stagedEnds;
-    private final GoodbyeWatch watch = new GoodbyeWatch();
+    private final ShutdownWatch watch = new ShutdownWatch();
     private int idleCalls;
 
     public StripedSender(StreamSet streams, Stripes stripes, int framesInFlight) {
@@ -125,7 +125,7 @@ final class StripedSender implements FrameSender {
     private void lookAtPeer() throws IOException {
         switch (watch.look(streams.channel(0))) {
             case THERE -> {}
-            case SAID_GOODBYE -> throw streams.closedByPeer(howFar(), watch.lostPeer());
+            case SHUT_DOWN -> throw streams.closedByPeer(howFar(), watch.lostPeer());
             case GONE -> throw streams.lost(null, howFar());
             case TALKS_NONSENSE -> throw streams.notProtocol(watch.problem());
         }
@@ -134,7 +134,7 @@ final class StripedSender implements FrameSender {
     /** A write to a peer that has closed fails like one to a peer that died: what it said last tells the two apart. */
     private ConnectionException failed(IOException cause) {
         try {
-            if (watch.look(streams.channel(0)) == GoodbyeWatch.Peer.SAID_GOODBYE) {
+            if (watch.look(streams.channel(0)) == ShutdownWatch.Peer.SHUT_DOWN) {
                 return streams.closedByPeer(howFar(), watch.lostPeer());
             }
         } catch (SSLException refused) {
@@ -168,7 +168,7 @@ final class StripedSender implements FrameSender {
         try {
             progress();
             if (window.isEmpty()) {
-                streams.sayGoodbye();
+                streams.sendShutdown();
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
@@ -190,12 +190,12 @@ final class StripedSender implements FrameSender {
         return streams.toString();
     }
 
-    /** Listens, on the sending side, for the one thing that a receiver ever says: goodbye. */
-    private static final class GoodbyeWatch {
+    /** Listens, on the sending side, for the one thing that a receiver ever sends: a shutdown message. */
+    private static final class ShutdownWatch {
 
         /** What is known of the peer. */
         enum Peer {
-            THERE, SAID_GOODBYE, GONE, TALKS_NONSENSE
+            THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
         }
 
         private final ByteBuffer buffer = ByteBuffer.allocateDirect(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
@@ -204,12 +204,12 @@ final class StripedSender implements FrameSender {
         Peer look(SocketChannel channel) throws IOException {
             int read = channel.read(buffer);
             if (!buffer.hasRemaining()) {
-                return HeaderFormat.isGoodbye(buffer, 0) ? Peer.SAID_GOODBYE : Peer.TALKS_NONSENSE;
+                return HeaderFormat.isShutdown(buffer, 0) ? Peer.SHUT_DOWN : Peer.TALKS_NONSENSE;
             }
             return read < 0 ? Peer.GONE : Peer.THERE;
         }
 
-        /** Whom the peer that said goodbye has lost. */
+        /** Whom the peer that sent a shutdown message has lost. */
         @Nullable
         String lostPeer() {
             return HeaderFormat.lostPeer(buffer, 0);

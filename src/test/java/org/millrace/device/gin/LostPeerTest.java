@@ -90,7 +90,7 @@ class LostPeerTest {
             gin.waitSignal(0, 43);
             assertNull(communicators[0].failure(), "nothing was wanted of the rank that left");
             GinException missed = assertThrows(GinException.class, () -> {
-                while (true) { // what left before the goodbye was read counts as sent
+                while (true) { // what left before the shutdown message was read counts as sent
                     gin.signal(devices[0].world(), 1, RemoteAction.increment(0));
                     gin.flush();
                 }

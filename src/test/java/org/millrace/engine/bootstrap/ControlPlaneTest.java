@@ -218,7 +218,7 @@ class ControlPlaneTest {
     }
 
     @Test
-    void anInterruptedRankStillSaysGoodbye() throws Exception {
+    void anInterruptedRankStillSendsItsShutdownMessage() throws Exception {
         List<ControlPlane> planes = Ranks.join(file(), 3);
         Thread.currentThread().interrupt();
         planes.get(2).close();

@@ -206,7 +206,7 @@ class FailureTest {
     }
 
     @Test
-    void aGoodbyeIsAnswered() throws Exception {
+    void aShutdownIsAnswered() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
         try (RawRank one = RawRank.introduced(file(), 1, 2); ControlPlane first = Ranks.get(zero)) {
             one.say(new Departed(1));
@@ -218,7 +218,7 @@ class FailureTest {
     }
 
     @Test
-    void aRankThatDoesNotAnswerTheGoodbyeDoesNotHoldUpTheEnd() throws Exception {
+    void aRankThatDoesNotAnswerTheShutdownDoesNotHoldUpTheEnd() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(file(), 0, 2, Ranks.PATIENCE));
         try (RawRank one = RawRank.introduced(file(), 1, 2)) {
             ControlPlane first = Ranks.get(zero);

@@ -93,7 +93,7 @@ class GroupStateTest {
 
     /**
      * A call that its own rank's close ends would else be told to the others, if its thread were faster than the
-     * goodbye.
+     * shutdown message.
      */
     @Test
     void whoHasLeftFailsNobody() throws Exception {

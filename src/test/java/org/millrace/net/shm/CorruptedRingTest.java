@@ -99,7 +99,7 @@ class CorruptedRingTest {
     }
 
     @Test
-    void aGoodbyeInTheMiddleOfAPayloadIsALostConnection() throws Exception {
+    void aShutdownInTheMiddleOfAPayloadIsALostConnection() throws Exception {
         try (Arena arena = Arena.ofConfined(); RingPair ring = RingPair.make(OPTIONS, 0)) {
             MemoryRegion memory = ring.register(arena.allocate(2 * RING));
             FrameHeader header = new FrameHeader();

@@ -78,7 +78,7 @@ class TwoProcessesTest {
     }
 
     @Test
-    void theEndIsAGoodbyeInBothDirections() throws IOException {
+    void theEndIsAShutdownInBothDirections() throws IOException {
         ShmPeer peer = new ShmPeer(network, options);
         peer.sender().close();
         assertInstanceOf(PeerClosedException.class, Connected.failureOf(peer.receiver()::poll));

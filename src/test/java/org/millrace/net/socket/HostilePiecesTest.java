@@ -135,11 +135,11 @@ class HostilePiecesTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"-1|a goodbye after -1 frames",
-                    "5|a goodbye after 5 frames, where 0 have a destination and 4 may be under way"})
-    void aGoodbyeThatCannotBeIsRefused(long total, String problem) throws IOException {
+            value = {"-1|a shutdown message after -1 frames",
+                    "5|a shutdown message after 5 frames, where 0 have a destination and 4 may be under way"})
+    void aShutdownThatCannotBeIsRefused(long total, String problem) throws IOException {
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.encodeGoodbye(total, null, bytes, 0);
+        PieceFormat.encodeShutdown(total, null, bytes, 0);
         send(0, bytes);
         assertRefused(problem);
     }
@@ -161,9 +161,9 @@ class HostilePiecesTest {
         }
         send(1, piece(PIECE, 0, 0, PIECE));
         send(1, twos);
-        ByteBuffer goodbye = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.encodeGoodbye(1, null, goodbye, 0);
-        send(1, goodbye);
+        ByteBuffer shutdown = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        PieceFormat.encodeShutdown(1, null, shutdown, 0);
+        send(1, shutdown);
         assertInstanceOf(PeerClosedException.class, Connected.failureOf(() -> assertNull(receiver.poll())));
         assertEquals(1, receiver.framesCompleted());
         assertEquals(1, memory.segment().get(ValueLayout.JAVA_BYTE, PIECE - 1));

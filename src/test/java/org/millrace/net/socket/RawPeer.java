@@ -69,9 +69,9 @@ public final class RawPeer implements AutoCloseable {
         return bytes;
     }
 
-    public static byte[] goodbye() {
+    public static byte[] shutdown() {
         ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeGoodbye(null, bytes, 0);
+        HeaderFormat.encodeShutdown(null, bytes, 0);
         return bytes.array();
     }
 

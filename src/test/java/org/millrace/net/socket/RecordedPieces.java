@@ -20,7 +20,7 @@ public final class RecordedPieces {
 
     /** Whether a stream may begin with a header, where so many frames may be under way. */
     public static boolean mayBegin(ByteBuffer header, Pieces pieces, int framesInFlight) {
-        if (HeaderFormat.isGoodbye(header, 0)) {
+        if (HeaderFormat.isShutdown(header, 0)) {
             return true;
         }
         int offset = PieceFormat.offset(header, 0);
@@ -29,7 +29,7 @@ public final class RecordedPieces {
                 && offset + (long) length(header) <= HeaderFormat.payloadBytes(header, 0);
     }
 
-    /** The headers of three streams of two frames each, and a goodbye. */
+    /** The headers of three streams of two frames each, and a shutdown message. */
     public static List<byte[]> of(Pieces pieces) {
         List<byte[]> all = new ArrayList<>();
         for (int payload : new int[] {100, 2 * pieces.bytes(), 3 * pieces.bytes() - 5}) {
@@ -44,7 +44,7 @@ public final class RecordedPieces {
                     at += PieceFormat.BYTES;
                 }
             }
-            PieceFormat.encodeGoodbye(2, null, bytes, at);
+            PieceFormat.encodeShutdown(2, null, bytes, at);
             byte[] stream = new byte[at + PieceFormat.BYTES];
             bytes.get(0, stream);
             all.add(stream);

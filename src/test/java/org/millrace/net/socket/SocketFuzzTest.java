@@ -175,10 +175,10 @@ class SocketFuzzTest {
     void frames() throws Exception {
         List<byte[]> recorded = List.of(
                 join(RawPeer.header(0).array(), RawPeer.header(24).array(), RawPeer.header(8192).array(),
-                        RawPeer.goodbye()),
-                join(RawPeer.header(DATA).array(), RawPeer.goodbye()), RawPeer.header(100).array());
+                        RawPeer.shutdown()),
+                join(RawPeer.header(DATA).array(), RawPeer.shutdown()), RawPeer.header(100).array());
         receive(recorded, "frames", HeaderFormat.BYTES, header -> (int) HeaderFormat.payloadBytes(header, 0),
-                header -> HeaderFormat.isData(header, 0) || HeaderFormat.isGoodbye(header, 0),
+                header -> HeaderFormat.isData(header, 0) || HeaderFormat.isShutdown(header, 0),
                 streams -> new StripedReceiver(streams, new Stripes(1, 1000), WINDOW));
     }
 

@@ -87,8 +87,8 @@ class StreamOrderTest {
     }
 
     @Test
-    void aGoodbyeCountsWhenThePayloadsBeforeItAreHere() throws IOException {
-        peer.send(0, RawPeer.goodbye());
+    void aShutdownCountsWhenThePayloadsBeforeItAreHere() throws IOException {
+        peer.send(0, RawPeer.shutdown());
         assertNull(pollAndProgressFor(10_000));
         sendTheOtherHalf();
         while (receiver.framesCompleted() < 1) {
@@ -99,8 +99,8 @@ class StreamOrderTest {
     }
 
     @Test
-    void aStreamThatEndsBeforeItsPartIsALossThoughTheOtherSaidGoodbye() throws IOException {
-        peer.send(0, RawPeer.goodbye());
+    void aStreamThatEndsBeforeItsPartIsALossThoughTheOtherShutDown() throws IOException {
+        peer.send(0, RawPeer.shutdown());
         peer.stream(1).close();
         ConnectionException end = Connected.failureOf(() -> assertNull(pollAndProgressFor(1)));
         assertFalse(end instanceof PeerClosedException, end.getMessage());

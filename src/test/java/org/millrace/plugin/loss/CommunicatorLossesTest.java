@@ -243,7 +243,7 @@ class CommunicatorLossesTest {
 
     /** Both sides may abort: the other one's shutdown message is no news then. */
     @Test
-    void aGoodbyeHurtsOnlyWhoseDataIsLeft() {
+    void aShutdownHurtsOnlyWhoseDataIsLeft() {
         lose("A", true);
         after(60_000);
         assertEquals(List.of(), told);

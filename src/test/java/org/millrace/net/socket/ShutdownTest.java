@@ -16,12 +16,12 @@ import org.millrace.net.PeerClosedException;
 
 /** A sender that closes when the kernel's buffers are full to the brim of frames that nobody has read. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class GoodbyeTest {
+class ShutdownTest {
 
     private static final int BYTES = 30_000;
 
     @Test
-    void aGoodbyeGetsThroughBehindAnyNumberOfFrames() {
+    void aShutdownGetsThroughBehindAnyNumberOfFrames() {
         try (Arena arena = Arena.ofShared();
                 SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withBuffers(4096, 65_536))) {
             MemoryRegion memory = network.register(arena.allocate(BYTES));

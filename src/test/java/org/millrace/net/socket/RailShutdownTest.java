@@ -20,7 +20,7 @@ import org.millrace.net.PeerClosedException;
 
 /** A receiver that has received all and leaves, before the sender has heard that anything arrived. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class RailGoodbyeTest {
+class RailShutdownTest {
 
     /** Not short: those would all take one rail. */
     private static final int BYTES = SendStream.COPIED_BYTES + 500;
@@ -51,10 +51,10 @@ class RailGoodbyeTest {
         assertEquals(0, ends.sender.framesCompleted(), "the sender has heard nothing yet");
     }
 
-    /** With two rails the goodbye is read on the first while the second still holds acknowledgements. */
+    /** With two rails the shutdown message is read on the first while the second still holds acknowledgements. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void whatWasAcknowledgedBeforeTheGoodbyeIsCounted(int rails) throws IOException {
+    void whatWasAcknowledgedBeforeTheShutdownIsCounted(int rails) throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(rails, THRESHOLD, 4)) {
             bothFramesArrive(ends, rails, arena);
             ends.receiver.close();
@@ -64,7 +64,7 @@ class RailGoodbyeTest {
 
     /** The rails are of different lengths: what one brings last is behind what the other does. */
     @Test
-    void acknowledgementsThatTheGoodbyeOvertakesAreWaitedFor() throws IOException {
+    void acknowledgementsThatTheShutdownOvertakesAreWaitedFor() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, THRESHOLD, 4)) {
             bothFramesArrive(ends, 2, arena);
             ends.receiver.close();
@@ -92,7 +92,7 @@ class RailGoodbyeTest {
         assertTrue(end.getMessage().contains("after 2 of 2 frames were acknowledged"), end.getMessage());
     }
 
-    /** The first rail last, so that its goodbye does not overtake what the others carry. */
+    /** The first rail last, so that its shutdown message does not overtake what the others carry. */
     private static void carry(RelayedRails ends, int rails) {
         try {
             for (int rail = rails - 1; rail >= 0; rail--) {

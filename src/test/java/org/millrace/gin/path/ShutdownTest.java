@@ -24,7 +24,7 @@ import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
 /** Rank 1 has all it wants and leaves: rank 0 misses nothing of what both did before, however late it hears of that. */
-class GoodbyeTest {
+class ShutdownTest {
 
     private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
     private static final int CHUNK = 64;
@@ -53,7 +53,7 @@ class GoodbyeTest {
         arena.close();
     }
 
-    /** As the networks' senders do: what was sent is counted, and then the goodbye is found. */
+    /** As the networks' senders do: what was sent is counted, and then the shutdown message is found. */
     private final class LeavingSender implements FrameSender {
         private final FrameSender inner;
 
@@ -196,9 +196,9 @@ class GoodbyeTest {
         assertEquals(1, context.cis.acquire(1));
     }
 
-    /** The goodbye comes by the other connection, before this rank has heard that its last frame got there. */
+    /** The shutdown message comes by the other connection, before this rank has heard that its last frame got there. */
     @Test
-    void soIsWhatIsKnownOfBehindTheGoodbye() {
+    void soIsWhatIsKnownOfBehindTheShutdown() {
         begin(HostWindowMemory.register(new NoNetwork(), memory));
         putAndSignal();
         work();
