@@ -34,8 +34,8 @@ class PlantedBugsTest {
     }
 
     static List<Arguments> bugsOfConsumers() {
-        String side = "net/shm/ring/RingSide.java";
-        String frames = "net/shm/ring/FrameLayout.java";
+        String side = "net/shm/RingSide.java";
+        String frames = "net/shm/FrameLayout.java";
         return List.of(arguments("a position beyond the ring", side, "more < 0 || more > capacity", "more < 0"),
                 arguments("a position behind the reader", side, "more < 0 || more > capacity", "more > capacity"),
                 arguments("a position within a line", side, "|| (more & RingLayout.ALIGNMENT - 1) != 0", NOTHING),
@@ -49,7 +49,7 @@ class PlantedBugsTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("bugsOfConsumers")
     void ofARingsConsumer(String bug, String source, String right, String wrong) throws Exception {
-        assertFound(source, right, wrong, "net.shm.ring.RingFuzzTest", "sharedRings");
+        assertFound(source, right, wrong, "net.shm.RingFuzzTest", "sharedRings");
     }
 
     static List<Arguments> bugsOfProducers() {
@@ -61,12 +61,12 @@ class PlantedBugsTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("bugsOfProducers")
     void ofARingsProducer(String bug, String right, String wrong) throws Exception {
-        assertFound("net/shm/ring/RingSide.java", right, wrong, "net.shm.ring.RingFuzzTest", "consumersOfRings");
+        assertFound("net/shm/RingSide.java", right, wrong, "net.shm.RingFuzzTest", "consumersOfRings");
     }
 
     static List<Arguments> bugsOfTcp() {
-        String header = "net/socket/stream/HeaderFormat.java";
-        String window = "net/socket/rails/ReceiveWindow.java";
+        String header = "net/socket/HeaderFormat.java";
+        String window = "net/socket/ReceiveWindow.java";
         return List.of(arguments("frames", "a payload of less than nothing", header, "type && length >= 0", "type"),
                 arguments("frames", "a payload longer than any", header, "&& length <= MAX_PAYLOAD_BYTES", NOTHING),
                 arguments("frames", "a payload longer than its place", "net/connection/NativeRegion.java",
@@ -84,7 +84,7 @@ class PlantedBugsTest {
     @ParameterizedTest(name = "{0}: {1}")
     @MethodSource("bugsOfTcp")
     void ofTcp(String surface, String bug, String source, String right, String wrong) throws Exception {
-        assertFound(source, right, wrong, "net.socket.handshake.SocketFuzzTest", surface);
+        assertFound(source, right, wrong, "net.socket.SocketFuzzTest", surface);
     }
 
     static List<Arguments> bugsOfTheControlPlane() {
@@ -115,7 +115,7 @@ class PlantedBugsTest {
     }
 
     static List<Arguments> bugsOfGin() {
-        String window = "gin/window/Window.java";
+        String window = "gin/Window.java";
         String dispatcher = "gin/path/FrameDispatcher.java";
         return List.of(arguments("a place before the window", window, "offset >= 0 && bytes >= 0 &&", "bytes >= 0 &&"),
                 arguments("a place behind the window", window, "&& offset <= memory.bytes() - bytes", NOTHING),

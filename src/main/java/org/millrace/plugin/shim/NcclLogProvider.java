@@ -18,7 +18,7 @@ import org.apache.logging.log4j.spi.Provider;
 import org.jspecify.annotations.Nullable;
 
 /** What Log4j's interface is told to log through: the value of its property {@code log4j.provider}. */
-final class NcclLogProvider extends Provider {
+public final class NcclLogProvider extends Provider {
 
     private static final int PRIORITY = 100;
 

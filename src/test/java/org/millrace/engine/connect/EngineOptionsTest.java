@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.config.Configuration;
 
@@ -13,6 +14,8 @@ class EngineOptionsTest {
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
     private static final String FIRST_WORK = "org.millrace.engine.firstWork";
 
+    /** Other tests of the same JVM set them too. */
+    @BeforeEach
     @AfterEach
     void clear() {
         System.clearProperty(FIRST_STEP);
