@@ -187,7 +187,8 @@ final class BootstrapClient {
     private static SocketChannel open(ServerAddress server, Deadline attempt) throws IOException {
         SocketChannel channel = SocketChannel.open();
         try {
-            channel.socket().connect(server.address(), (int) Math.min(attempt.remainingMillis(), Integer.MAX_VALUE));
+            int millis = Math.clamp(attempt.remainingMillis(), 1, Integer.MAX_VALUE); // 0 would be for ever
+            channel.socket().connect(server.address(), millis);
             return channel;
         } catch (SocketTimeoutException e) {
             channel.close();

@@ -13,6 +13,8 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.channels.Selector;
 import java.time.Duration;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -31,15 +33,25 @@ class BootstrapClientTest {
     private static final Duration ATTEMPT = Duration.ofMillis(20);
     private static final int PROOF_BYTES = MessageCodec.encode(new Proof(new byte[32])).remaining();
 
+    /** Ranks 0 that were cancelled: one that had just joined then is in nobody's hands. */
+    private final Queue<ControlPlane> joined = new ConcurrentLinkedQueue<>();
+
     @AfterEach
     void allHaveLeft() {
-        Ranks.awaitNoThreadLeft();
+        Ranks.await("no rank is left", () -> {
+            for (ControlPlane plane = joined.poll(); plane != null; plane = joined.poll()) {
+                plane.close();
+            }
+            return Ranks.threadsLeft().isEmpty();
+        });
     }
 
-    private static void end(FutureTask<ControlPlane> zero) throws Exception {
-        if (!zero.cancel(true)) {
-            Ranks.get(zero).close();
-        }
+    private FutureTask<ControlPlane> rankZero(int port, JoinOptions options) {
+        return Ranks.async(() -> {
+            ControlPlane plane = ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, options);
+            joined.add(plane);
+            return plane;
+        });
     }
 
     /** On a machine that has no core for it: each handshake takes some times as long as the first attempt waits. */
@@ -47,7 +59,7 @@ class BootstrapClientTest {
     void aSlowRankZeroIsGivenMoreTimeWithEachAttempt() throws Exception {
         int port = Ranks.freePort();
         JoinOptions options = JoinOptions.within(Duration.ofSeconds(30)).withSecret("of the ranks");
-        FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, options));
+        FutureTask<ControlPlane> zero = rankZero(port, options);
         AtomicInteger attempts = new AtomicInteger();
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
                 Selector selector = Selector.open()) {
@@ -65,7 +77,7 @@ class BootstrapClientTest {
                     .close();
             assertTrue(attempts.get() > 1, "the first attempt was too short, as it was to be");
         } finally {
-            end(zero);
+            zero.cancel(true);
         }
     }
 
@@ -76,8 +88,7 @@ class BootstrapClientTest {
     @ValueSource(ints = {1, 2})
     void aRankZeroThatEndsTheConnectionBeforeItLetsARankInIsAskedAgain(int word) throws Exception {
         int port = Ranks.freePort();
-        FutureTask<ControlPlane> zero =
-                Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+        FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
         AtomicInteger words = new AtomicInteger();
         try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
             relay.change(said -> {
@@ -95,7 +106,7 @@ class BootstrapClientTest {
             }
             assertTrue(words.get() > word, "it said everything anew");
         } finally {
-            end(zero);
+            zero.cancel(true);
         }
     }
 
@@ -103,8 +114,7 @@ class BootstrapClientTest {
     void aRankZeroThatAlwaysEndsTheConnectionIsNamedWhenTheDeadlineHasPassed() throws Exception {
         Ranks.beforeDeadline(deadline -> {
             int port = Ranks.freePort();
-            FutureTask<ControlPlane> zero =
-                    Ranks.async(() -> ControlPlane.join("tcp:127.0.0.1:" + port, 0, 2, Ranks.PATIENCE));
+            FutureTask<ControlPlane> zero = rankZero(port, JoinOptions.within(Ranks.PATIENCE));
             try (Relay relay = new Relay(new InetSocketAddress(InetAddress.getLoopbackAddress(), port))) {
                 relay.change(said -> {
                     if (said.length == PROOF_BYTES) {
@@ -120,7 +130,7 @@ class BootstrapClientTest {
                                 + RankIdentity.local(0) + " ended the connection before it let this rank in: "),
                         message);
             } finally {
-                end(zero);
+                zero.cancel(true);
             }
         });
     }

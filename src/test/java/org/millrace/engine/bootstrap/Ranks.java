@@ -137,7 +137,7 @@ final class Ranks {
         await("no rank is left", () -> threadsLeft().isEmpty());
     }
 
-    private static List<String> threadsLeft() {
+    static List<String> threadsLeft() {
         return Thread.getAllStackTraces()
                 .keySet()
                 .stream()
