@@ -3,12 +3,23 @@ package org.millrace;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A program aborted the communicator, or closed it before what it had begun was complete. {@link #peer()} is the rank
- * that did so; empty if it was this one.
+ * A program aborted the communicator, or closed it before what it had begun was complete, or without an operation that
+ * others had begun. {@link #peer()} is the rank that did so; empty if it was this one.
  */
 public final class AbortedException extends CommunicatorException {
 
     private static final long serialVersionUID = 1L;
+
+    /**
+     * A program's own abort.
+     *
+     * @param rank   the rank that aborts
+     * @param reason what made it give up; null if it did not say
+     */
+    public AbortedException(int rank, @Nullable Throwable reason) {
+        this("rank " + rank + " aborted the communicator" + (reason == null ? "" : ": " + reason), rank, NOBODY, null,
+                reason);
+    }
 
     /**
      * A failure.

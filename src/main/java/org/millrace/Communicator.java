@@ -297,13 +297,26 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
         return Optional.empty();
     }
 
-    /**
-     * Gives up every operation, tells the other ranks, and leaves the communicator unusable. Returns when no thread
-     * touches an operand any more.
-     */
-    void abort();
+    /** As {@link #abort(Throwable)}, for no reason that the other ranks could be told. */
+    default void abort() {
+        abort(null);
+    }
 
-    /** Waits for the operations in flight and leaves the group. */
+    /**
+     * Gives up every operation, tells the other ranks why, and leaves the communicator unusable. Returns when no thread
+     * touches an operand any more. On the other ranks every operation that is not complete, and every later call, fails
+     * with an {@link AbortedException} that names this rank, and the reason's class and message. {@link Millrace#run}
+     * does so with what a program throws.
+     *
+     * @param reason what made the program give up; null if there is nothing to tell
+     */
+    void abort(@Nullable Throwable reason);
+
+    /**
+     * Waits for the operations in flight and for the other ranks to close theirs, and leaves the group. A rank that is
+     * in an operation which this one has not launched, or launches one afterwards, fails at once with an
+     * {@link AbortedException} that names this rank.
+     */
     @Override
     void close();
 }

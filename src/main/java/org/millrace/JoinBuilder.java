@@ -249,6 +249,33 @@ public final class JoinBuilder {
         return Millrace.join(rendezvous, rank, size, settings);
     }
 
+    /**
+     * Joins, runs what this rank does, and closes the communicator. If that throws, the communicator is
+     * {@linkplain Communicator#abort(Throwable) aborted} with what was thrown: the other ranks fail within a second,
+     * and say what it was.
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param program what this rank does
+     * @throws X                        what the program throws
+     * @throws IllegalArgumentException as by {@link #join}
+     * @throws MillraceException        as by {@link #join} and {@link Communicator#close}
+     */
+    public <X extends Exception> void run(RankProgram<X> program) throws X {
+        Objects.requireNonNull(program, "the program is null"); // before others are kept waiting
+        try (Communicator communicator = join()) {
+            try {
+                program.run(communicator);
+            } catch (Throwable thrown) {
+                try {
+                    communicator.abort(thrown);
+                } catch (RuntimeException | Error second) {
+                    thrown.addSuppressed(second);
+                }
+                throw thrown;
+            }
+        }
+    }
+
     private static String said(@Nullable Object value) {
         return value == null ? "is not said" : "is " + value;
     }

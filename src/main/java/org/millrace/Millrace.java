@@ -43,6 +43,28 @@ public final class Millrace {
         return join(environment.rendezvous(), environment.rank(), environment.size());
     }
 
+    /**
+     * Joins as {@link #join()} does, runs what this rank does, and closes the communicator. If that throws, the other
+     * ranks fail within a second, and say what it was: {@link JoinBuilder#run}.
+     *
+     * {@snippet :
+     * Millrace.run(communicator -> {
+     *     try (Stream stream = communicator.device().newStream()) {
+     *         communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
+     *     }
+     * });
+     * }
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param program what this rank does
+     * @throws X                        what the program throws
+     * @throws IllegalArgumentException as by {@link #join()}
+     * @throws MillraceException        as by {@link #join()}
+     */
+    public static <X extends Exception> void run(RankProgram<X> program) throws X {
+        builder().run(program);
+    }
+
     /** {@return what joins a group with settings that are said one by one} */
     public static JoinBuilder builder() {
         return new JoinBuilder();

@@ -2,7 +2,7 @@ package com.example.millrace;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
-import org.millrace.Communicator;
+import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
@@ -15,16 +15,20 @@ import org.millrace.Stream;
 public final class AllReduce {
 
     public static void main(String[] args) throws Exception {
-        try (Communicator communicator = args.length == 0 ? Millrace.join()
-                : Millrace.join(args[0], Integer.parseInt(args[1]), Integer.parseInt(args[2]));
-                Stream stream = communicator.device().newStream()) {
-            int rank = communicator.rank();
-            float[] values = new float[1024];
-            for (int i = 0; i < values.length; i++) {
-                values[i] = rank + i;
-            }
-            communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
-            System.out.println("rank " + rank + " on " + communicator.device().name() + ": element 7 is " + values[7]);
+        JoinBuilder group = Millrace.builder(); // what it is not told, a launcher's environment says
+        if (args.length > 0) {
+            group.rendezvous(args[0]).rank(Integer.parseInt(args[1])).size(Integer.parseInt(args[2]));
         }
+        group.run(communicator -> {
+            try (Stream stream = communicator.device().newStream()) {
+                int rank = communicator.rank();
+                float[] values = new float[1024];
+                for (int i = 0; i < values.length; i++) {
+                    values[i] = rank + i;
+                }
+                communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
+                System.out.printf("rank %d on %s: element 7 is %s%n", rank, communicator.device().name(), values[7]);
+            }
+        });
     }
 }

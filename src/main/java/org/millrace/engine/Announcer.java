@@ -21,8 +21,8 @@ import org.millrace.engine.PlannedOperation.PlannedCollective.Share;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
+import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.connect.Attendance.Meeting;
-import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.Connector;
 import org.millrace.engine.connect.Connectors;
 import org.millrace.engine.connect.Registrations.UserRegions;
@@ -42,22 +42,22 @@ public final class Announcer {
     private final DeviceCommunicator device;
     private final Connectors connectors;
     private final Routes routes;
-    private final Attendance attendance;
+    private final LaunchCounts launched;
     private final OperationTrace trace;
     private final Function<PlannedCollective, List<Share>> findShares = this::shares;
 
-    public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, Attendance attendance,
+    public Announcer(DeviceCommunicator device, Connectors connectors, Routes routes, LaunchCounts launched,
             OperationTrace trace) {
         this.device = device;
         this.connectors = connectors;
         this.routes = routes;
-        this.attendance = attendance;
+        this.launched = launched;
         this.trace = trace;
     }
 
     /** Tells those that have a part in a collective, and those that have none; returns what it is. */
     OperationId announce(PlannedCollective planned) {
-        OperationId id = new OperationId(attendance.collective(), planned.signature(), planned.asked().count());
+        OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());
         trace.collective(planned, id);
         int number = planned.function();
         if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
@@ -152,7 +152,7 @@ public final class Announcer {
 
     private long number(@Nullable SendOrReceive transfer) {
         return transfer == null || transfer.peer() == device.rank() ? TransferId.NONE
-                : attendance.transfer(transfer.peer(), transfer.sends());
+                : launched.transfer(transfer.peer(), transfer.sends());
     }
 
     /** A run of a plan's transfers, by which of their kind between two ranks they are; {@link #NONE} for no other. */

@@ -11,6 +11,7 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.device.function.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.connect.Agreement;
 import org.millrace.engine.connect.Attendance;
 import org.millrace.engine.connect.CollNet;
@@ -58,6 +59,7 @@ final class CommunicatorParts {
     final DeviceCommunicator device;
     final CommunicatorFailure failure;
     final Connectors connectors;
+    final LaunchCounts launched;
     final Attendance attendance;
     final Registrations registrations;
     /** What the device allocates from; null where no other process maps it. */
@@ -107,7 +109,8 @@ final class CommunicatorParts {
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies,
                     threads.connectorService, () -> here == null ? 0 : here.dropped(),
                     resources.add(new DirectTraces(number)));
-            attendance = new Attendance(control, options.stallDeadline(), options.lateDeadline());
+            launched = new LaunchCounts(control, failure);
+            attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
         } catch (RuntimeException | Error thrown) {
             control.fail(thrown);
             resources.close();

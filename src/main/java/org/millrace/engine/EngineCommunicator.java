@@ -76,7 +76,7 @@ final class EngineCommunicator implements Communicator {
                 failure::fail, parts.attendance, options.lateDeadline().plus(options.stallDeadline())));
         OperationTrace trace = parts.trace.operations(parts.threads.device);
         PlanLauncher planLauncher = new PlanLauncher(launcher,
-                new Announcer(device, parts.connectors, routes, parts.attendance, trace), trace);
+                new Announcer(device, parts.connectors, routes, parts.launched, trace), trace);
         this.launches = new LaunchQueue(guard.label(""), parts.threads.device, device, options.workArgumentBytes(),
                 transferPlanner, planLauncher, guard::checkOpen, parts.registrations);
         Topology.connectRings(device, parts.connectors, options.channels());
@@ -290,7 +290,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     /** {@code childAbortFlag} of NCCL: kernels of the communicators that were split from this one leave too. */
-    private void abortChildren() {
+    private void abortChildren(@Nullable Throwable reason) {
         List<EngineCommunicator> all;
         synchronized (children) {
             all = List.copyOf(children);
@@ -298,10 +298,11 @@ final class EngineCommunicator implements Communicator {
         for (EngineCommunicator child : all) {
             if (!child.guard.isClosed()) {
                 child.failure.fail(new AbortedException(
-                        "rank " + child.rank() + ": the communicator that this one was split from was aborted",
-                        child.rank(), CommunicatorException.NOBODY, null, null));
+                        "rank " + child.rank() + ": the communicator that this one was split from was aborted"
+                                + (reason == null ? "" : ": " + reason),
+                        child.rank(), CommunicatorException.NOBODY, null, reason));
             }
-            child.abortChildren();
+            child.abortChildren(reason);
         }
     }
 
@@ -338,11 +339,10 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public void abort() {
+    public void abort(@Nullable Throwable reason) {
         if (guard.close()) {
-            abortChildren();
-            parts.failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
-                    CommunicatorException.NOBODY, null, null));
+            abortChildren(reason);
+            parts.failure.fail(new AbortedException(rank(), reason));
             tearDown();
         }
     }
@@ -362,11 +362,22 @@ final class EngineCommunicator implements Communicator {
     private void leave() {
         Duration patience = parts.options.closeDeadline();
         long begun = System.nanoTime();
+        launcher.stopLaunching();
+        if (parts.failure.get() == null) {
+            parts.launched.close();
+        }
         DeadlineException givenUp = parts.failure.get() == null ? giveUpLate(launcher.drain(patience), patience) : null;
         Duration left = patience.minusNanos(System.nanoTime() - begun);
         // A rank that left at once would look to its slower neighbours like one that was lost.
         if (parts.failure.get() == null && !parts.control.leaveTogether(left.isPositive() ? left : LEAST)) {
-            LOG.info("rank {} leaves alone", rank());
+            parts.failure.watch(); // it may be what has ended the wait
+            Throwable told = parts.failure.get();
+            if (told == null) {
+                LOG.info("rank {} leaves alone", rank());
+            } else {
+                LOG.warn("rank {} closes the communicator, and the others had not done with it: {}", rank(),
+                        told.getMessage());
+            }
         }
         tearDown();
         if (givenUp != null) {

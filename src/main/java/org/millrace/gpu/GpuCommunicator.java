@@ -28,6 +28,7 @@ import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 import org.millrace.element.Operands;
 import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
 
 /**
@@ -48,6 +49,12 @@ final class GpuCommunicator implements Communicator {
     private final Operands operands;
     private final Duration late;
     private final Duration patience;
+    private final LaunchCounts launched;
+    /**
+     * Whether {@link #launched} knows of all that is launched: not of what a graph repeats. A count that stays behind
+     * accuses nobody.
+     */
+    private volatile boolean counts = true;
     private final AtomicBoolean closed = new AtomicBoolean();
     private final GraphPlans plans;
 
@@ -60,7 +67,8 @@ final class GpuCommunicator implements Communicator {
         this.patience = patience;
         plans = new GraphPlans("rank " + rank(), this::launch);
         operands = new Operands(rank(), size(), device::checkReach);
-        watch = new NcclWatch(member, late);
+        launched = new LaunchCounts(member.control(), failure);
+        watch = new NcclWatch(member, launched, late);
         watch.start();
     }
 
@@ -97,14 +105,14 @@ final class GpuCommunicator implements Communicator {
             Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.ALL_REDUCE, send, receive, count, type);
-        watch.call(() -> nccl.allReduce(send, receive, count, type, op, on));
+        collective(() -> nccl.allReduce(send, receive, count, type, op, on));
     }
 
     @Override
     public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.ALL_GATHER, send, receive, count, type);
-        watch.call(() -> nccl.allGather(send, receive, count, type, on));
+        collective(() -> nccl.allGather(send, receive, count, type, on));
     }
 
     @Override
@@ -112,7 +120,7 @@ final class GpuCommunicator implements Communicator {
             Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
-        watch.call(() -> nccl.reduceScatter(send, receive, count, type, op, on));
+        collective(() -> nccl.reduceScatter(send, receive, count, type, op, on));
     }
 
     @Override
@@ -120,7 +128,7 @@ final class GpuCommunicator implements Communicator {
             Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.BROADCAST, send, receive, count, type, root);
-        watch.call(() -> nccl.broadcast(rank() == root ? send : null, receive, count, type, root, on));
+        collective(() -> nccl.broadcast(rank() == root ? send : null, receive, count, type, root, on));
     }
 
     @Override
@@ -128,7 +136,7 @@ final class GpuCommunicator implements Communicator {
             int root, Stream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
-        watch.call(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
+        collective(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
     }
 
     /** As sends and receives of one group, which every NCCL since 2.7 has. */
@@ -180,6 +188,9 @@ final class GpuCommunicator implements Communicator {
     public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         CudaStream on = begin(stream);
         operands.checkSend(buffer, count, type, peer);
+        if (counts) {
+            launched.transfer(peer, true);
+        }
         watch.call(() -> nccl.send(buffer, count, type, peer, on));
     }
 
@@ -187,6 +198,9 @@ final class GpuCommunicator implements Communicator {
     public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
         CudaStream on = begin(stream);
         operands.checkReceive(buffer, count, type, peer);
+        if (counts) {
+            launched.transfer(peer, false);
+        }
         watch.call(() -> nccl.receive(buffer, count, type, peer, on));
     }
 
@@ -197,12 +211,20 @@ final class GpuCommunicator implements Communicator {
     }
 
     private void together(Runnable calls) {
-        Millrace.group(() -> watch.call(calls));
+        Millrace.group(() -> collective(calls));
+    }
+
+    private void collective(Runnable call) {
+        if (counts) {
+            launched.collective();
+        }
+        watch.call(call);
     }
 
     /** As a CUDA graph. */
     @Override
     public Plan plan(Stream stream, Runnable operations) {
+        counts = false;
         return plans.capture(begin(stream), () -> group(operations));
     }
 
@@ -245,10 +267,9 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void abort() {
+    public void abort(@Nullable Throwable reason) {
         if (closed.compareAndSet(false, true)) {
-            failure.fail(new AbortedException("rank " + rank() + " aborted the communicator", rank(),
-                    CommunicatorException.NOBODY, null, null));
+            failure.fail(new AbortedException(rank(), reason));
             tearDown(true);
         }
     }
@@ -256,6 +277,9 @@ final class GpuCommunicator implements Communicator {
     @Override
     public void close() {
         if (closed.compareAndSet(false, true)) {
+            if (failure.get() == null && counts) {
+                launched.close();
+            }
             DeadlineException givenUp = null;
             if (failure.get() == null && !device.awaitIdle(patience)) {
                 String what = "rank " + rank() + " closes the communicator and gives up operations that have not"

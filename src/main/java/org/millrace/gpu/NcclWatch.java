@@ -14,6 +14,7 @@ import org.millrace.MismatchException;
 import org.millrace.OperationGroup;
 import org.millrace.PeerLostException;
 import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
 import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
@@ -37,6 +38,7 @@ final class NcclWatch implements Runnable {
     private final NcclLibrary library;
     private final NcclCommunicator nccl;
     private final GroupFailure failure;
+    private final LaunchCounts launched;
     private final Duration late;
     private final Consumer<MillraceException> lostConnections;
     private final Thread thread;
@@ -44,7 +46,8 @@ final class NcclWatch implements Runnable {
     /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
     private volatile long callSince;
 
-    NcclWatch(GpuRank member, Duration late) {
+    NcclWatch(GpuRank member, LaunchCounts launched, Duration late) {
+        this.launched = launched;
         this.library = member.libraries().nccl();
         this.nccl = member.nccl();
         this.failure = member.failure();
@@ -136,6 +139,7 @@ final class NcclWatch implements Runnable {
     public void run() {
         while (!ended) {
             try {
+                launched.watch();
                 failure.watch();
                 askNccl();
                 checkCall();

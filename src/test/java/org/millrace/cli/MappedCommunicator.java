@@ -99,7 +99,7 @@ final class MappedCommunicator implements Communicator, Device, Stream {
     }
 
     @Override
-    public void abort() {
+    public void abort(Throwable reason) {
         barrier.fail();
     }
 

@@ -484,6 +484,33 @@ class GpuCommunicatorTest {
     }
 
     @Test
+    void aRankThatClosesTooEarlyIsNamedAndAReasonIsToldToTheOthers() throws Exception {
+        for (boolean aborts : List.of(false, true)) {
+            List<Throwable> thrown = run(2, configuration(), communicator -> {
+                if (communicator.rank() == 1) {
+                    if (aborts) {
+                        communicator.abort(new IllegalStateException("disk full"));
+                    }
+                    return;
+                }
+                try (Stream stream = communicator.device().newStream()) {
+                    AbortedException failure = assertThrows(AbortedException.class, () -> {
+                        communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream);
+                        while (true) {
+                            stream.query();
+                        }
+                    });
+                    String told = aborts ? "rank 1 aborted the communicator: java.lang.IllegalStateException: disk full"
+                            : "rank 1 has closed the communicator without an operation that this rank has begun:"
+                                    + " collective operation 0";
+                    assertTrue(failure.getMessage().contains(told), failure.getMessage());
+                }
+            });
+            thrown.forEach(failure -> assertNull(failure));
+        }
+    }
+
+    @Test
     void aCallThatDoesNotReturnIsAborted() throws Exception {
         Throwable thrown = run(1, configuration("MILLRACE_LATE_DEADLINE", "300ms"), communicator -> {
             try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {

@@ -289,7 +289,8 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    private void stopLaunching() {
+    /** Launches nothing any more: what has been launched by now is all. */
+    public void stopLaunching() {
         synchronized (this) {
             reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
             drained = true;

@@ -5,7 +5,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
@@ -17,6 +16,7 @@ import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.device.stream.KernelWatch;
 import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
@@ -55,13 +55,10 @@ public final class Attendance implements KernelWatch {
     private static final int MAX_TEXT = 500;
 
     private final ControlPlane control;
+    private final LaunchCounts launched;
     private final long stallNanos;
     private final long lateNanos;
     private final long pauseNanos;
-    /** Collectives issued so far, and sends and receives by peer. Written by the thread that issues. */
-    private volatile long collectives;
-    private final AtomicLongArray sends;
-    private final AtomicLongArray receives;
     /** The kernel that stands still; null while all move. Written by the device's thread. */
     private volatile @Nullable Object standing;
 
@@ -74,43 +71,28 @@ public final class Attendance implements KernelWatch {
     private long allStandSince;
     private boolean warned;
 
-    public Attendance(ControlPlane control, Duration stall, Duration late) {
+    public Attendance(ControlPlane control, LaunchCounts launched, Duration stall, Duration late) {
         this.control = control;
+        this.launched = launched;
         stallNanos = stall.toNanos();
         lateNanos = Math.max(stallNanos, late.toNanos());
         pauseNanos = Math.min(LONGEST_PAUSE_NANOS, stallNanos / 16);
-        sends = new AtomicLongArray(control.size());
-        receives = new AtomicLongArray(control.size());
         answers = new Answer[control.size()];
         asked = new boolean[control.size()];
     }
 
-    // The thread that issues.
-
-    /** A collective is issued; returns its number. */
-    @SuppressWarnings("NonAtomicOperationOnVolatileField") // one thread at a time issues
-    public long collective() {
-        long number = collectives;
-        collectives = number + 1;
-        return number;
-    }
-
-    /** A send or a receive is issued; returns its number. */
-    public long transfer(int peer, boolean isSend) {
-        return (isSend ? sends : receives).getAndIncrement(peer);
-    }
-
     // The connector service's thread.
 
-    /** Answers ranks that ask. */
+    /** Answers ranks that ask, and looks for those that close. */
     void answer() {
+        launched.watch();
         for (int peer = 0; peer < control.size(); peer++) {
             if (peer != control.rank() && control.receive(peer, QUESTION) != null) {
                 Object kernel = standing;
                 String text = kernel == null ? "" : kernel.toString();
                 byte[] doing = text.substring(0, Math.min(MAX_TEXT, text.length())).getBytes(StandardCharsets.UTF_8);
                 ByteBuffer answer = ByteBuffer.allocate(3 * Long.BYTES + 2 * Integer.BYTES + doing.length);
-                answer.putLong(collectives).putLong(sends.get(peer)).putLong(receives.get(peer));
+                answer.putLong(launched.collectives()).putLong(launched.sends(peer)).putLong(launched.receives(peer));
                 answer.putInt(kernel == null ? 0 : 1).putInt(doing.length).put(doing);
                 control.send(peer, ANSWER, answer.array());
             }

@@ -1,0 +1,204 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.OptionalInt;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.millrace.AbortedException;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.JoinBuilder;
+import org.millrace.Millrace;
+import org.millrace.ReduceOp;
+import org.millrace.Stream;
+
+/**
+ * A program that throws on one rank ends on all others, with what it was and whose. The bound on each test is well
+ * under what {@code close()} may take (MILLRACE_CLOSE_DEADLINE, 60 s) and under what a stalled operation may.
+ */
+@Timeout(30)
+class RankThatThrowsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+    private static final int THROWS = 1;
+
+    /** When the rank throws. */
+    enum Moment {
+        BEFORE, INSIDE, BETWEEN
+    }
+
+    @TempDir
+    Path directory;
+
+    private JoinBuilder builder(int rank, int size, String network) {
+        return Millrace.builder()
+                .rendezvous("file:" + directory.resolve("group"))
+                .rank(rank)
+                .size(size)
+                .device("host")
+                .network(network);
+    }
+
+    /** Goes on until something is thrown: by this rank at its moment, on the others by what it does to them. */
+    private static void work(Communicator communicator, Moment moment) throws IOException {
+        boolean throwing = communicator.rank() == THROWS;
+        try (Stream stream = communicator.device().newStream()) {
+            MemorySegment data = communicator.device().allocate(1 << 20, Arena.ofAuto());
+            for (int i = 0;; i++) {
+                if (throwing && (moment == Moment.BEFORE || moment == Moment.BETWEEN && i == 3)) {
+                    throw new IOException("no more rows");
+                }
+                communicator.allReduce(data, data, 1 << 17, DataType.INT64, ReduceOp.SUM, stream);
+                if (throwing && moment == Moment.INSIDE) {
+                    throw new IOException("no more rows");
+                }
+                stream.synchronize(PATIENCE);
+            }
+        }
+    }
+
+    private static void assertEnded(List<Throwable> thrown, String how) {
+        for (int rank = 0; rank < thrown.size(); rank++) {
+            if (rank == THROWS) {
+                IOException own = assertInstanceOf(IOException.class, thrown.get(rank));
+                assertEquals("no more rows", own.getMessage());
+                assertEquals(List.of(), List.of(own.getSuppressed()));
+            } else {
+                AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(rank));
+                assertTrue(told.getMessage().contains(how), told.getMessage());
+                assertEquals(OptionalInt.of(THROWS), told.peer(), told.getMessage());
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"BEFORE, 2, shm", "BEFORE, 3, socket", "INSIDE, 2, socket", "INSIDE, 4, shm", "BETWEEN, 3, shm",
+            "BETWEEN, 4, socket", "BETWEEN, 2, auto"})
+    void runTellsTheOthersWhatWasThrown(Moment moment, int ranks, String network) throws Exception {
+        assertEnded(EngineGroup.call(ranks, rank -> () -> {
+            builder(rank, ranks, network).run(communicator -> work(communicator, moment));
+            return null;
+        }), "rank 1 aborted the communicator: java.io.IOException: no more rows");
+    }
+
+    /** Java tells {@code close()} nothing of what is being thrown: the others learn whose operation is missing. */
+    @ParameterizedTest
+    @CsvSource({"BEFORE, 2, shm", "BEFORE, 3, socket", "INSIDE, 2, socket", "INSIDE, 4, shm", "BETWEEN, 3, shm",
+            "BETWEEN, 4, socket", "BETWEEN, 2, auto"})
+    void closeTellsTheOthersWhichOperationThisRankHasNotBegun(Moment moment, int ranks, String network)
+            throws Exception {
+        int launched = moment == Moment.BEFORE ? 0 : moment == Moment.INSIDE ? 1 : 3;
+        assertEnded(EngineGroup.call(ranks, rank -> () -> {
+            try (Communicator communicator = builder(rank, ranks, network).join()) {
+                work(communicator, moment);
+            }
+            return null;
+        }), "rank 1 has closed the communicator without an operation that this rank has begun: collective operation "
+                + launched);
+    }
+
+    /** The rank has left for good by the time that another one begins what it has not. */
+    @ParameterizedTest
+    @EnumSource
+    void anOperationThatIsBegunAfterARankHasClosedFails(Transfer transfer) throws Exception {
+        CountDownLatch left = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = builder(rank, 2, "shm").closeDeadline(Duration.ofMillis(100)).join();
+                    Stream stream = communicator.device().newStream()) {
+                if (rank == 0) {
+                    assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                    transfer.call.issue(communicator, data, stream);
+                    stream.synchronize(PATIENCE);
+                }
+            }
+            left.countDown();
+            return null;
+        });
+        AbortedException told = assertInstanceOf(AbortedException.class, thrown.get(0));
+        assertTrue(told.getMessage().contains(transfer.named + " 0"), told.getMessage());
+        assertNull(thrown.get(1));
+    }
+
+    /** What the other rank has not begun. */
+    enum Transfer {
+        COLLECTIVE("collective operation",
+                (communicator, data, stream) -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM,
+                        stream)),
+        SEND("the receive number",
+                (communicator, data, stream) -> communicator.send(data, 1, DataType.INT64, 1, stream)),
+        RECEIVE("the send number",
+                (communicator, data, stream) -> communicator.receive(data, 1, DataType.INT64, 1, stream));
+
+        private interface Call {
+            void issue(Communicator communicator, MemorySegment data, Stream stream);
+        }
+
+        private final String named;
+        private final Call call;
+
+        Transfer(String named, Call call) {
+            this.named = named;
+            this.call = call;
+        }
+    }
+
+    @Test
+    void aReasonIsTheCauseHereAndTextThere() throws Exception {
+        IllegalStateException reason = new IllegalStateException("disk full");
+        CountDownLatch aborted = new CountDownLatch(1);
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = builder(rank, 2, "auto").join()) {
+                if (rank == THROWS) {
+                    communicator.abort(reason);
+                    AbortedException own =
+                            assertInstanceOf(AbortedException.class, communicator.asyncError().orElseThrow());
+                    assertSame(reason, own.getCause().getCause());
+                    aborted.countDown();
+                } else {
+                    assertTrue(aborted.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
+                    work(communicator, Moment.BETWEEN);
+                }
+            }
+            return null;
+        });
+        assertNull(thrown.get(THROWS));
+        AbortedException told = assertInstanceOf(AbortedException.class, thrown.getFirst());
+        assertTrue(
+                told.getMessage()
+                        .contains("rank 1 aborted the communicator: java.lang.IllegalStateException: disk full"),
+                told.getMessage());
+    }
+
+    @Test
+    void aProgramThatEndsWellIsClosed() throws Exception {
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            builder(rank, 2, "auto").run(communicator -> {
+                try (Stream stream = communicator.device().newStream()) {
+                    MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
+                    communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                }
+            });
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+    }
+}
