@@ -66,11 +66,14 @@ class SeedsPageTest {
                 }
             }
         }
-        try (Stream<Path> sources = Files.walk(Path.of("src"))) {
-            for (Path source : (Iterable<Path>) sources.filter(path -> path.toString().endsWith(".java"))::iterator) {
-                files.add(source.getFileName().toString().replace(".java", ""));
-                if (source.startsWith("src/main/java")) {
-                    LITERAL.matcher(Files.readString(source)).results().forEach(found -> named.add(found.group(1)));
+        for (String root : List.of("src", "bench/src")) {
+            try (Stream<Path> sources = Files.walk(Path.of(root))) {
+                for (Path source : (Iterable<Path>) sources
+                        .filter(path -> path.toString().endsWith(".java"))::iterator) {
+                    files.add(source.getFileName().toString().replace(".java", ""));
+                    if (source.startsWith("src/main/java")) {
+                        LITERAL.matcher(Files.readString(source)).results().forEach(found -> named.add(found.group(1)));
+                    }
                 }
             }
         }
@@ -87,8 +90,8 @@ class SeedsPageTest {
             List<String> tests = quoted(row.get(3));
             assertTrue(!quoted(row.get(2)).isEmpty() && !tests.isEmpty(), row.toString());
             tests.forEach(test -> assertTrue(test.endsWith("Test") && files.contains(test), test + " in " + row));
-            assertTrue(quoted(row.get(4)).getFirst().matches("(MILLRACE_\\S+ )?(millrace|mvn|bench/gpu/).*"),
-                    row.toString());
+            assertTrue(quoted(row.get(4)).getFirst()
+                    .matches("(MILLRACE_\\S+ )?(millrace|mvn|bench/gpu/|java -jar bench/).*"), row.toString());
             assertTrue(Set.of("whole", "partial", "not here").contains(row.get(1)), row.toString());
             assertEquals(row.get(1).equals("whole"), row.get(5).isEmpty(), "a reason, or none, for " + row);
         }

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import org.millrace.bench.FenceBenchmark;
 import org.millrace.bench.ring.RingSideProcess;
 import org.millrace.bench.suite.Cores;
 import picocli.CommandLine;
@@ -30,7 +31,9 @@ public final class Main {
                 Cores.ofThisProcess().pinToSecond();
                 RingSideProcess.serve(Path.of(rest.get(1)), ChildProcess.library());
             }
-            case "jmh" -> org.openjdk.jmh.Main.main(Arrays.copyOfRange(arguments, 1, arguments.length));
+            case "jmh" -> org.openjdk.jmh.Main
+                    .main(FenceBenchmark.arguments(rest.subList(1, rest.size()), FenceBenchmark.withoutCuda())
+                            .toArray(String[]::new));
             default -> System.exit(commandLine().execute(arguments));
         }
     }

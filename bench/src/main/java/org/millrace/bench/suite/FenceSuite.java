@@ -114,8 +114,13 @@ public final class FenceSuite implements Suite {
         }
     }
 
-    /** A file of shared memory, as two processes map it. */
-    static MemorySegment mapped() throws IOException {
+    /**
+     * A file of shared memory, as two processes map it.
+     *
+     * @return a page of it
+     * @throws IOException if it cannot be mapped
+     */
+    public static MemorySegment mapped() throws IOException {
         Path directory = Path.of("/dev/shm");
         Path file = Files.createTempFile(
                 Files.isWritable(directory) ? directory : Path.of(System.getProperty("java.io.tmpdir")),

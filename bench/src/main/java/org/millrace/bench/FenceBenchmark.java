@@ -1,0 +1,317 @@
+package org.millrace.bench;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.millrace.bench.suite.FenceSuite;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaRuntime;
+import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.PinnedMemory;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Group;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
+
+/**
+ * Access modes, fences, and the pairs of the protocol, each alone and with a second thread at the pair's other end. A
+ * store always stores the same number: a counter would be a load and a store of its own. {@code baseline} is JMH's
+ * loop.
+ */
+@State(Scope.Benchmark)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(value = 2, jvmArgsAppend = "--enable-native-access=ALL-UNNAMED")
+@Warmup(iterations = 5, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class FenceBenchmark {
+
+    private static final String PINNED = "pinned";
+    private static String chosen = "";
+
+    /** Where the words lie. */
+    @Param({"array", "native", "mapped", PINNED})
+    String memory;
+
+    /**
+     * The words, on lines of their own: handles without coordinates, constants for the compiler whatever the memory.
+     */
+    private static final class Words {
+        static final String MEMORY = chosen;
+        private static final long[] ARRAY = new long[512];
+        private static final MemorySegment SEGMENT = allocate();
+        static final VarHandle DATA = word(0);
+        static final VarHandle TAIL = word(256);
+        static final VarHandle SLOT = word(512);
+        static final VarHandle HEAD = word(768);
+
+        private static MemorySegment allocate() {
+            try {
+                return switch (MEMORY) {
+                    case "mapped" -> FenceSuite.mapped();
+                    case PINNED -> pinned();
+                    default -> Arena.global().allocate(4096, 4096);
+                };
+            } catch (IOException e) {
+                throw new IllegalStateException("no memory of the kind " + MEMORY, e);
+            }
+        }
+
+        private static MemorySegment pinned() {
+            CudaDevice device = CudaRuntime.load().device(0);
+            try (CurrentDevice _ = device.makeCurrent()) {
+                return PinnedMemory
+                        .allocate(device, 4096, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE)
+                        .host();
+            }
+        }
+
+        private static VarHandle word(int offset) {
+            return MEMORY.equals("array")
+                    ? MethodHandles.insertCoordinates(MethodHandles.arrayElementVarHandle(long[].class), 0, ARRAY,
+                            offset / Long.BYTES)
+                    : MethodHandles.insertCoordinates(ValueLayout.JAVA_LONG.varHandle(), 0, SEGMENT, (long) offset);
+        }
+    }
+
+    /**
+     * JMH's arguments: without CUDA pinned memory is left out, and the terminal told why.
+     *
+     * @param given   what the user gave
+     * @param missing why there is no pinned memory; empty if there is
+     * @return JMH's command line
+     */
+    public static List<String> arguments(List<String> given, String missing) {
+        if (missing.isEmpty() || given.stream().anyMatch(argument -> argument.startsWith("memory="))) {
+            return given;
+        }
+        System.err.println("FenceBenchmark leaves pinned memory out: " + missing);
+        return Stream.concat(given.stream(), Stream.of("-p", "memory=array,native,mapped")).toList();
+    }
+
+    /** {@return why no pinned memory can be had here; empty if it can} */
+    public static String withoutCuda() {
+        try {
+            return CudaRuntime.load().deviceCount() > 0 ? "" : "CUDA finds no GPU";
+        } catch (RuntimeException | LinkageError noCuda) {
+            return String.valueOf(noCuda.getMessage());
+        }
+    }
+
+    /** Chooses the memory, which is a JVM's for good. */
+    @Setup
+    public void setUp() {
+        chosen = memory;
+        if (!Words.MEMORY.equals(memory)) {
+            throw new IllegalStateException(
+                    "this JVM has measured " + Words.MEMORY + " memory: each kind needs a JVM of its own, so no -f 0");
+        }
+    }
+
+    /** JMH's loop alone. */
+    @Benchmark
+    public void baseline() {}
+
+    /** Reads, plain. */
+    @Benchmark
+    public long getPlain() {
+        return (long) Words.TAIL.get();
+    }
+
+    /** Reads, opaque. */
+    @Benchmark
+    public long getOpaque() {
+        return (long) Words.TAIL.getOpaque();
+    }
+
+    /** Reads, acquire. */
+    @Benchmark
+    public long getAcquire() {
+        return (long) Words.TAIL.getAcquire();
+    }
+
+    /** Reads, volatile. */
+    @Benchmark
+    public long getVolatile() {
+        return (long) Words.TAIL.getVolatile();
+    }
+
+    /** Stores, plain. */
+    @Benchmark
+    public void setPlain() {
+        Words.TAIL.set(1L);
+    }
+
+    /** Stores, opaque. */
+    @Benchmark
+    public void setOpaque() {
+        Words.TAIL.setOpaque(1L);
+    }
+
+    /** Stores, release. */
+    @Benchmark
+    public void setRelease() {
+        Words.TAIL.setRelease(1L);
+    }
+
+    /** Stores, volatile. */
+    @Benchmark
+    public void setVolatile() {
+        Words.TAIL.setVolatile(1L);
+    }
+
+    /** Reads, and compares and sets, which succeeds. */
+    @Benchmark
+    public boolean compareAndSet() {
+        long seen = (long) Words.TAIL.get();
+        return Words.TAIL.compareAndSet(seen, seen + 1);
+    }
+
+    /** An opaque store and a fence behind it. */
+    @Benchmark
+    public void loadLoadFence() {
+        Words.TAIL.setOpaque(1L);
+        VarHandle.loadLoadFence();
+    }
+
+    /** An opaque store and a fence behind it. */
+    @Benchmark
+    public void acquireFence() {
+        Words.TAIL.setOpaque(1L);
+        VarHandle.acquireFence();
+    }
+
+    /** An opaque store and a fence behind it. */
+    @Benchmark
+    public void storeStoreFence() {
+        Words.TAIL.setOpaque(1L);
+        VarHandle.storeStoreFence();
+    }
+
+    /** An opaque store and a fence behind it. */
+    @Benchmark
+    public void releaseFence() {
+        Words.TAIL.setOpaque(1L);
+        VarHandle.releaseFence();
+    }
+
+    /** An opaque store and a fence behind it. */
+    @Benchmark
+    public void fullFence() {
+        Words.TAIL.setOpaque(1L);
+        VarHandle.fullFence();
+    }
+
+    /** Data, then tail, as the protocol has it: release. */
+    @Benchmark
+    public void dataThenTail() {
+        Words.DATA.set(1L);
+        Words.TAIL.setRelease(1L);
+    }
+
+    /** Data, then tail by a volatile store. */
+    @Benchmark
+    public void dataThenTailVolatile() {
+        Words.DATA.set(1L);
+        Words.TAIL.setVolatile(1L);
+    }
+
+    /** Data, a full fence, then tail. */
+    @Benchmark
+    public void dataThenTailFullFence() {
+        Words.DATA.set(1L);
+        VarHandle.fullFence();
+        Words.TAIL.setOpaque(1L);
+    }
+
+    /** The other end: tail by acquire, then data. */
+    @Benchmark
+    public long tailThenData() {
+        return (long) Words.TAIL.getAcquire() + (long) Words.DATA.get();
+    }
+
+    /** Head by acquire, then the slot that it says is free. */
+    @Benchmark
+    public long headThenSlot() {
+        long head = (long) Words.HEAD.getAcquire();
+        Words.SLOT.set(head);
+        return head;
+    }
+
+    /** The other end: the slot is reset, then head by release. */
+    @Benchmark
+    public void slotThenHead() {
+        Words.SLOT.set(-1L);
+        Words.HEAD.setRelease(1L);
+    }
+
+    /** {@link #dataThenTail} while the other end polls. */
+    @Benchmark
+    @Group("tail")
+    public void tailPosted() {
+        dataThenTail();
+    }
+
+    /** The other end. */
+    @Benchmark
+    @Group("tail")
+    public long tailTaken() {
+        return tailThenData();
+    }
+
+    /** {@link #dataThenTailVolatile} while the other end polls. */
+    @Benchmark
+    @Group("tailVolatile")
+    public void tailPostedVolatile() {
+        dataThenTailVolatile();
+    }
+
+    /** The other end. */
+    @Benchmark
+    @Group("tailVolatile")
+    public long tailTakenVolatile() {
+        return tailThenData();
+    }
+
+    /** {@link #dataThenTailFullFence} while the other end polls. */
+    @Benchmark
+    @Group("tailFullFence")
+    public void tailPostedFullFence() {
+        dataThenTailFullFence();
+    }
+
+    /** The other end. */
+    @Benchmark
+    @Group("tailFullFence")
+    public long tailTakenFullFence() {
+        return tailThenData();
+    }
+
+    /** {@link #headThenSlot} while the other end frees slots. */
+    @Benchmark
+    @Group("head")
+    public long slotTaken() {
+        return headThenSlot();
+    }
+
+    /** The other end. */
+    @Benchmark
+    @Group("head")
+    public void slotFreed() {
+        slotThenHead();
+    }
+}
