@@ -6,12 +6,11 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
-import org.millrace.plugin.PluginInstaller;
 import org.millrace.plugin.RuntimeModules;
 
 /**
- * Makes the archive for machines that have no Java: the plugin, the jar, a runtime of the modules that they need, and a
- * file to source.
+ * Makes the archive for machines that have no Java: the plugin, the jar, a runtime of the modules that they need, the
+ * command that starts the jar on it, and a file to source.
  *
  * <p>
  * Started by Maven's profile {@code release} in the repository's root, with {@code target/millrace.jar} on the class
@@ -33,17 +32,22 @@ final class Archive {
         if (ToolProvider.findFirst(tool).orElseThrow().run(System.out, System.err, link.toArray(String[]::new)) != 0) {
             throw new IOException("jlink made no runtime of " + System.getProperty("java.home"));
         }
-        new PluginInstaller(Path.of(args[0])).install(directory, runtime);
+        run(runtime.resolve("bin/java").toString(), "-jar", args[0], "plugin", "install", directory.toString(), "--java",
+                runtime.toString(), "--no-cache");
         for (Path file : List.of(Path.of("LICENSE"), Path.of("NOTICE"), Path.of("src/main/archive/env.sh"))) {
             Files.copy(file, directory.resolve(file.getFileName()));
         }
-        int exit = new ProcessBuilder("tar", "--create", "--gzip", "--file", archive.toString(), "--sort=name",
+        run("tar", "--create", "--gzip", "--file", archive.toString(), "--sort=name",
                 "--owner=0", "--group=0", "--numeric-owner", "--mode=u+w,go+rX,go-w", "--mtime=" + args[2],
-                "--directory", root.toString(), name).inheritIO().start().waitFor();
-        if (exit != 0) {
-            throw new IOException("tar failed with exit status " + exit);
-        }
+                "--directory", root.toString(), name);
         System.out.println(archive + ": " + Files.size(archive) + " bytes");
+    }
+
+    private static void run(String... command) throws IOException, InterruptedException {
+        int exit = new ProcessBuilder(command).inheritIO().start().waitFor();
+        if (exit != 0) {
+            throw new IOException(command[0] + " failed with exit status " + exit);
+        }
     }
 
     private static void deleteTree(Path directory) throws IOException {

@@ -1,4 +1,5 @@
-# source DIR/env.sh: NCCL programs that this shell starts use Millrace, on the Java that lies beside this file.
+# source DIR/env.sh: NCCL programs that this shell starts use Millrace, on the Java that lies beside this file, and the
+# command millrace is found.
 millrace=${BASH_SOURCE:-$0}
 millrace=$(CDPATH= cd -- "$(dirname -- "$millrace")" && pwd -P)/libnccl-net-millrace.so
 if [ ! -f "$millrace" ]; then
@@ -14,4 +15,8 @@ case $millrace in
   ;;
 esac
 export NCCL_NET_PLUGIN="$millrace"
+case ":$PATH:" in
+*:"${millrace%/*}/bin":*) ;;
+*) export PATH="${millrace%/*}/bin:$PATH" ;;
+esac
 unset millrace

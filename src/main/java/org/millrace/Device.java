@@ -56,7 +56,11 @@ public interface Device {
         throw new MillraceException(name() + " takes no operands of the host: copy them to memory of its own");
     }
 
-    /** {@return a new, idle stream} */
+    /**
+     * {@return a new, idle stream}
+     *
+     * @throws MillraceException if no communicator of this device is open
+     */
     Stream newStream();
 
     /** {@return a new event for this device's streams, not yet recorded} */

@@ -113,7 +113,7 @@ public final class StagingMemory implements AutoCloseable {
             Block block = new Block(source.allocate(size, arena), arena);
             synchronized (this) {
                 if (closed) {
-                    throw new IllegalStateException("the device is closed");
+                    throw new MillraceException("the communicator is closed");
                 }
                 all.add(block);
             }

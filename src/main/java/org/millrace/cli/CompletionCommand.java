@@ -18,7 +18,11 @@ final class CompletionCommand implements Runnable {
 
     @Override
     public void run() {
-        spec.commandLine().getOut().print(AutoComplete.bash(spec.root().name(), spec.root().commandLine()));
+        spec.commandLine().getOut().print(script(spec.root()));
         spec.commandLine().getOut().flush();
+    }
+
+    static String script(CommandSpec root) {
+        return AutoComplete.bash(root.name(), root.commandLine());
     }
 }

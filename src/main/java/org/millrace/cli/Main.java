@@ -8,6 +8,7 @@ import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
@@ -30,7 +31,15 @@ public final class Main {
     public static void main(String[] arguments) {
         StandardOutput out = new StandardOutput(new FileOutputStream(FileDescriptor.out));
         PrintWriter err = new PrintWriter(System.err, true);
-        System.exit(run(out, err, arguments));
+        AtomicBoolean over = new AtomicBoolean();
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> {
+            if (!over.get() && StatusLine.isTerminal(StatusLine.ERR)) {
+                System.err.println(); // behind the ^C that the terminal shows, and a line that is not complete
+            }
+        }, "millrace-interrupted"));
+        int status = run(out, err, arguments);
+        over.set(true);
+        System.exit(status);
     }
 
     /** Runs a command whose results must arrive. */

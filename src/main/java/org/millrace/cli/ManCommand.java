@@ -1,6 +1,7 @@
 package org.millrace.cli;
 
 import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -26,8 +27,13 @@ final class ManCommand implements Runnable {
 
     @Override
     public void run() {
-        PrintWriter out = spec.commandLine().getOut();
-        CommandSpec root = spec.root();
+        spec.commandLine().getOut().print(page(spec.root()));
+        spec.commandLine().getOut().flush();
+    }
+
+    static String page(CommandSpec root) {
+        StringWriter page = new StringWriter();
+        PrintWriter out = new PrintWriter(page);
         out.println(".TH MILLRACE 1 \"\" \"millrace " + escape(Version.millrace()) + "\" \"Millrace\"");
         out.println(".SH NAME\nmillrace \\- " + description(root.usageMessage()).getFirst());
         out.println(".SH SYNOPSIS\n" + synopsis(root));
@@ -39,10 +45,10 @@ final class ManCommand implements Runnable {
         root.usageMessage()
                 .exitCodeList()
                 .forEach((status, text) -> out.println(".TP\n" + status.strip() + "\n" + escape(text)));
-        out.flush();
+        return page.toString();
     }
 
-    private void command(PrintWriter out, CommandSpec command, CommandSpec root) {
+    private static void command(PrintWriter out, CommandSpec command, CommandSpec root) {
         if (command.usageMessage().hidden()) {
             return;
         }

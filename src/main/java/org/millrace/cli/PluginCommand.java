@@ -40,7 +40,8 @@ final class PluginCommand implements Runnable {
     @Command(
             name = "install",
             description = {"Put the NCCL plugin, with everything it needs, into a directory.",
-                    "What an earlier version left there is replaced; programs that use it go on undisturbed."})
+                    "The command line comes with it, as DIR/bin/millrace. What an earlier version left there is replaced;"
+                            + " programs that use it go on undisturbed."})
     public static final class InstallCommand implements Callable<Integer> {
 
         @Spec
@@ -76,7 +77,9 @@ final class PluginCommand implements Runnable {
             Path library = installer.install(directory, runtime);
             StartupCache.Outcome cache = noCache ? null : StartupCache.make(library, runtime);
             PrintWriter out = spec.commandLine().getOut();
-            written(library.getParent()).forEach(file -> out.println("# " + describe(file)));
+            List<Path> command = command(library.getParent());
+            Stream.concat(written(library.getParent()).stream(), command.stream())
+                    .forEach(file -> out.println("# " + describe(file)));
             if (cache != null) {
                 out.println("# " + cache.report());
             }
@@ -84,6 +87,15 @@ final class PluginCommand implements Runnable {
             out.println(PluginInstaller.exportLine(library));
             out.flush();
             return ExitCode.OK;
+        }
+
+        private List<Path> command(Path home) {
+            try {
+                return Launcher.install(home, spec.root());
+            } catch (IOException failure) {
+                throw new MillraceException(
+                        "the plugin is installed, and the command millrace is not: " + failure.getMessage(), failure);
+            }
         }
 
         private static List<Path> written(Path home) {

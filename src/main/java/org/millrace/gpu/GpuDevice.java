@@ -88,6 +88,9 @@ final class GpuDevice implements Device {
 
     @Override
     public GpuStream newStream() {
+        if (users.get() == 0) {
+            throw new MillraceException(name + ": the communicator is closed");
+        }
         GpuStream stream = new GpuStream(this, cuda.newStream());
         streams.add(stream);
         return stream;

@@ -3,6 +3,7 @@ package org.millrace.cli;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,6 +18,10 @@ class PluginCommandTest {
     @TempDir
     private Path temporary;
 
+    private static String size(Path file) throws IOException {
+        return file + " (" + Files.size(file) + " bytes)";
+    }
+
     @Test
     void whatWasWrittenAndTheExportLineArePrinted() throws Exception {
         Path directory = temporary.resolve("new").resolve("it's here");
@@ -27,9 +32,11 @@ class PluginCommandTest {
             assertEquals("", run.err(), run.toString());
             Path library = directory.resolve("libnccl-net-millrace.so");
             assertEquals(
-                    List.of("# " + library + " (" + Files.size(library) + " bytes)",
-                            "# " + directory.resolve("millrace.jar") + " (" + Files.size(jar) + " bytes)",
+                    List.of("# " + size(library), "# " + size(directory.resolve("millrace.jar")),
                             "# " + directory.resolve("runtime") + " -> " + Path.of(JAVA).toRealPath(),
+                            "# " + size(directory.resolve("bin/millrace")),
+                            "# " + size(directory.resolve("share/bash-completion/completions/millrace")),
+                            "# " + size(directory.resolve("share/man/man1/millrace.1")),
                             "# In the shell that starts an NCCL program:",
                             "export NCCL_NET_PLUGIN='" + library.toString().replace("'", "'\\''") + "'"),
                     run.out().lines().toList());

@@ -23,6 +23,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
@@ -317,6 +318,22 @@ class TypedOperationsTest {
                 assertTrue(another.memory().address() != first[0]);
             }
         });
-        assertThrows(IllegalStateException.class, () -> device[0].staging().take(400));
+        assertThrows(MillraceException.class, () -> device[0].staging().take(400));
+    }
+
+    @Test
+    void whatIsClosedSaysSoOfArraysAndStreamsToo() throws Exception {
+        Communicator[] closed = new Communicator[1];
+        Stream[] old = new Stream[1];
+        ranks(1, (communicator, stream) -> {
+            closed[0] = communicator;
+            old[0] = stream;
+        });
+        for (Executable call : List.<Executable>of(
+                () -> closed[0].allReduce(Operand.of(new int[1]), ReduceOp.SUM, old[0]),
+                () -> closed[0].device().newStream())) {
+            MillraceException refused = assertThrows(MillraceException.class, call);
+            assertTrue(refused.getMessage().contains("the communicator is closed"), refused.getMessage());
+        }
     }
 }

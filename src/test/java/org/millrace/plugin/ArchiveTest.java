@@ -79,6 +79,19 @@ class ArchiveTest {
                 assertFalse(Files.readSymbolicLink(link).isAbsolute(), link.toString());
             }
         }
+        Path link = Files.createSymbolicLink(temporary.resolve("a link"), moved.resolve("bin/millrace"));
+        for (Path command : List.of(moved.resolve("bin/millrace"), link)) {
+            Outcome help = run(temporary, command.toString(), "help", "compare");
+            assertEquals(0, help.exit(), help.output());
+            assertTrue(help.output().contains("Usage: millrace compare"), help.output());
+        }
+        Outcome sourced =
+                run(temporary, "bash", "-euc", ". moved/env.sh; . moved/env.sh; type -P millrace; printf %s \"$PATH\"");
+        assertTrue(sourced.output().startsWith(moved.toRealPath() + "/bin/millrace\n"), sourced.output());
+        assertEquals(2, sourced.output().split(moved.toRealPath() + "/bin", -1).length - 1, sourced.output());
+        assertTrue(Files.readString(moved.resolve("share/man/man1/millrace.1")).startsWith(".TH MILLRACE 1"));
+        assertTrue(Files.readString(moved.resolve("share/bash-completion/completions/millrace"))
+                .contains("complete -F _complete_millrace"));
         Path log = temporary.resolve("log");
         for (String variable : List.of("MILLRACE_JAVA_HOME", "MILLRACE_JAR", "JAVA_HOME")) {
             host.with(variable, null);

@@ -5,21 +5,25 @@ import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 
-/** A jar of the classes under test and of Log4j's interface, as the build's is: on the class path, so no module. */
+/**
+ * A jar of the classes under test, of Log4j's interface and of picocli, which can be started, as the build's is: on the
+ * class path, so no module.
+ */
 public final class WholeJar {
 
     private WholeJar() {}
 
     public static Path write(Path jar) throws IOException, InterruptedException {
         HostProgram.library(); // is among the classes
-        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar))) {
+        try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(jar), manifest())) {
             for (String entry : System.getProperty("java.class.path").split(":")) {
                 if (Path.of(entry).endsWith("target/classes")) {
                     addAll(out, Path.of(entry));
-                } else if (entry.contains("log4j-api")) {
+                } else if (entry.contains("log4j-api") || entry.contains("picocli")) {
                     try (var zip = FileSystems.newFileSystem(Path.of(entry))) {
                         addAll(out, zip.getPath("/"));
                     }
@@ -27,6 +31,14 @@ public final class WholeJar {
             }
         }
         return jar;
+    }
+
+    private static Manifest manifest() {
+        Manifest manifest = new Manifest();
+        manifest.getMainAttributes().putValue("Manifest-Version", "1.0");
+        manifest.getMainAttributes().putValue("Main-Class", "org.millrace.cli.Start");
+        manifest.getMainAttributes().putValue("Enable-Native-Access", "ALL-UNNAMED");
+        return manifest;
     }
 
     private static void addAll(JarOutputStream out, Path root) throws IOException {

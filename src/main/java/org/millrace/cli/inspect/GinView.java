@@ -67,19 +67,20 @@ final class GinView {
         if (contexts.isEmpty()) {
             return List.of();
         }
-        Columns table = new Columns("RANK", "GIN CONTEXT", "PUT/s", "SIGNAL/s", "GET/s", "UNDER WAY", "SINCE",
-                "<COMMUNICATOR", "PUTS", "VALUES", "SIGNALS", "GETS", "FLUSHES", "PID");
+        Columns table = new Columns("PID", "RANK", "GIN CONTEXT", "PUT/s", "SIGNAL/s", "GET/s", "UNDER WAY", "SINCE",
+                "<COMMUNICATOR", "PUTS", "VALUES", "SIGNALS", "GETS", "FLUSHES");
         int shown = contexts.size() <= height - 2 ? contexts.size() : Math.max(1, height - 3);
         for (Context each : contexts.subList(0, shown)) {
-            table.add(each.gin.rank() < 0 ? "?" : Integer.toString(each.gin.rank()),
-                    Integer.toString(each.gin.context()), Units.decimal(each.rate(Kind.PUT) + each.rate(Kind.VALUE)),
+            table.add(Long.toString(each.process.identity().pid()),
+                    each.gin.rank() < 0 ? "?" : Integer.toString(each.gin.rank()), Integer.toString(each.gin.context()),
+                    Units.decimal(each.rate(Kind.PUT) + each.rate(Kind.VALUE)),
                     Units.decimal(each.rate(Kind.SIGNAL) + each.rate(Kind.SIGNALLED)),
                     Units.decimal(each.rate(Kind.GET)), Long.toString(each.underWay()),
                     Units.seconds(each.standsSeconds()),
                     each.gin.communicator() == 0 ? "?" : Long.toHexString(each.gin.communicator()),
                     Units.decimal(each.count(Kind.PUT)), Units.decimal(each.count(Kind.VALUE)),
                     Units.decimal(each.count(Kind.SIGNAL)), Units.decimal(each.count(Kind.GET)),
-                    Units.decimal(each.count(Kind.FLUSH)), Long.toString(each.process.identity().pid()));
+                    Units.decimal(each.count(Kind.FLUSH)));
         }
         List<String> lines = new ArrayList<>(List.of(""));
         lines.addAll(table.lines(width));

@@ -33,7 +33,7 @@ public final class MetricsCommand extends InspectCommand {
     @Override
     public Integer call() throws InterruptedException {
         if (listen == null) {
-            print(OpenMetrics.of(processes.read()));
+            print(OpenMetrics.of(processes.readNamed()));
             return ExitCode.OK;
         }
         if (ModuleLayer.boot().findModule(Server.MODULE).isEmpty()) {

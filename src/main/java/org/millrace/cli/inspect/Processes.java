@@ -73,6 +73,11 @@ final class Processes {
         }
     }
 
+    /** What {@link #read} finds; if processes are named, one of them must be there. */
+    List<TracedProcess> readNamed() {
+        return pids.isEmpty() ? read() : require();
+    }
+
     List<TracedProcess> require() {
         List<TracedProcess> found = read();
         if (found.isEmpty()) {

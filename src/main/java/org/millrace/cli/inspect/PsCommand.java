@@ -26,7 +26,7 @@ public final class PsCommand extends InspectCommand {
 
     @Override
     public Integer call() {
-        List<TracedProcess> read = processes.read();
+        List<TracedProcess> read = processes.readNamed();
         List<TracedProcess> found = all ? read : processes.living(read);
         List<TracedLink> links = TracedLink.of(found);
         PrintWriter out = out();

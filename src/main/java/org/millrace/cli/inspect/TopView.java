@@ -67,7 +67,8 @@ final class TopView {
     /** Its lines, none longer than a width, and no more than a height; the busiest connections are shown. */
     List<String> lines(int width, int height) {
         List<String> lines = new ArrayList<>();
-        lines.add(cut("millrace top: " + count(processes.size(), "process", "es") + ", " + connections(), width));
+        lines.add(cut("millrace top: " + Units.count(processes.size(), "process", "processes") + ", " + connections(),
+                width));
         lines.addAll(processTable().lines(width));
         List<TracedLink> sorted = new ArrayList<>(links);
         List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
@@ -92,14 +93,10 @@ final class TopView {
     private String connections() {
         int direct = (int) links.stream().filter(link -> link.connection().isDirect()).count();
         if (direct == links.size() && direct != 0) {
-            return count(direct, "direct connection", "s") + " (bytes are not counted)";
+            return Units.count(direct, "direct connection", "direct connections") + " (bytes are not counted)";
         }
-        return count(links.size(), "connection", "s") + (direct == 0 ? "" : " (" + direct + " direct)") + ", "
-                + Units.decimal(sum(null, true)) + "B/s out, " + Units.decimal(sum(null, false)) + "B/s in";
-    }
-
-    private static String count(int number, String what, String plural) {
-        return number + " " + what + (number == 1 ? "" : plural);
+        return Units.count(links.size(), "connection", "connections") + (direct == 0 ? "" : " (" + direct + " direct)")
+                + ", " + Units.decimal(sum(null, true)) + "B/s out, " + Units.decimal(sum(null, false)) + "B/s in";
     }
 
     private static String cut(String line, int width) {
@@ -162,13 +159,14 @@ final class TopView {
     }
 
     private Columns connectionTable(List<TracedLink> shown) {
-        Columns table = new Columns("RANK", "<", "PEER", "CH", "<NET", "B/s", "STEPS/s", "<WAITS FOR", "SINCE", "STEP",
-                "<PROTO", "FRAMES", "BYTES", "KERNEL%", "WIRE%", "PEER%", "AGENT", "PID", "<PEER'S PROCESS");
+        Columns table = new Columns("PID", "RANK", "<", "PEER", "CH", "<NET", "B/s", "STEPS/s", "<WAITS FOR", "SINCE",
+                "STEP", "<PROTO", "FRAMES", "BYTES", "KERNEL%", "WIRE%", "PEER%", "AGENT", "<PEER'S PROCESS");
         for (TracedLink link : shown) {
             TracedConnection connection = link.connection();
             boolean direct = connection.isDirect();
             double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
-            table.add(who(link.rank(), link.process()), connection.sends() ? "->" : "<-",
+            table.add(Long.toString(link.process().identity().pid()), number(link.rank()),
+                    connection.sends() ? "->" : "<-",
                     connection.identity().kind() == ConnectionIdentity.COLLNET ? "all"
                             : who(link.peer(), link.other() == null ? null : link.other().process()),
                     number(link.channel()), network(connection.identity()),
@@ -178,7 +176,7 @@ final class TopView {
                     direct ? "" : Units.decimal(connection.frames()), direct ? "" : Units.bytes(connection.bytes()),
                     Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),
                     Units.percent(connection.peerNanos(), waits), direct ? "" : number(connection.agent()),
-                    Long.toString(link.process().identity().pid()), connection.identity().peerText());
+                    connection.identity().peerText());
         }
         return table;
     }

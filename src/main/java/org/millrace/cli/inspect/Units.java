@@ -31,6 +31,11 @@ final class Units {
         return prefix == 0 ? digits + unit : digits + prefixes.charAt(prefix) + unit;
     }
 
+    /** So many of something: 1 process, 2 processes. */
+    static String count(long number, String one, String several) {
+        return number + " " + (number == 1 ? one : several);
+    }
+
     /** A time: 12ms, 3.4s, 2m05, 3h12. */
     static String seconds(double seconds) {
         if (seconds < 0.0995) {

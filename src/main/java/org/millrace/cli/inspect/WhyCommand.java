@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
 import org.millrace.cli.console.Json;
 import org.millrace.config.DurationType;
 import org.millrace.trace.reader.Hang;
@@ -57,6 +58,10 @@ public final class WhyCommand extends InspectCommand {
             all.addAll(read());
             return List.copyOf(all);
         }, quiet).stream().filter(verdict -> processes.pids().isEmpty() || verdict.concerns(processes.pids())).toList();
+        if (!processes.pids().isEmpty() && verdicts.isEmpty()
+                && all.stream().noneMatch(process -> processes.pids().contains(process.identity().pid()))) {
+            throw new MillraceException(processes.nothing());
+        }
         PrintWriter out = out();
         if (json) {
             out.print(Json.write(verdicts.stream().map(Verdict::json).toList()));
@@ -65,8 +70,7 @@ public final class WhyCommand extends InspectCommand {
             if (!stands) {
                 long alive = all.stream().filter(TracedProcess::alive).count();
                 out.println(all.isEmpty() ? processes.nothing()
-                        : "Nothing stands still, of " + alive + " processes that run and " + (all.size() - alive)
-                                + " that have ended." + late(Hang.withoutCore(all, quiet)));
+                        : nothingStands(alive, all.size() - alive) + late(Hang.withoutCore(all, quiet)));
             }
             // of jobs that are over only where they are asked for, or nothing else is to be said
             verdicts.stream()
@@ -75,6 +79,11 @@ public final class WhyCommand extends InspectCommand {
         }
         out.flush();
         return ExitCode.OK;
+    }
+
+    static String nothingStands(long alive, long ended) {
+        return "Nothing stands still, of " + Units.count(alive, "process that runs", "processes that run") + " and "
+                + Units.count(ended, "that has", "that have") + " ended.";
     }
 
     private static String late(long processes) {

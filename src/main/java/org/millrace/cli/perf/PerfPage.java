@@ -55,7 +55,7 @@ final class PerfPage {
         });
     }
 
-    private static String processes(@Nullable Object processes) {
+    static String processes(@Nullable Object processes) {
         return Boolean.TRUE.equals(processes) ? "processes" : "threads";
     }
 

@@ -118,6 +118,9 @@ public final class EmulatedDevice implements Device, Agent {
 
     @Override
     public EmulatedStream newStream() {
+        if (stopped) {
+            throw new MillraceException(name + ": the communicator is closed");
+        }
         EmulatedStream stream = new EmulatedStream(this, name + ", stream " + streamCount.getAndIncrement());
         synchronized (this) {
             streams = with(streams, stream);

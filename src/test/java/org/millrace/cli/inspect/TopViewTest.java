@@ -53,8 +53,8 @@ class TopViewTest {
         assertEquals(
                 List.of("millrace top: 1 process, 1 direct connection (bytes are not counted)",
                         "PID RANK STATE   OPERATION        PROGRAM", " 10    0 running all_reduce #2 1M a test", "",
-                        "RANK    PEER CH NET STEPS/s WAITS FOR SINCE STEP PID PEER'S PROCESS",
-                        "   0 ->    1  0 P2P       4 kernel     2.0s   40  10 rank 1"),
+                        "PID RANK    PEER CH NET STEPS/s WAITS FOR SINCE STEP PEER'S PROCESS",
+                        " 10    0 ->    1  0 P2P       4 kernel     2.0s   40 rank 1"),
                 lines(connection(0, ConnectionFields.NO_AGENT, "P2P")));
     }
 
@@ -63,9 +63,9 @@ class TopViewTest {
         List<String> lines = lines(connection(0, ConnectionFields.NO_AGENT, "P2P"), connection(1, AGENT, "shm"));
         assertEquals("millrace top: 1 process, 2 connections (1 direct), 300B/s out, 0B/s in", lines.getFirst());
         assertEquals(
-                List.of("RANK    PEER CH NET B/s STEPS/s WAITS FOR SINCE STEP FRAMES BYTES AGENT PID",
-                        "   0 ->    1  0 P2P           4 kernel     2.0s   40                     10",
-                        "   0 ->    1  1 shm 300       4 kernel     2.0s   40      3 2.93k     0  10"),
+                List.of("PID RANK    PEER CH NET B/s STEPS/s WAITS FOR SINCE STEP FRAMES BYTES AGENT",
+                        " 10    0 ->    1  0 P2P           4 kernel     2.0s   40",
+                        " 10    0 ->    1  1 shm 300       4 kernel     2.0s   40      3 2.93k     0"),
                 lines.subList(4, 7).stream().map(line -> line.replaceAll(" *(rank 1|PEER'S PROCESS)$", "")).toList());
     }
 
