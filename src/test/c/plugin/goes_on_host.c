@@ -62,7 +62,7 @@ static void load_asker(void) {
 }
 
 static ncclComm_t join(struct rank *rank, int generation, uint64_t hash) {
-  struct buffer_sizes sizes = buffer_sizes(1);
+  struct buffer_sizes sizes = buffer_sizes(0);
   rank->bootstrap = ends[generation][rank->number];
   SUCCEEDS(rank->net->init(&rank->ctx, hash, &config, stubLogger(), NULL));
   set_up(rank, &sizes);
@@ -163,7 +163,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
       await_error(comm, bystander);
     }
     if (is("stay"))
-      for (long since = now_milliseconds(); now_milliseconds() - since < 2000;)
+      for (long since = now_milliseconds(); now_milliseconds() - since < 1000;)
         sched_yield();
     stop = 1;
     join_kernels(kernels, count);
@@ -244,10 +244,13 @@ int main(int count, char **arguments) {
   REQUIRE(killed != MAP_FAILED, "no shared memory");
   for (int i = 0; i <= losses; i++)
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]) == 0, "no sockets");
-  pid_t survivor = start("0", 0);
+  pid_t survivor = start("0", 0), next = start("1", 0);
   printf("rank 0 is pid %d\n", (int)survivor);
   for (int generation = 0; generation <= losses; generation++) {
-    pid_t other = start("1", generation);
+    pid_t other = next;
+    /* Its JVM starts while rank 0 learns of this loss; it then waits until rank 0 connects with it. */
+    if (generation < losses && !is("silent"))
+      next = start("1", generation + 1);
     REQUIRE(waitpid(other, &status, 0) == other, "wait");
     REQUIRE(generation == losses ? status == 0 : WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
             "rank 1 of %d ended with %d", generation, status);

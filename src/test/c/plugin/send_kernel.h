@@ -70,6 +70,7 @@ static inline void post_tail(struct kernel *kernel, uint64_t end) {
 static inline int run_on(struct kernel *kernel, const struct piece *piece, uint64_t end) {
   if (!kernel->runsOn)
     return 0;
+  kernel->patience = 1; /* it waits no more */
   post_size(kernel, piece);
   if (piece->protocol == LL)
     store_ll(kernel, piece);

@@ -12,8 +12,8 @@
 #include <signal.h>
 
 #define ENDLESS 1000000000L
-#define STEPS_BEFORE 300
-#define PATIENCE_MILLISECONDS 300
+#define STEPS_BEFORE 100
+#define PATIENCE_MILLISECONDS 100
 #define LOOKS_HELD 3000
 
 static const uint64_t seed = 0x7ea5;
@@ -247,8 +247,8 @@ static void reuse_memory(struct rank *rank) {
 }
 
 static void run(struct rank *rank) {
-  /* Full slots fill a network sooner. */
-  struct buffer_sizes sizes = buffer_sizes(1);
+  /* Full slots fill a network sooner, where that is to happen. */
+  struct buffer_sizes sizes = buffer_sizes(!is("together") && !is("kill"));
   set_up(rank, &sizes);
   if (is("drain"))
     drain(rank);

@@ -18,6 +18,7 @@ class CollNetHostTest {
 
     /** As many as there are pairs of type and operator. */
     private static final int OPERATIONS = 48;
+    private static final int OPERATIONS_UNDER_TLS = 12;
 
     private static Outcome run(int version, String network, int ranks, int channels, int operations, String way)
             throws Exception {
@@ -45,7 +46,8 @@ class CollNetHostTest {
     /** The ranks' connections under TLS, with a secret. */
     @Test
     void underTlsRanksReduceForEachOther() throws Exception {
-        Outcome outcome = underTls("sesame", "1", "").run(HostProgram.library(), 3, 9, OPERATIONS, 0xa66, "run");
+        Outcome outcome =
+                underTls("sesame", "1", "").run(HostProgram.library(), 3, 9, OPERATIONS_UNDER_TLS, 0xa66, "run");
         assertEnded(12, outcome);
         assertEquals(3, outcome.count("3 ranks reduce for each other over socket"), outcome.output());
     }

@@ -1,5 +1,7 @@
 package org.millrace.plugin;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -25,6 +27,11 @@ public final class HostProgram {
 
     private static final Path SOURCES = Path.of("src", "test", "c", "plugin");
     private static final Path BUILT = Path.of("target", "plugin-host");
+    private static final Path CLASSES = Path.of("target", "classes");
+    /** The classes under test and what they need: an archive takes a jar, and no folder. */
+    private static final Path JAR = BUILT.resolve("classes.jar").toAbsolutePath();
+    /** Of the classes that a takeover loads: without it they are a third of what a JVM's start takes. */
+    private static final Path ARCHIVE = BUILT.resolve("classes.jsa").toAbsolutePath();
     private static final long DEADLINE_SECONDS = 120;
     /**
      * A run lasts a second or two: as long as the optimizing compiler and a collector with threads of its own would
@@ -66,7 +73,7 @@ public final class HostProgram {
 
     private HostProgram(Path executable) {
         this.executable = executable;
-        environment.put("MILLRACE_JAR", classPath());
+        environment.put("MILLRACE_JAR", JAR.toString());
         environment.put("MILLRACE_JAVA_HOME", System.getProperty("java.home"));
         environment.put("NCCL_SOCKET_IFNAME", "lo");
         environment.put("MILLRACE_JAVA_OPTS", QUICK_START);
@@ -98,17 +105,48 @@ public final class HostProgram {
     }
 
     public static HostProgram compile(String name, String... definitions) throws Exception {
+        build(JAR, CLASSES, WholeJar::write);
+        HostProgram takeover = compileAlone("takeover_host", "-DNET_VERSION=12");
+        build(ARCHIVE, CLASSES, fresh -> takeover.archive(fresh));
+        return compileAlone(name, definitions).with("MILLRACE_JAVA_OPTS",
+                QUICK_START + " -XX:SharedArchiveFile=" + ARCHIVE);
+    }
+
+    /** Has the JVM archive the classes that a run of this program loads. */
+    private void archive(Path archive) throws Exception {
+        Path list = archive.resolveSibling("classes.list");
+        with("MILLRACE_JAVA_OPTS", QUICK_START + " -XX:DumpLoadedClassList=" + list);
+        Outcome outcome = run(library(), "threads", 1, 20, 1, "small");
+        assertEquals(0, outcome.exit, outcome.output);
+        CCompiler.run(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:+UseSerialGC",
+                "-Xshare:dump", "-XX:SharedClassListFile=" + list, "-XX:SharedArchiveFile=" + archive, "-cp",
+                JAR.toString()));
+    }
+
+    private static HostProgram compileAlone(String name, String... definitions) throws Exception {
         Path executable = BUILT.resolve(name + String.join("", definitions).replaceAll("[^A-Za-z0-9]", "_"));
         List<String> command = new ArrayList<>(
                 List.of("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-I", "headers"));
         command.addAll(List.of(definitions));
         command.addAll(List.of(SOURCES.resolve(name + ".c").toString(), "-ldl"));
-        build(executable, command, SOURCES);
+        build(executable, SOURCES, compiler(command));
         return new HostProgram(executable);
     }
 
-    /** Compiles what is older than its sources; what other JVMs of the build compile or run, they find whole. */
-    private static void build(Path target, List<String> arguments, Path sources) throws Exception {
+    private interface Maker {
+        void make(Path fresh) throws Exception;
+    }
+
+    private static Maker compiler(List<String> arguments) {
+        return fresh -> {
+            List<String> whole = new ArrayList<>(arguments);
+            whole.addAll(List.of("-o", fresh.toString()));
+            CCompiler.c(whole);
+        };
+    }
+
+    /** Makes what is older than its sources; what other JVMs of the build make or run, they find whole. */
+    private static void build(Path target, Path sources, Maker maker) throws Exception {
         Files.createDirectories(target.getParent());
         synchronized (HostProgram.class) {
             try (FileChannel lock =
@@ -118,9 +156,7 @@ public final class HostProgram {
                     return;
                 }
                 Path fresh = target.resolveSibling(target.getFileName() + ".new");
-                List<String> whole = new ArrayList<>(arguments);
-                whole.addAll(List.of("-o", fresh.toString()));
-                CCompiler.c(whole);
+                maker.make(fresh);
                 Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
             }
         }
@@ -156,7 +192,7 @@ public final class HostProgram {
             files.map(Path::toString).filter(file -> file.endsWith(".c")).forEach(command::add);
         }
         command.add("-ldl");
-        build(library, command, sources);
+        build(library, sources, compiler(command));
         return library;
     }
 
@@ -164,8 +200,8 @@ public final class HostProgram {
     public static Path compileStub(String source, String name) throws Exception {
         Path directory = BUILT.resolve(source.replaceAll("\\W", "_"));
         Path sources = Path.of("src", "test", "c", "stub");
-        build(directory.resolve(name), List.of("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-Wall", "-Werror",
-                "-I", "headers", sources.resolve(source).toString()), sources);
+        build(directory.resolve(name), sources, compiler(List.of("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread",
+                "-Wall", "-Werror", "-I", "headers", sources.resolve(source).toString())));
         return directory.toAbsolutePath();
     }
 

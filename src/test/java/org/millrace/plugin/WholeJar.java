@@ -46,7 +46,7 @@ public final class WholeJar {
             for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile)::iterator) {
                 String name = root.relativize(file).toString();
                 if (!name.equals("module-info.class")
-                        && (!name.startsWith("META-INF/") || name.startsWith("META-INF/native/"))) {
+                        && (!name.startsWith("META-INF/") || name.matches("META-INF/(native|services)/.*"))) {
                     out.putNextEntry(new ZipEntry(name));
                     Files.copy(file, out);
                 }

@@ -17,7 +17,10 @@ import org.apache.logging.log4j.spi.NoOpThreadContextMap;
 import org.apache.logging.log4j.spi.Provider;
 import org.jspecify.annotations.Nullable;
 
-/** What Log4j's interface is told to log through: the value of its property {@code log4j.provider}. */
+/**
+ * What Log4j's interface is told to log through: the value of its property {@code log4j.provider}. Public, as Log4j
+ * makes it.
+ */
 public final class NcclLogProvider extends Provider {
 
     private static final int PRIORITY = 100;

@@ -81,7 +81,7 @@ class GoesOnHostTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"shm, 20, lazy", "socket, 8, now", "ucx, 6, lazy"})
+    @CsvSource({"shm, 12, lazy", "socket, 8, now", "ucx, 6, lazy"})
     void aProgramIsToldAbortsAndJoinsAnewAndNothingIsLeft(String network, int losses, String binding) throws Exception {
         var outcome =
                 goOn(host(network, "-Wl,-z," + binding, binding.equals("now") ? "-fno-plt" : "-fplt"), "abort", losses);

@@ -2,11 +2,13 @@ package org.millrace.plugin.shim;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 
 import java.io.IOException;
 import java.util.List;
 import org.apache.logging.log4j.spi.ExtendedLogger;
+import org.apache.logging.log4j.util.LoaderUtil;
 import org.junit.jupiter.api.Test;
 
 class NcclLogProviderTest {
@@ -24,6 +26,12 @@ class NcclLogProviderTest {
         assertFalse(logger.isDebugEnabled());
         assertEquals(List.of("2 NET/Millrace: Somewhere: 100% of 3 parts", "3 NET/Millrace: Somewhere: two | lines",
                 "2 NET/Millrace: Somewhere: failed: outer: inner"), CapturedLog.lines());
+    }
+
+    /** By its name and from another package: without that a plugin logs nothing. */
+    @Test
+    void log4jCanMakeIt() throws ReflectiveOperationException {
+        assertInstanceOf(NcclLogProvider.class, LoaderUtil.newInstanceOf(NcclLogProvider.class.getName()));
     }
 
     @Test

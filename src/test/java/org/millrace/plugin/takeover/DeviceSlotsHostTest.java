@@ -20,7 +20,7 @@ import org.millrace.plugin.HostProgram;
 class DeviceSlotsHostTest {
 
     private static final int CHANNELS = 3;
-    private static final int STEPS = 600;
+    private static final int STEPS = 300;
     private static final Pattern COPIES = Pattern
             .compile("rank (\\d): (\\d+) copies within devices, (\\d+) with the host, 0 in the program's context");
 

@@ -19,8 +19,8 @@ import org.millrace.plugin.HostProgram;
 class TakeoverHostTest {
 
     private static final int CHANNELS = 3;
-    private static final int SMALL_STEPS = 2000;
-    private static final int USUAL_STEPS = 800;
+    private static final int SMALL_STEPS = 1000;
+    private static final int USUAL_STEPS = 400;
     private static final Pattern TOTALS = Pattern
             .compile("rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty,"
                     + " (\\d+) left out, \\d+ bytes)");
