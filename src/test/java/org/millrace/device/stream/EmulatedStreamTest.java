@@ -298,10 +298,10 @@ class EmulatedStreamTest {
         }
         stream.call(() -> log.add("on a device that has stopped"));
         assertThrows(MillraceException.class, () -> stream.synchronize(NOW));
-        EmulatedStream late = device.newStream();
-        late.record(lost);
+        assertThrows(MillraceException.class, device::newStream);
+        stream.record(lost);
         assertThrows(MillraceException.class, () -> lost.synchronize(NOW));
-        for (EmulatedStream each : List.of(stream, other, held, late)) {
+        for (EmulatedStream each : List.of(stream, other, held)) {
             each.close();
             assertFalse(device.isRegistered(each));
         }
