@@ -7,9 +7,9 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 import org.millrace.cli.run.RunDeadline;
 
 /**
@@ -19,7 +19,7 @@ import org.millrace.cli.run.RunDeadline;
 public final class CheckedCollectives implements AutoCloseable {
 
     private final Communicator communicator;
-    private final Stream stream;
+    private final DeviceStream stream;
     private final OperandMemory memory;
     private final MemorySegment send;
     private final MemorySegment receive;
@@ -32,8 +32,8 @@ public final class CheckedCollectives implements AutoCloseable {
      * @param deadline  for all operations together
      * @param registers whether the operands are registered, to be used in place where that is possible
      */
-    public CheckedCollectives(Communicator communicator, Stream stream, Arena arena, long largest, RunDeadline deadline,
-            boolean registers) {
+    public CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest,
+            RunDeadline deadline, boolean registers) {
         this.communicator = communicator;
         this.stream = stream;
         this.deadline = deadline;

@@ -5,9 +5,9 @@ import java.util.List;
 import java.util.stream.IntStream;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
@@ -40,7 +40,7 @@ public record CollectiveCall(Operation operation, int ranks) {
      * {@link Operation#receiveOffset} say.
      */
     void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
-            ReduceOp op, Stream stream) {
+            ReduceOp op, DeviceStream stream) {
         switch (operation) {
             case ALL_REDUCE -> communicator.allReduce(send, receive, count, type, op, stream);
             case ALL_GATHER -> communicator.allGather(send, receive, count, type, stream);

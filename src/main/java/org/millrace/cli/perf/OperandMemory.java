@@ -6,7 +6,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import java.util.function.Consumer;
 import org.millrace.Device;
-import org.millrace.Stream;
+import org.millrace.DeviceStream;
 import org.millrace.cli.run.RunDeadline;
 
 /**
@@ -21,13 +21,13 @@ final class OperandMemory {
     private static final byte POISON = (byte) 0xFF;
 
     private final Device device;
-    private final Stream stream;
+    private final DeviceStream stream;
     private final RunDeadline deadline;
     private final MemorySegment host;
     private final MemorySegment copy;
     private final MemorySegment word;
 
-    OperandMemory(Device device, Stream stream, RunDeadline deadline, Arena arena) {
+    OperandMemory(Device device, DeviceStream stream, RunDeadline deadline, Arena arena) {
         this.device = device;
         this.stream = stream;
         this.deadline = deadline;

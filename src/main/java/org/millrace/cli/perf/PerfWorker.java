@@ -5,9 +5,9 @@ import java.time.Duration;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.Stream;
 import org.millrace.cli.console.Host;
 import org.millrace.cli.run.RankWorker;
 import org.millrace.cli.run.RunDeadline;
@@ -53,7 +53,7 @@ final class PerfWorker implements RankWorker {
             }
             reporter.tell(new PerfEvent.Joined(rank, ProcessHandle.current().pid(), Host.name(),
                     communicator.device().name()));
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 measure(communicator, stream, arena, reporter);
             }
         }
@@ -82,7 +82,7 @@ final class PerfWorker implements RankWorker {
      * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
      * end.
      */
-    private void measure(Communicator communicator, Stream stream, Arena arena, Reporter reporter) {
+    private void measure(Communicator communicator, DeviceStream stream, Arena arena, Reporter reporter) {
         try (CheckedCollectives collectives =
                 new CheckedCollectives(communicator, stream, arena, plan.largestBytes(), deadline, plan.register())) {
             new Measurement(plan, communicator, collectives).run(reporter);

@@ -1,6 +1,6 @@
 package org.millrace.device.stream;
 
-import org.millrace.Stream;
+import org.millrace.DeviceStream;
 
 /** What a stream was given while it was captured: it can be enqueued again and again. */
 public interface CapturedOperation {
@@ -14,7 +14,7 @@ public interface CapturedOperation {
         // what is the device's own always can
     }
 
-    void enqueue(Stream stream);
+    void enqueue(DeviceStream stream);
 
     /** It will not be enqueued any more. */
     default void release() {

@@ -10,9 +10,9 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.StagingMemory;
-import org.millrace.Stream;
 import org.millrace.agent.Agent;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
@@ -172,17 +172,17 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     @Override
-    public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
+    public void copyToDevice(MemorySegment host, MemorySegment device, DeviceStream stream) {
         copy(host, device, stream);
     }
 
     @Override
-    public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
+    public void copyToHost(MemorySegment device, MemorySegment host, DeviceStream stream) {
         copy(device, host, stream);
     }
 
     /** Host and device memory are one here. */
-    private void copy(MemorySegment source, MemorySegment destination, Stream stream) {
+    private void copy(MemorySegment source, MemorySegment destination, DeviceStream stream) {
         if (source.byteSize() != destination.byteSize()) {
             throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
                     + ": source and destination must be of one size");
@@ -195,7 +195,7 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /** Starts a kernel behind what the stream already holds. */
-    public void launch(EmulatedKernel kernel, Stream stream) {
+    public void launch(EmulatedKernel kernel, DeviceStream stream) {
         own(stream).enqueue(kernel);
     }
 
@@ -203,7 +203,7 @@ public final class EmulatedDevice implements Device, Agent {
      * Has the calling thread run the streams for a while if it is so far ahead of them that this does not keep it from
      * anything: what is enqueued would only wait, and the thread that else runs them for the same core. Without a lock.
      */
-    public void catchUp(Stream stream) {
+    public void catchUp(DeviceStream stream) {
         HelpedAgent agent = helped;
         if (agent != null && stream instanceof EmulatedStream hostStream && hostStream.tasks().isFarBehind()) {
             agent.help(hostStream.tasks().catchesUp());
@@ -216,7 +216,7 @@ public final class EmulatedDevice implements Device, Agent {
      * @throws IllegalArgumentException if it is not an open stream of this device
      * @throws MillraceException        if the caller is a function that a stream calls
      */
-    public void check(Stream stream) {
+    public void check(DeviceStream stream) {
         checkCaller();
         if (stream == null) {
             throw new NullPointerException(name + ": the stream is null");
@@ -239,7 +239,7 @@ public final class EmulatedDevice implements Device, Agent {
      * @throws MillraceException if some are and others are not, or not by one capture: what is enqueued for all of them
      *                           would be neither a plan's nor not
      */
-    public boolean isCapturing(List<Stream> all) {
+    public boolean isCapturing(List<DeviceStream> all) {
         // by index: each operation asks this, and nothing is to be allocated for it
         StreamCapture first = own(all.getFirst()).capture();
         for (int i = 1; i < all.size(); i++) {
@@ -262,12 +262,12 @@ public final class EmulatedDevice implements Device, Agent {
      *
      * @throws MillraceException if the stream completes nothing for a minute, or the thread is interrupted
      */
-    public void awaitRoom(Stream stream) {
+    public void awaitRoom(DeviceStream stream) {
         own(stream).tasks().awaitRoom();
     }
 
     /** Starts a kernel when another, of whatever stream, has left the device. */
-    void launchBehind(EmulatedKernel before, EmulatedKernel kernel, Stream stream) {
+    void launchBehind(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
         EmulatedStream queue = own(stream);
         queue.enqueue(new Work(before::done)); // whether it was complete is not this stream's matter
         queue.enqueue(kernel);
@@ -302,7 +302,7 @@ public final class EmulatedDevice implements Device, Agent {
         return Arrays.stream(all).filter(each -> each != one).toArray(count -> Arrays.copyOf(all, count));
     }
 
-    private EmulatedStream own(Stream stream) {
+    private EmulatedStream own(DeviceStream stream) {
         if (stream instanceof EmulatedStream hostStream && isRegistered(hostStream)) {
             return hostStream;
         }

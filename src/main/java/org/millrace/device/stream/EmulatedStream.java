@@ -6,10 +6,10 @@ import java.util.concurrent.CompletionStage;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
-import org.millrace.Stream;
 import org.millrace.device.stream.EmulatedEvent.EventMark;
 import org.millrace.device.stream.StreamCapture.CapturedMark;
 import org.millrace.device.stream.StreamTask.Work;
@@ -17,7 +17,7 @@ import org.millrace.device.stream.StreamTask.Work;
 /**
  * A stream of the emulated device: what it is given becomes tasks, or, while it is captured, part of a plan.
  */
-public final class EmulatedStream implements Stream {
+public final class EmulatedStream implements DeviceStream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
 

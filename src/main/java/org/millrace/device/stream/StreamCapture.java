@@ -4,10 +4,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
 import org.millrace.Plan;
-import org.millrace.Stream;
 
 /**
  * What streams are given while they are captured ({@code cudaStreamBeginCapture}): the stream on which the capture
@@ -224,7 +224,7 @@ final class StreamCapture {
         }
 
         @Override
-        public synchronized void launch(Stream stream) {
+        public synchronized void launch(DeviceStream stream) {
             if (closed) {
                 throw new IllegalStateException(device.name() + ": the plan is closed");
             }

@@ -12,8 +12,8 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
-import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.device.function.Block;
 import org.millrace.device.function.DeviceCommunicator;
@@ -59,7 +59,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
-    private @Nullable Stream lastStream;
+    private @Nullable DeviceStream lastStream;
     private int recorded;
     private boolean drained;
     /** Why the communicator had been aborted by then; null if it had not. */
@@ -101,7 +101,7 @@ public final class WorkLauncher implements AutoCloseable {
      * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
      *                           behind {@link #drain}
      */
-    public synchronized boolean hasRoom(KernelPlan plan, Stream stream) {
+    public synchronized boolean hasRoom(KernelPlan plan, DeviceStream stream) {
         device.check(stream);
         if (drained) {
             throw refusal(plan);
@@ -126,7 +126,8 @@ public final class WorkLauncher implements AutoCloseable {
      *
      * @param name what it does: its text is asked for when something fails
      */
-    public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments, Stream stream) {
+    public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments,
+            DeviceStream stream) {
         EmulatedKernel kernel = kernel(plan, name, arguments);
         launched.add(kernel);
         if (last == null || lastStream == stream || last.done()) {
@@ -178,7 +179,7 @@ public final class WorkLauncher implements AutoCloseable {
         return reason == null ? new MillraceException("the communicator was aborted") : reason;
     }
 
-    private void giveBackAfter(Stream stream, int position) {
+    private void giveBackAfter(DeviceStream stream, int position) {
         EmulatedEvent event = device.newEvent();
         stream.record(event);
         callbacks.add(new Callback(event::isReachedOrFailed, () -> fifo.consume(position)));

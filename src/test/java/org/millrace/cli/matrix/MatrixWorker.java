@@ -8,10 +8,10 @@ import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.Stream;
 import org.millrace.cli.console.FailureText;
 import org.millrace.cli.perf.CheckedCollectives;
 import org.millrace.cli.perf.CollectiveCall;
@@ -87,7 +87,7 @@ final class MatrixWorker implements RankWorker {
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(where, rank, group.ranks(), group.settings(settings))) {
             joined = communicator;
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 check(group, communicator, stream, arena, done, reporter);
             }
         } catch (RuntimeException failure) {
@@ -103,7 +103,7 @@ final class MatrixWorker implements RankWorker {
      * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
      * end.
      */
-    private void check(CellGroup group, Communicator communicator, Stream stream, Arena arena, int[] done,
+    private void check(CellGroup group, Communicator communicator, DeviceStream stream, Arena arena, int[] done,
             Reporter reporter) {
         try (CheckedCollectives checks = new CheckedCollectives(communicator, stream, arena, LARGEST,
                 RunDeadline.after(PATIENCE), group.mode() == CellGroup.Mode.PTR)) {

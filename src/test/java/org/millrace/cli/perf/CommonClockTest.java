@@ -18,8 +18,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
-import org.millrace.Stream;
 import org.millrace.cli.run.RunDeadline;
 
 /** Whichever rank's clock is ahead, all stop or none does. */
@@ -51,7 +51,7 @@ class CommonClockTest {
             try (Arena arena = Arena.ofShared();
                     Communicator communicator = Millrace.join("file:" + directory.resolve("group"), rank, 2,
                             Map.of("MILLRACE_DEVICE", "host"));
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 return new CheckedCollectives(communicator, stream, arena, Long.BYTES, RunDeadline.after(PATIENCE),
                         false).commonClock(time).getAsBoolean();
             }

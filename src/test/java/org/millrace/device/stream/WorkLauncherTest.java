@@ -22,9 +22,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
-import org.millrace.Stream;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelArguments;
@@ -95,7 +95,7 @@ class WorkLauncherTest {
     }
 
     /** Launches as an engine does; the kernel, or null if there is no room. */
-    private static EmulatedKernel launchIfRoom(WorkLauncher launcher, KernelPlan plan, Stream stream,
+    private static EmulatedKernel launchIfRoom(WorkLauncher launcher, KernelPlan plan, DeviceStream stream,
             Runnable announce) {
         synchronized (launcher) {
             if (!launcher.hasRoom(plan, stream)) {
@@ -107,7 +107,8 @@ class WorkLauncherTest {
         }
     }
 
-    private static EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, Stream stream, Runnable announce) {
+    private static EmulatedKernel launch(WorkLauncher launcher, KernelPlan plan, DeviceStream stream,
+            Runnable announce) {
         IdleProfile.Backoff idle = new IdleProfile.Backoff(100, 100, 10_000, 1_000_000);
         EmulatedKernel kernel = launchIfRoom(launcher, plan, stream, announce);
         while (kernel == null) {

@@ -7,7 +7,7 @@ import java.util.concurrent.CompletionStage;
  * A queue of operations on a {@link Device} that run one after another, in the order in which they were enqueued.
  * Operations of different streams may overlap.
  */
-public interface Stream extends AutoCloseable {
+public interface DeviceStream extends AutoCloseable {
 
     /**
      * Whether everything enqueued so far has completed.
