@@ -1,6 +1,5 @@
 package org.millrace.cli;
 
-
 /** What a rank of GIN's measurements tells the process that shows the table. */
 sealed interface GinEvent extends RankEvent {
 

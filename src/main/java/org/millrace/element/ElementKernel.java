@@ -12,9 +12,9 @@ import org.millrace.element.Loops.Step;
  * move it. Immutable, without state, shared by threads. No call allocates.
  *
  * <p>
- * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.element the package} defines them, a
- * reduction over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with
- * {@code last} on the one where it ends. A group of one rank is {@code copy} alone.
+ * With <i>pre</i>, <i>op</i> and <i>post</i> as {@linkplain org.millrace.element the package} defines them, a reduction
+ * over ranks is {@code copy} on the rank where it starts, {@code reduce} on every rank after it, with {@code last} on
+ * the one where it ends. A group of one rank is {@code copy} alone.
  *
  * <p>
  * Offsets are bytes and counts are elements. Memory may be on the heap or native and offsets need not be multiples of
