@@ -28,8 +28,8 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * Accepts clients, and sorts them into the connections that are expected. There is no thread unless one {@linkplain
- * #attend attends}: each call that polls one of the pending connections moves all of them.
+ * Accepts clients, and sorts them into the connections that are expected. There is no thread unless one
+ * {@linkplain #attend attends}: each call that polls one of the pending connections moves all of them.
  *
  * <p>
  * A client whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster

@@ -89,7 +89,10 @@ class NetEndpointTest {
                 each.close();
             }
         }
-        while (Thread.getAllStackTraces().keySet().stream().anyMatch(each -> each.getName().equals("millrace-accept"))) {
+        while (Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .anyMatch(each -> each.getName().equals("millrace-accept"))) {
             Thread.onSpinWait();
         }
     }
