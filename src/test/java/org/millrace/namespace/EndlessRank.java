@@ -9,11 +9,11 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A rank of the engine that adds up again and again, as much as the round says, and looks at every sum; a line for what
@@ -44,7 +44,7 @@ final class EndlessRank {
         }
         try (Communicator group = builder.join();
                 Arena arena = Arena.ofShared();
-                Stream stream = group.device().newStream()) {
+                DeviceStream stream = group.device().newStream()) {
             Thread.ofPlatform().daemon().start(EndlessRank::awaitEnd);
             MemorySegment mine = group.device().allocate((long) Long.BYTES * COUNTS[0], arena);
             MemorySegment sum = group.device().allocate((long) Long.BYTES * COUNTS[0], arena);
