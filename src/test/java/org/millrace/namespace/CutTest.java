@@ -28,8 +28,8 @@ import org.millrace.trace.reader.TracedProcess;
 /**
  * Jobs of three hosts whose network is cut again and again at random moments, for less than the deadline: all of them
  * end right, and every byte is looked at. {@code -Dmillrace.cuts=60} cuts each kind of job so often, and runs all of
- * them; {@code -Dmillrace.cuts.seed=1000} draws other cuts; {@code -Dmillrace.cuts.job=gin} runs the jobs whose
- * names begin so. Prints what each cut took.
+ * them; {@code -Dmillrace.cuts.seed=1000} draws other cuts; {@code -Dmillrace.cuts.job=gin} runs the jobs whose names
+ * begin so. Prints what each cut took.
  */
 @Timeout(1800)
 @Tag("root")
@@ -54,10 +54,7 @@ class CutTest {
     private static final Path REPORTS = Path.of("target", "cuts");
 
     private enum Job {
-        ENGINE,
-        TAKEOVER,
-        UNPACK,
-        GIN
+        ENGINE, TAKEOVER, UNPACK, GIN
     }
 
     private enum Cut {
@@ -82,7 +79,7 @@ class CutTest {
     private record Case(Job job, boolean tls, int interfaces) {
 
         private Cut[] cuts() {
- return interfaces > 1 ? Cut.values() : Arrays.copyOf(Cut.values(), Cut.values().length - 1);
+            return interfaces > 1 ? Cut.values() : Arrays.copyOf(Cut.values(), Cut.values().length - 1);
         }
 
         @Override
@@ -163,8 +160,8 @@ class CutTest {
             sum += lost;
             most = Math.max(most, lost);
         }
-        System.out.printf(Locale.ROOT, "%s: %d cuts, %d rounds; all went on %.2f s after a cut, %.2f at most%n",
-                of, cuts, job.furthest(), sum / cuts, most);
+        System.out.printf(Locale.ROOT, "%s: %d cuts, %d rounds; all went on %.2f s after a cut, %.2f at most%n", of,
+                cuts, job.furthest(), sum / cuts, most);
         assertEndsRight(of);
     }
 
@@ -174,7 +171,8 @@ class CutTest {
         int other = (one + 1 + random.nextInt(HOSTS - 1)) % HOSTS;
         double square = random.nextDouble();
         int millis = SHORTEST_MILLIS + (int) (square * square * (LONGEST_MILLIS - SHORTEST_MILLIS));
-        String what = name + String.format(Locale.ROOT, " at %.3f s: ", (System.nanoTime() - begun) / 1e9) + kind + " of host" + one + " and host" + other + " for " + millis + " ms";
+        String what = name + String.format(Locale.ROOT, " at %.3f s: ", (System.nanoTime() - begun) / 1e9) + kind
+                + " of host" + one + " and host" + other + " for " + millis + " ms";
         plant(what, kind, one, other, random.nextInt(2));
         Duration rest = Duration.ofMillis(millis);
         if (kind.stopsAll() && rest.compareTo(SETTLED) > 0) {
@@ -265,7 +263,8 @@ class CutTest {
             assertEquals(0, process.exitValue(), () -> of + ": " + told());
         }
         int told = of.job == Job.ENGINE ? HOSTS : 1;
-        job.await("the last words", () -> job.said().stream().filter(each -> each.text().startsWith("DONE ")).count() >= told);
+        job.await("the last words",
+                () -> job.said().stream().filter(each -> each.text().startsWith("DONE ")).count() >= told);
         assertTrue(job.said().stream().noneMatch(each -> each.text().startsWith("FAILED")), this::told);
     }
 
@@ -297,7 +296,11 @@ class CutTest {
     }
 
     private static String threads(long pid) throws IOException {
-        return new String(new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "jstack").toString(),
-                "" + pid).redirectErrorStream(true).start().getInputStream().readAllBytes());
+        return new String(
+                new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "jstack").toString(), "" + pid)
+                        .redirectErrorStream(true)
+                        .start()
+                        .getInputStream()
+                        .readAllBytes());
     }
 }

@@ -147,8 +147,7 @@ class PartitionTest {
             job.startEngine("10.77.0.", of.idle ? 11 : Long.MAX_VALUE, "MILLRACE_TLS=" + (of.tls ? 1 : 0));
         }
         if (of.idle) {
-            job.await("all have ended their operations",
-                    () -> of.takeover ? job.says(-1, "STILL") : idle());
+            job.await("all have ended their operations", () -> of.takeover ? job.says(-1, "STILL") : idle());
         }
         int before = job.said().size();
         begun = System.nanoTime();
@@ -209,7 +208,8 @@ class PartitionTest {
             job.await("a window is closed", () -> hasClosedWindow(0));
             while (System.nanoTime() - end < 0) {
                 for (int host : new int[] {0, 2}) {
-                    assertTrue(job.why(host).stream()
+                    assertTrue(job.why(host)
+                            .stream()
                             .noneMatch(each -> each.cause() == Cause.SILENT || each.cause() == Cause.CUT));
                 }
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(500));

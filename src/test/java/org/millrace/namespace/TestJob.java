@@ -153,9 +153,7 @@ final class TestJob implements AutoCloseable {
         long done = furthest();
         await("more rounds than " + done, () -> rounds() > done);
         assertEquals(List.of(),
-                said().stream()
-                        .filter(each -> each.rank >= 0 && !each.text.contains("nothing moves."))
-                        .toList());
+                said().stream().filter(each -> each.rank >= 0 && !each.text.contains("nothing moves.")).toList());
     }
 
     /** The ranks that a host's shared files tell of. */

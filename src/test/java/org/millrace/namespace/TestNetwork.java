@@ -71,8 +71,9 @@ final class TestNetwork implements AutoCloseable {
     /** Frames from one host to another are dropped from now on, on all networks. */
     void silence(int from, int to) throws Exception {
         for (int network = 0; network < networks; network++) {
-            hosts.get(from).run("ip neighbour replace " + address(to, network) + " lladdr " + NOBODY
-                    + " nud permanent dev eth" + network);
+            hosts.get(from)
+                    .run("ip neighbour replace " + address(to, network) + " lladdr " + NOBODY + " nud permanent dev eth"
+                            + network);
         }
     }
 
