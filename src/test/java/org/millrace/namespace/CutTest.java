@@ -58,7 +58,7 @@ class CutTest {
     }
 
     private enum Cut {
-        /** Both ends are told, and the network is there. */
+        /** Both ends are told, and the network is there. The engine's own connections to rank 0 are spared. */
         RESET,
         /** One end is told; the other hears nothing, and nobody hears the first for a while. */
         HALF_OPEN,

@@ -24,6 +24,7 @@ import org.millrace.trace.reader.Verdict;
 final class TestJob implements AutoCloseable {
 
     private static final String SECRET = "a-secret-of-twenty-characters";
+    static final int RENDEZVOUS = 4711;
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final String WHO = "millrace: rank ";
     private static final String ROUND = "AT ";
@@ -51,8 +52,8 @@ final class TestJob implements AutoCloseable {
      */
     void startEngine(String addresses, long count, String... settings) throws Exception {
         for (int rank = 0; rank < size; rank++) {
-            List<String> arguments = new ArrayList<>(List.of("tcp:" + addresses + "1:4711", "" + rank, "" + size,
-                    "" + count, "MILLRACE_SECRET=" + SECRET, "MILLRACE_STALL_DEADLINE=200s"));
+            List<String> arguments = new ArrayList<>(List.of("tcp:" + addresses + "1:" + RENDEZVOUS, "" + rank,
+                    "" + size, "" + count, "MILLRACE_SECRET=" + SECRET, "MILLRACE_STALL_DEADLINE=200s"));
             arguments.addAll(List.of(settings));
             follow(network.hosts.get(rank).java(EndlessRank.class, arguments.toArray(String[]::new)), rank);
         }
