@@ -12,7 +12,7 @@ import picocli.CommandLine.Option;
 
 /** {@code millrace ps}. */
 @Command(name = "ps", description = {"List this user's processes that have Millrace's connections."})
-public final class PsCommand extends InspectCommand {
+final class PsCommand extends InspectCommand {
 
     private static final int WIDE = 1000;
 

@@ -26,7 +26,7 @@ import picocli.CommandLine.ParameterException;
         description = {"Say in a sentence why nothing moves: which rank the others wait for, and for what.",
                 "From what this user's processes on this host have written down (MILLRACE_TRACE), while they hang, or"
                         + " after they have died."})
-public final class WhyCommand extends InspectCommand {
+final class WhyCommand extends InspectCommand {
 
     private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
 
