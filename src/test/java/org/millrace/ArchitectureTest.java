@@ -39,23 +39,23 @@ class ArchitectureTest {
     // @formatter:off
     private static final String PLAN = """
             6 cli:              .
-            5 engine:           connect, .
+            5 engine:           .
             5 gpu:              .
             4 engine.bootstrap: .
             4 device:           ., gin
             4 transport:        .
             4 plugin:           shim, loss, net, gin, takeover, .
-            3 proxy:            ., unpack
+            3 proxy:            .
             3 collnet:          .
             3 gin:              ., path
             3 nccl:             .
             2 net:              ., connection, shm, socket, ucx, plugin, auto, fault
-            2 cuda:             handle, ., copy
+            2 cuda:             .
             1 abi:              .
             1 agent:            .
             1 element:          .
             1 library:          .
-            1 trace:            ., reader
+            1 trace:            .
             0 file:             .
             0 ffi:              cudart, device, mailbox, nccl, plugin, ucx
             0 .:                .
