@@ -33,9 +33,9 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  *
  * <p>
  * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that reads
- * across PCIe bring many commands. The words' releases pair with the kernel's acquires: what is to be copied is
- * visible to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is
- * told then that a copy was made sees it.
+ * across PCIe bring many commands. The words' releases pair with the kernel's acquires: what is to be copied is visible
+ * to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is told
+ * then that a copy was made sees it.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
@@ -87,9 +87,9 @@ public final class CopyMailbox extends PolledStruct {
     /**
      * Has bytes copied.
      *
-     * @param number of the command; its place must be free
-     * @param bytes  1 to 2<sup>30</sup> - 1
-     * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
+     * @param number  of the command; its place must be free
+     * @param bytes   1 to 2<sup>30</sup> - 1
+     * @param worker  who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
      * @param ordered whether nobody may see the bytes before what the worker was given earlier
      */
     public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered) {

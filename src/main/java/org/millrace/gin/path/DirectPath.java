@@ -81,8 +81,15 @@ final class DirectPath extends Path {
         GinDescriptor descriptor = drain.current();
         Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         GinHeader.nothing(frame.header);
-        frame.transfer.sequence(drain.order.sequence(), !drain.order.isUntouched(frames, descriptor.sourceHandle,
-                descriptor.sourceOffset, descriptor.size)); // it finds what the queue's puts brought there
+        frame.transfer.sequence(drain.order.sequence(),
+                !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size)); // it
+                                                                                                                      // finds
+                                                                                                                      // what
+                                                                                                                      // the
+                                                                                                                      // queue's
+                                                                                                                      // puts
+                                                                                                                      // brought
+                                                                                                                      // there
         return source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + drain.moved(),
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }

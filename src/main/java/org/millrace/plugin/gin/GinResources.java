@@ -179,8 +179,7 @@ final class GinResources {
     /** None where each launch waits for its end, or stands behind all that the program has launched. */
     private CopyKernel.Stay usualStay() {
         return "1".equals(environment.apply("CUDA_LAUNCH_BLOCKING"))
-                || "1".equals(environment.apply("CUDA_DEVICE_MAX_CONNECTIONS"))
-                        ? CopyKernel.Stay.of(Duration.ZERO)
+                || "1".equals(environment.apply("CUDA_DEVICE_MAX_CONNECTIONS")) ? CopyKernel.Stay.of(Duration.ZERO)
                         : CopyKernel.Stay.UNDER_LOAD;
     }
 

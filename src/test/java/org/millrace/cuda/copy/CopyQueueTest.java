@@ -138,7 +138,9 @@ class CopyQueueTest {
         assertTrue(queue.isDone(last));
     }
 
-    /** What one queue has posted is the engine's, whatever the other does when the kernel has left without seeing it. */
+    /**
+     * What one queue has posted is the engine's, whatever the other does when the kernel has left without seeing it.
+     */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void queuesThatShareAKernelLoseNothing(boolean comesAgain) {
@@ -169,7 +171,8 @@ class CopyQueueTest {
 
     /**
      * One thread begins copies that overlap, long ones and short ones, behind all others or behind those of a sequence,
-     * which has a part of the memory, and relaxed ones, which do not overlap; another plays the kernel and its workers, which leave whenever they like.
+     * which has a part of the memory, and relaxed ones, which do not overlap; another plays the kernel and its workers,
+     * which leave whenever they like.
      */
     @ParameterizedTest
     @CsvSource({"1, 0", "-3000, 0", "1, 3", "-3000, 4"})
@@ -267,8 +270,7 @@ class CopyQueueTest {
         } else {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
-            from = filled[sequence] > bytes && random.nextBoolean()
-                    ? half + filled[sequence] - bytes // what came last
+            from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes // what came last
                     : sequence * part + random.nextInt(part - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
         }
