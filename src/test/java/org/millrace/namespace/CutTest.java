@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.config.Settings;
 import org.millrace.plugin.HostProgram;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedProcess;
 
 /**
  * Jobs of three hosts whose network is cut again and again at random moments, for less than the deadline: all of them

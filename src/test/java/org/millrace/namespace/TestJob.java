@@ -15,10 +15,10 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 import org.millrace.plugin.HostProgram;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict;
 
 /** A job with a rank on each host of a network: its processes, what they have said, and how far they are. */
 final class TestJob implements AutoCloseable {
