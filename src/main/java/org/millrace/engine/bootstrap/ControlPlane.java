@@ -5,7 +5,9 @@ import java.net.InetAddress;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
@@ -116,6 +118,14 @@ public final class ControlPlane implements AutoCloseable {
 
     public int size() {
         return group.size();
+    }
+
+    /**
+     * Tells the program. On a thread of its own, as a listener may wait and may call the communicator; the process does
+     * not end before it has been told.
+     */
+    public void tell(Consumer<CommunicatorListener> what) {
+        Thread.ofPlatform().daemon(false).name("listener").start(() -> what.accept(options.listener()));
     }
 
     /**

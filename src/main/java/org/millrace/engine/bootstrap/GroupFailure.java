@@ -7,6 +7,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
 
 /**
  * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
@@ -39,6 +40,9 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
             LOG.debug("rank {} failed", control.rank(), thrown);
             failed();
             control.fail(thrown);
+            if (thrown instanceof PeerLostException lost) {
+                control.tell(listener -> listener.lost(lost));
+            }
         }
     }
 
@@ -100,7 +104,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     /**
      * Reports the failure, if there is one.
      *
-     * @throws MillraceException of the failure's kind, with the failure as its cause
+     * @throws MillraceException of the failure's kind, in words of this rank
      */
     public final void throwIfFailed() {
         Throwable failure = first.get();

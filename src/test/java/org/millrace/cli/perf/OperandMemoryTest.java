@@ -12,6 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.cli.MappedProvider;
 import org.millrace.cli.run.RunDeadline;
@@ -32,7 +33,7 @@ class OperandMemoryTest {
         Reference reference = Reference.of(DataType.FLOAT32, Reduction.SUM, 1, operands);
         try (Arena arena = Arena.ofConfined();
                 Communicator alone =
-                        new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1, Map.of())) {
+                        new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1, Map.of(), CommunicatorListener.STANDARD_ERROR)) {
             OperandMemory memory = new OperandMemory(alone.device(), alone.device().newStream(),
                     RunDeadline.after(Duration.ofMinutes(1)), arena);
             MemorySegment more = alone.device().allocate(BYTES + 4, arena);
