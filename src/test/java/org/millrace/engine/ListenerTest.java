@@ -38,11 +38,11 @@ class ListenerTest {
                 .size(2)
                 .device("host")
                 .network("socket")
-                .stallDeadline(Duration.ofMillis(100));
+                .bufferSize(32 << 10);
     }
 
     private static void allReduce(Communicator communicator, DeviceStream stream) throws Exception {
-        communicator.allReduce(Operand.of(new int[1000]), ReduceOp.SUM, stream)
+        communicator.allReduce(Operand.of(new int[1 << 18]), ReduceOp.SUM, stream)
                 .toCompletableFuture()
                 .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
@@ -76,11 +76,11 @@ class ListenerTest {
         System.setErr(printed);
         try {
             List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
-                try (Communicator communicator = builder(rank).join();
+                try (Communicator communicator = builder(rank).stallDeadline(Duration.ofMillis(100)).join();
                         DeviceStream stream = communicator.device().newStream()) {
                     if (rank == 1) {
                         String told = printed.next();
-                        assertTrue(told.startsWith("millrace: rank 0, operation 0: all_reduce of 1000 int32, sum: rank 1 has not"),
+                        assertTrue(told.startsWith("millrace: rank 0, operation 0: all_reduce of 262144 int32, sum: rank 1 has not"),
                                 told);
                     }
                     allReduce(communicator, stream);
@@ -106,13 +106,13 @@ class ListenerTest {
             List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
                 JoinBuilder group = builder(rank).onLoss(losses::add);
                 if (rank == 1) {
-                    group.set("MILLRACE_FAULT", "cut:frame=1");
+                    group.set("MILLRACE_FAULT", "cut:frame=3");
                 }
                 try (Communicator communicator = group.join(); DeviceStream stream = communicator.device().newStream()) {
                     if (rank == 1) {
                         allReduce(communicator, stream);
                     } else {
-                        communicator.allReduce(Operand.of(new int[1000]), ReduceOp.SUM, stream);
+                        communicator.allReduce(Operand.of(new int[1 << 18]), ReduceOp.SUM, stream);
                     }
                 }
                 return null;
