@@ -20,8 +20,8 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.function.DeviceChannel;
-import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.DeviceChannel;
+import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.connect.Topology.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */

@@ -17,10 +17,10 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.device.function.Block;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.device.stream.StallLimit;
+import org.millrace.device.Block;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EmulatedKernel;
+import org.millrace.device.StallLimit;
 import org.millrace.trace.reader.Verdict.Cause;
 
 /**
