@@ -1,9 +1,9 @@
 package org.millrace;
 
 /**
- * Hears what a program should know even while it calls nothing: {@link JoinBuilder#onStall}, {@link JoinBuilder#onLoss}.
- * What is not overridden goes to standard error. Each call comes once for what it tells of, from a thread of its own,
- * so that it may take its time, and abort the communicator.
+ * Hears what a program should know even while it calls nothing: {@link JoinBuilder#onStall},
+ * {@link JoinBuilder#onLoss}. What is not overridden goes to standard error. Each call comes once for what it tells of,
+ * from a thread of its own, so that it may take its time, and abort the communicator.
  */
 public interface CommunicatorListener {
 

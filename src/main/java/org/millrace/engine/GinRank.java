@@ -63,7 +63,8 @@ public final class GinRank implements AutoCloseable {
         EngineResources resources = new EngineResources();
         ControlPlane control = null;
         try {
-            control = resources.add(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
+            control = resources.add(ControlPlane.join(rendezvous, rank, size,
+                    JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
             ControlPlane joined = control;
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);

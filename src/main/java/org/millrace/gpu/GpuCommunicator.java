@@ -80,7 +80,8 @@ final class GpuCommunicator implements Communicator {
             Configuration configuration, CommunicatorListener listener) {
         GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration, listener);
         return new GpuCommunicator(member, new GpuDevice(member.device(), member.failure()),
-                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE));
+                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE),
+                configuration.get(Settings.CLOSE_DEADLINE));
     }
 
     @Override

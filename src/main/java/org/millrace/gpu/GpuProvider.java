@@ -50,7 +50,6 @@ public final class GpuProvider implements CommunicatorProvider {
     public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
             CommunicatorListener listener) {
         Configuration configuration = Configuration.load(settings);
-        return GpuCommunicator.join(GpuRank.prepare(configuration), rendezvous, rank, size, configuration,
-                listener);
+        return GpuCommunicator.join(GpuRank.prepare(configuration), rendezvous, rank, size, configuration, listener);
     }
 }

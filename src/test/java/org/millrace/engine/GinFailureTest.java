@@ -68,8 +68,8 @@ class GinFailureTest {
     private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
             throws InterruptedException {
         Configuration configuration = Configuration.load(settings);
-        try (ControlPlane control =
-                ControlPlane.join("file:" + directory.resolve("group"), 1, 2, JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR));
+        try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2,
+                JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR));
                 Network network = Networks.open(configuration, Agreement.reach(control, configuration));
                 Listener here = network.listen()) {
             EngineTrace.number(control);

@@ -80,7 +80,8 @@ class ListenerTest {
                         DeviceStream stream = communicator.device().newStream()) {
                     if (rank == 1) {
                         String told = printed.next();
-                        assertTrue(told.startsWith("millrace: rank 0, operation 0: all_reduce of 262144 int32, sum: rank 1 has not"),
+                        assertTrue(told.startsWith(
+                                "millrace: rank 0, operation 0: all_reduce of 262144 int32, sum: rank 1 has not"),
                                 told);
                     }
                     allReduce(communicator, stream);
@@ -108,7 +109,8 @@ class ListenerTest {
                 if (rank == 1) {
                     group.set("MILLRACE_FAULT", "cut:frame=3");
                 }
-                try (Communicator communicator = group.join(); DeviceStream stream = communicator.device().newStream()) {
+                try (Communicator communicator = group.join();
+                        DeviceStream stream = communicator.device().newStream()) {
                     if (rank == 1) {
                         allReduce(communicator, stream);
                     } else {

@@ -104,8 +104,8 @@ class GpuCommunicatorTest {
 
     private List<Throwable> run(int ranks, Configuration configuration, Body body) throws Exception {
         List<FutureTask<Void>> tasks = IntStream.range(0, ranks).mapToObj(rank -> new FutureTask<Void>(() -> {
-            try (Communicator communicator =
-                    GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration, CommunicatorListener.STANDARD_ERROR)) {
+            try (Communicator communicator = GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank,
+                    ranks, configuration, CommunicatorListener.STANDARD_ERROR)) {
                 body.run(communicator);
             }
             return null;

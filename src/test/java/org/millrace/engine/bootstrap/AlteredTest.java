@@ -33,8 +33,7 @@ class AlteredTest {
 
     private static JoinOptions options(boolean tls) {
         return JoinOptions.of(Configuration.load(Map.of("MILLRACE_SECRET", "of the ranks", "MILLRACE_TLS",
-                tls ? "1" : "0", "MILLRACE_CONNECT_DEADLINE", "20s")),
-                CommunicatorListener.STANDARD_ERROR);
+                tls ? "1" : "0", "MILLRACE_CONNECT_DEADLINE", "20s")), CommunicatorListener.STANDARD_ERROR);
     }
 
     @ParameterizedTest
