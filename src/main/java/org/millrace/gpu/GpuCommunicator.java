@@ -100,6 +100,17 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
+    public void barrier(Duration deadline) {
+        checkOpen();
+        failure.meet(deadline);
+    }
+
+    @Override
+    public Duration patience() {
+        return late.plus(stall);
+    }
+
+    @Override
     public Set<Operation> operations() {
         return EnumSet.allOf(Operation.class);
     }

@@ -140,14 +140,19 @@ public final class ControlPlane implements AutoCloseable {
             throw new IllegalArgumentException(
                     "allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
         }
-        return call(Call.ALL_GATHER, mine);
+        return call(Call.ALL_GATHER, mine, options.deadline());
     }
 
     /**
      * Returns when every rank has called it. Collective; waits at most for the deadline of {@link #join}.
      */
     public void barrier() {
-        call(Call.BARRIER, new byte[0]);
+        barrier(options.deadline());
+    }
+
+    /** The same, with another deadline. */
+    public void barrier(Duration deadline) {
+        call(Call.BARRIER, new byte[0], deadline);
     }
 
     /**
@@ -206,7 +211,7 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
-    private byte[][] call(Call collective, byte[] mine) {
+    private byte[][] call(Call collective, byte[] mine, Duration deadline) {
         if (!inCollective.compareAndSet(false, true)) {
             throw new IllegalStateException(collective.call + " of rank " + rank()
                     + " while another thread is in a collective call of the same control plane");
@@ -214,7 +219,7 @@ public final class ControlPlane implements AutoCloseable {
         try {
             Contribution own = group.contribute(collective, mine);
             say(own);
-            return group.awaitParts(own, Deadline.in(options.deadline()));
+            return group.awaitParts(own, Deadline.in(deadline));
         } catch (MillraceException e) {
             tellOthers(e);
             throw e;

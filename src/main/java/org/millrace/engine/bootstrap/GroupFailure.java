@@ -1,5 +1,6 @@
 package org.millrace.engine.bootstrap;
 
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
@@ -93,6 +94,17 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
             fail(pending.thrown);
         }
         return first.get() != null;
+    }
+
+    /** Waits for the other ranks. One that is missing is a failure of the communicator, which all are told. */
+    public final void meet(Duration deadline) {
+        try {
+            control.barrier(deadline);
+        } catch (MillraceException missing) {
+            watch(); // what another rank has told comes first
+            fail(missing);
+            throwIfFailed();
+        }
     }
 
     /** The failure; null if there is none. */
