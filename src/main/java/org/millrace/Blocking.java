@@ -54,13 +54,13 @@ final class Blocking {
     /** The part of each rank. */
     static IntFunction<@Nullable Operand> parts(Operand all, long... counts) {
         if (Arrays.stream(counts).anyMatch(count -> count < 0) || Arrays.stream(counts).sum() > all.count()) {
-            throw new IllegalArgumentException(
-                    "parts of " + Arrays.toString(counts) + " elements are more than " + all + " holds, or less than none");
+            throw new IllegalArgumentException("parts of " + Arrays.toString(counts) + " elements are more than " + all
+                    + " holds, or less than none");
         }
         return rank -> {
             if (rank >= counts.length) {
-                throw new IllegalArgumentException(counts.length + " counts, and there is a rank " + rank
-                        + ": give one for each rank");
+                throw new IllegalArgumentException(
+                        counts.length + " counts, and there is a rank " + rank + ": give one for each rank");
             }
             return all.slice(Arrays.stream(counts, 0, rank).sum(), counts[rank]);
         };
@@ -105,7 +105,7 @@ final class Blocking {
     static <T> List<T> gather(Communicator communicator, T object, int root, Serializer<T> serializer) {
         byte[] mine = serializer.serialize(object);
         long[] lengths = new long[communicator.size()];
-        communicator.allGather(Operand.of(new long[]{mine.length}), Operand.of(lengths));
+        communicator.allGather(Operand.of(new long[] {mine.length}), Operand.of(lengths));
         boolean receives = root < 0 || root == communicator.rank();
         byte[] all = new byte[receives ? Math.toIntExact(Arrays.stream(lengths).sum()) : 0];
         if (root < 0) {

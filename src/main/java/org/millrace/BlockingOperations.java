@@ -17,9 +17,9 @@ import org.jspecify.annotations.Nullable;
  * }
  *
  * <p>
- * Operands are made of arrays, ranges of arrays, buffers and memory by {@link Operand}, which lists them all. What fails
- * is thrown, of the kind that {@link CommunicatorException} lists. What goes on beside what, and what depends on each
- * other in a group, needs a stream: the same operations with one, which return a stage.
+ * Operands are made of arrays, ranges of arrays, buffers and memory by {@link Operand}, which lists them all. What
+ * fails is thrown, of the kind that {@link CommunicatorException} lists. What goes on beside what, and what depends on
+ * each other in a group, needs a stream: the same operations with one, which return a stage.
  */
 public sealed interface BlockingOperations permits Communicator {
 
@@ -269,7 +269,7 @@ public sealed interface BlockingOperations permits Communicator {
     /** Sends an object: how many bytes, and the bytes. */
     default <T> void send(T object, int peer, Serializer<T> serializer) {
         byte[] bytes = serializer.serialize(object);
-        send(Operand.of(new int[]{bytes.length}), peer);
+        send(Operand.of(new int[] {bytes.length}), peer);
         send(Operand.of(bytes), peer);
     }
 

@@ -14,8 +14,9 @@ import org.jspecify.annotations.Nullable;
  * <p>
  * Operations of arrays, buffers and memory, which {@link Operand} makes operands of: {@link BlockingOperations} return
  * when they are complete, {@link TypedOperations} are enqueued to a {@link DeviceStream} and return a stage, and those
- * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order. The first error poisons the communicator: every later call reports it again, with the rank, the peer and
- * what was last seen of the connection.
+ * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order.
+ * The first error poisons the communicator: every later call reports it again, with the rank, the peer and what was
+ * last seen of the connection.
  *
  * <p>
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,

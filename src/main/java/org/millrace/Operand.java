@@ -330,17 +330,18 @@ public final class Operand {
     }
 
     boolean isSame(@Nullable Operand other) {
-        return other != null && memories.equals(other.memories)
-                && (booleans == null || other.booleans == booleans);
+        return other != null && memories.equals(other.memories) && (booleans == null || other.booleans == booleans);
     }
 
     /** What the memory shows is what the program's array has: before it is copied to a device. */
-    @Nullable Runnable loading() {
+    @Nullable
+    Runnable loading() {
         return booleans == null ? null : booleans::load;
     }
 
     /** The program's array has what was copied to the memory. */
-    @Nullable Runnable storing() {
+    @Nullable
+    Runnable storing() {
         return booleans == null ? null : booleans::store;
     }
 

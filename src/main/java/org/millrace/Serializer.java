@@ -12,8 +12,8 @@ import java.util.function.Function;
 public interface Serializer<T> {
 
     /** Strings, as UTF-8. */
-    Serializer<String> STRING = of(text -> text.getBytes(StandardCharsets.UTF_8),
-            bytes -> new String(bytes, StandardCharsets.UTF_8));
+    Serializer<String> STRING =
+            of(text -> text.getBytes(StandardCharsets.UTF_8), bytes -> new String(bytes, StandardCharsets.UTF_8));
 
     /** {@return an object's bytes} */
     byte[] serialize(T object);

@@ -52,14 +52,14 @@ class BlockingOperationsTest {
             assertEquals(size * (size + 1) / 2, communicator.allReduce(rank + 1L, ReduceOp.SUM));
             assertEquals((size + 1) / 2.0, communicator.allReduce(rank + 1.0, ReduceOp.AVG), 1e-12);
             int[] all = new int[2 * size];
-            communicator.allGather(Operand.of(new int[]{rank, -rank}), Operand.of(all));
+            communicator.allGather(Operand.of(new int[] {rank, -rank}), Operand.of(all));
             int[] sum = new int[2];
             communicator.reduceScatter(Operand.of(all), Operand.of(sum), ReduceOp.SUM);
-            assertArrayEquals(new int[]{rank * size, -rank * size}, sum);
+            assertArrayEquals(new int[] {rank * size, -rank * size}, sum);
             communicator.broadcast(Operand.of(sum), size - 1);
             assertEquals((size - 1) * size, sum[0]);
             int[] at0 = rank == 0 ? new int[size] : null;
-            communicator.gather(Operand.of(new int[]{rank}), at0 == null ? null : Operand.of(at0), 0);
+            communicator.gather(Operand.of(new int[] {rank}), at0 == null ? null : Operand.of(at0), 0);
             int[] back = new int[1];
             communicator.scatter(at0 == null ? null : Operand.of(at0), Operand.of(back), 0);
             assertEquals(rank, back[0]);
@@ -68,7 +68,7 @@ class BlockingOperationsTest {
             int[] turned = new int[size];
             communicator.allToAll(Operand.of(all, 0, size), Operand.of(turned));
             int[] next = new int[1];
-            communicator.sendReceive(Operand.of(new int[]{rank}), (rank + 1) % size, Operand.of(next),
+            communicator.sendReceive(Operand.of(new int[] {rank}), (rank + 1) % size, Operand.of(next),
                     (rank + size - 1) % size);
             assertEquals((rank + size - 1) % size, next[0]);
             communicator.barrier();
@@ -158,24 +158,24 @@ class BlockingOperationsTest {
             int rank = communicator.rank();
             int[] bits = {1 << rank, -1, 7};
             communicator.allReduce(Operand.of(bits), ReduceFunction.BITWISE_XOR);
-            assertArrayEquals(new int[]{(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
+            assertArrayEquals(new int[] {(1 << size) - 1, size % 2 == 0 ? 0 : -1, size % 2 == 0 ? 0 : 7}, bits);
             // keeps the left one: not commutative, so that the order of the ranks shows
             double[] first = {rank, 10 + rank, 20 + rank, 30 + rank, 40 + rank};
             communicator.allReduce(Operand.of(first), ReduceFunction.ofDoubles((a, _) -> a));
-            assertArrayEquals(new double[]{0, 10, 20, 30, 40}, first);
+            assertArrayEquals(new double[] {0, 10, 20, 30, 40}, first);
             float[] sums = {1, rank};
             communicator.scan(Operand.of(sums), ReduceFunction.SUM);
-            assertArrayEquals(new float[]{rank + 1, rank * (rank + 1) / 2}, sums);
+            assertArrayEquals(new float[] {rank + 1, rank * (rank + 1) / 2}, sums);
             long[] before = {rank + 1};
             communicator.exscan(Operand.of(before), ReduceFunction.SUM);
             assertEquals(rank == 0 ? 1 : rank * (rank + 1) / 2, before[0]);
             byte[] any = {0, (byte) (rank == size - 1 ? 1 : 0)};
             communicator.allReduce(Operand.of(any), ReduceFunction.LOGICAL_OR);
-            assertArrayEquals(new byte[]{0, 1}, any);
+            assertArrayEquals(new byte[] {0, 1}, any);
             double[] best = {rank % 2, -rank, 3};
-            assertArrayEquals(new int[]{size > 1 ? 1 : 0, 0, 0},
+            assertArrayEquals(new int[] {size > 1 ? 1 : 0, 0, 0},
                     communicator.allReduceWithRank(Operand.of(best), ReduceOp.MAX));
-            assertArrayEquals(new double[]{size > 1 ? 1 : 0, 0, 3}, best);
+            assertArrayEquals(new double[] {size > 1 ? 1 : 0, 0, 3}, best);
             assertThrows(IllegalArgumentException.class,
                     () -> communicator.allReduce(Operand.of(first), ReduceFunction.BITWISE_OR));
         });
@@ -188,12 +188,11 @@ class BlockingOperationsTest {
             int rank = communicator.rank();
             boolean[] flags = {true, rank == 0, false, true};
             communicator.allReduce(Operand.of(flags, 0, 3), ReduceOp.MIN);
-            assertArrayEquals(new boolean[]{true, false, false, true}, flags);
+            assertArrayEquals(new boolean[] {true, false, false, true}, flags);
             char[] text = rank == 0 ? "räce".toCharArray() : new char[4];
             communicator.broadcast(Operand.of(text), 0);
             assertEquals("räce", new String(text));
-            assertThrows(IllegalArgumentException.class,
-                    () -> communicator.allReduce(Operand.of(text), ReduceOp.SUM));
+            assertThrows(IllegalArgumentException.class, () -> communicator.allReduce(Operand.of(text), ReduceOp.SUM));
             float[] weights = {1, 2, 3, 4};
             float[] bias = {10};
             try (Arena arena = Arena.ofShared()) {
@@ -204,7 +203,7 @@ class BlockingOperationsTest {
                 assertEquals(5, bucket.count());
                 communicator.allReduce(bucket, ReduceOp.SUM);
                 communicator.allReduce(bucket.slice(2, 2), ReduceOp.MAX);
-                assertArrayEquals(new float[]{1, 2 * size, 3 * size, 4 * size}, weights);
+                assertArrayEquals(new float[] {1, 2 * size, 3 * size, 4 * size}, weights);
                 assertEquals(10 * size, bias[0]);
                 assertEquals(5 * size, scale.get(ValueLayout.JAVA_FLOAT, 0));
             }
@@ -215,8 +214,8 @@ class BlockingOperationsTest {
     @Test
     void inAGroupItIsRefusedByName() throws Exception {
         ranks(2, "shm", communicator -> {
-            IllegalStateException refused = assertThrows(IllegalStateException.class,
-                    () -> communicator.group(() -> communicator.barrier()));
+            IllegalStateException refused =
+                    assertThrows(IllegalStateException.class, () -> communicator.group(() -> communicator.barrier()));
             assertTrue(refused.getMessage().contains("give it a stream"), refused.getMessage());
         });
     }
