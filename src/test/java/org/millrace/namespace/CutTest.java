@@ -14,12 +14,14 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Random;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.config.Settings;
 import org.millrace.plugin.HostProgram;
@@ -29,7 +31,7 @@ import org.millrace.trace.TracedProcess;
  * Jobs of three hosts whose network is cut again and again at random moments, for less than the deadline: all of them
  * end right, and every byte is looked at. {@code -Dmillrace.cuts=60} cuts each kind of job so often, and runs all of
  * them; {@code -Dmillrace.cuts.seed=1000} draws other cuts; {@code -Dmillrace.cuts.job=gin} runs the jobs whose names
- * begin so. Prints what each cut took.
+ * begin so; {@code -Dmillrace.cuts.long=10} makes so many cuts of more than the deadline. Prints what each cut took.
  */
 @Timeout(1800)
 @Tag("root")
@@ -40,6 +42,8 @@ class CutTest {
     private static final String DEADLINE = "MILLRACE_RECONNECT_DEADLINE";
     private static final int CUTS = Integer.getInteger("millrace.cuts", 0);
     private static final int FEW_CUTS = 5;
+    private static final int LONG_CUTS = Integer.getInteger("millrace.cuts.long", CUTS > 0 ? 0 : 1);
+    private static final String SHORT_DEADLINE = "2s";
     private static final long SEED = Long.getLong("millrace.cuts.seed", 1);
     private static final String ONLY = System.getProperty("millrace.cuts.job", "");
     private static final int SHORTEST_MILLIS = 100;
@@ -163,6 +167,48 @@ class CutTest {
         System.out.printf(Locale.ROOT, "%s: %d cuts, %d rounds; all went on %.2f s after a cut, %.2f at most%n", of,
                 cuts, job.furthest(), sum / cuts, most);
         assertEndsRight(of);
+    }
+
+    /** One cut that lasts longer than the deadline each, of two hosts. */
+    static Stream<Arguments> longCuts() {
+        List<Cut> kinds = List.of(Cut.HALF_OPEN, Cut.SILENT_BOTH_WAYS, Cut.SILENT_ONE_WAY, Cut.NO_ROUTE);
+        List<Case> cases = cases().toList();
+        return IntStream.range(0, LONG_CUTS)
+                .mapToObj(i -> Arguments.of(cases.get(i % cases.size()),
+                        kinds.get((i + i / cases.size()) % kinds.size()), i));
+    }
+
+    /** By whatever means comes first; and when the network is there again both ends have ended. */
+    @ParameterizedTest
+    @MethodSource("longCuts")
+    void bothEndsAreToldOfOneThatLastsLonger(Case of, Cut kind, int number) throws Exception {
+        start(of, SHORT_DEADLINE, SEED);
+        Random random = new Random(SEED + number);
+        int one = random.nextInt(HOSTS);
+        int other = (one + 1 + random.nextInt(HOSTS - 1)) % HOSTS;
+        String what = of + ": " + kind + " of host" + one + " and host" + other;
+        long cutAt = System.nanoTime();
+        plant(what, kind, one, other, 0);
+        for (int end : new int[] {one, other}) {
+            int peer = one + other - end;
+            boolean told = job.becomes(PATIENCE, () -> job.saidBy(end).stream().anyMatch(CutTest::tellsOfLoss));
+            assertTrue(told, () -> what + ": rank " + end + " is not told\n" + told());
+            String first = job.saidBy(end).stream().filter(CutTest::tellsOfLoss).findFirst().orElseThrow();
+            assertTrue(first.contains(TestNetwork.name(peer)) || first.contains("." + (peer + 1)),
+                    () -> what + ": rank " + end + " is told of another: " + first);
+        }
+        System.out.printf(Locale.ROOT, "%s: both told after %.1f s%n", what, (System.nanoTime() - cutAt) / 1e9);
+        lift(kind, one, other);
+        for (Process process : job.processes) {
+            if (!job.becomes(PATIENCE, () -> !process.isAlive())) {
+                throw new AssertionError(what + ": it does not end; see " + report(what) + "\n" + told());
+            }
+        }
+        assertTrue(job.said().stream().noneMatch(each -> each.text().startsWith("DONE ")), this::told);
+    }
+
+    private static boolean tellsOfLoss(String line) {
+        return line.contains("lost the peer") || line.contains(" is silent") || line.startsWith("FAILED");
     }
 
     /** Returns how many seconds passed from the end of a cut until all went on. */
