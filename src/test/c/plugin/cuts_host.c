@@ -114,14 +114,17 @@ static ncclGinProxyGpuCtx_v2_t *queues;
 static uint64_t window;
 static char *memory;
 
+static void end_if_failed(void) {
+  bool failed = false;
+  SUCCEEDS(gin->queryLastError(gin_context, &failed));
+  REQUIRE(!failed, "rank %d is told of an error", self);
+}
+
 static void yield_or_end(void) {
   static long yields;
-  bool failed = false;
   sched_yield();
-  if (++yields % YIELDS_PER_QUESTION == 0) {
-    SUCCEEDS(gin->queryLastError(gin_context, &failed));
-    REQUIRE(!failed, "rank %d is told of an error", self);
-  }
+  if (++yields % YIELDS_PER_QUESTION == 0)
+    end_if_failed();
 }
 
 /* Of what is put, where it is taken from (out) or arrives (in). */
@@ -156,6 +159,8 @@ static void check_all(int peer, long round) {
   uint64_t due = (uint64_t)round * PUTS_PER_ROUND, signal;
   while (!gin_reached(due, signal = __atomic_load_n(&queues->signals[peer], __ATOMIC_ACQUIRE)))
     yield_or_end();
+  if (signal > due + PUTS_PER_ROUND) /* as where kernels are let go */
+    end_if_failed();
   REQUIRE(signal <= due + PUTS_PER_ROUND, "rank %d: signal %lu of rank %d in round %ld", self, signal, peer, round);
   lengths(peer, self, round, bytes);
   for (int i = 0; i < PUTS_PER_ROUND; i++)

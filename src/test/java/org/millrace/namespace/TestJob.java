@@ -13,6 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.millrace.plugin.HostProgram;
 import org.millrace.trace.Hang;
@@ -26,7 +28,7 @@ final class TestJob implements AutoCloseable {
     private static final String SECRET = "a-secret-of-twenty-characters";
     static final int RENDEZVOUS = 4711;
     private static final Duration PATIENCE = Duration.ofSeconds(90);
-    private static final String WHO = "millrace: rank ";
+    private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";
 
     /** A line of a rank's; -1 for one of none. */
@@ -92,7 +94,8 @@ final class TestJob implements AutoCloseable {
             }
             return;
         }
-        int of = line.startsWith(WHO) ? line.charAt(WHO.length()) - '0' : rank;
+        Matcher who = WHO.matcher(line);
+        int of = who.find() ? Integer.parseInt(who.group(1)) : rank;
         said.add(new Said(of, line, System.nanoTime()));
     }
 
