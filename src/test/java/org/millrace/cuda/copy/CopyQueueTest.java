@@ -42,6 +42,7 @@ class CopyQueueTest {
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
+        private int most = 8;
         private long begun;
         private long done;
 
@@ -59,7 +60,7 @@ class CopyQueueTest {
 
         @Override
         public boolean hasRoom() {
-            return copies.size() < 8 || isDone(begun);
+            return copies.size() < most || isDone(begun);
         }
 
         @Override
@@ -245,7 +246,7 @@ class CopyQueueTest {
     }
 
     /**
-     * One in turn anywhere; or one of a sequence: a strict one into the first half of its part, from the whole of it,
+     * One in turn anywhere; or one of a sequence: a strict one into the first half of its part, from what was written,
      * or a relaxed one into the second half, to a place to which nobody else writes meanwhile, from what never changes.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
@@ -271,7 +272,7 @@ class CopyQueueTest {
             to = sequence * part + random.nextInt((sequences == 1 ? part : part / 2) - bytes);
             int half = sequence * part + part / 2;
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes // what came last
-                    : sequence * part + random.nextInt(part - bytes);
+                    : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
         }
         queue.copy(memory.address() + to, memory.address() + from, bytes, order);
