@@ -42,7 +42,6 @@ class CopyQueueTest {
     private static final class PlayedEngine implements CopyQueue.Engine {
         private final Deque<Runnable> copies = new ArrayDeque<>();
         private Random random;
-        private int most = 8;
         private long begun;
         private long done;
 
@@ -60,7 +59,7 @@ class CopyQueueTest {
 
         @Override
         public boolean hasRoom() {
-            return copies.size() < most || isDone(begun);
+            return copies.size() < 8 || isDone(begun);
         }
 
         @Override
@@ -197,7 +196,7 @@ class CopyQueueTest {
         byte[] expected = new byte[BYTES];
         random.nextBytes(expected);
         MemorySegment.copy(expected, 0, memory, ValueLayout.JAVA_BYTE, 0, BYTES);
-        for (int i = 0; i < 50_000; i++) {
+        for (int i = 0; i < 20_000; i++) {
             while (!queue.hasRoom()) {
                 Thread.yield();
             }
