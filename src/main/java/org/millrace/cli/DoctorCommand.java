@@ -32,7 +32,7 @@ final class DoctorCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Option(names = "--json", description = "Write everything as JSON to standard output, settings with their values.")
     private boolean json;
