@@ -31,8 +31,8 @@ final class CheckedCollectives implements AutoCloseable {
      * @param deadline  for all operations together
      * @param registers whether the operands are registered, to be used in place where that is possible
      */
-    CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest,
-            RunDeadline deadline, boolean registers) {
+    CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest, RunDeadline deadline,
+            boolean registers) {
         this.communicator = communicator;
         this.stream = stream;
         this.deadline = deadline;
@@ -43,8 +43,7 @@ final class CheckedCollectives implements AutoCloseable {
     }
 
     /** Places operands of so many elements, rounded down to what every rank has the same part of. */
-    OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
-            boolean inPlace) {
+    OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements, boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
     }
 

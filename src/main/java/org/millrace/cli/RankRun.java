@@ -74,8 +74,8 @@ final class RankRun<E extends RankEvent> {
     }
 
     /** Runs to the end; no rank outlives this call. Returns why it is not complete, the likeliest cause first. */
-    static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline,
-            Class<E> type, Listener<E> listener) {
+    static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline, Class<E> type,
+            Listener<E> listener) {
         RankRun<E> run = new RankRun<>(size, type, listener);
         try (RunScope scope = new RunScope()) {
             Ranks ranks = launcher.launch(scope.rendezvous(), run.queue::add);

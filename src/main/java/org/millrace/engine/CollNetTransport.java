@@ -78,7 +78,8 @@ final class CollNetTransport implements Transport {
      *
      * @return its name; null if there is none
      */
-    @Nullable String choose(List<PeerInfo> peers) {
+    @Nullable
+    String choose(List<PeerInfo> peers) {
         for (CollectiveNetworkProvider each : providers) {
             if (peers.stream().allMatch(peer -> List.of(peer.offer(NAME).text().split(" ")).contains(each.name()))) {
                 chosen = each;

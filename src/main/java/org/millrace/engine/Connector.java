@@ -75,7 +75,8 @@ final class Connector<P> {
     }
 
     /** The last operation that was announced; null if there was none. */
-    @Nullable ProxyOp last() {
+    @Nullable
+    ProxyOp last() {
         return last;
     }
 
