@@ -192,17 +192,16 @@ class ArchitectureTest {
         for (JavaClass javaClass : classes) {
             String name = javaClass.getPackageName();
             boolean begins = Stream.of("config", "cli", "plugin", "gpu", "library")
-                    .anyMatch(each -> (name + ".").startsWith(ROOT + "." + each + "."))
-                    || name.equals(ROOT);
+                    .anyMatch(each -> (name + ".").startsWith(ROOT + "." + each + ".")) || name.equals(ROOT);
             if (!begins && javaClass.getMethodCallsFromSelf()
                     .stream()
                     .anyMatch(call -> call.getTargetOwner().getName().equals(ROOT + ".config.Configuration"))) {
                 readers.add(javaClass.getSimpleName());
             }
         }
-        assertEquals(
-                Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "NetworkOptions", "Networks", "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"),
-                readers);
+        assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
+                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "NetworkOptions", "Networks",
+                "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
     @Test
