@@ -23,6 +23,7 @@ import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
 import org.millrace.Stream;
 
 /**
@@ -51,12 +52,14 @@ class AbortTest {
             value = {"P2P |", "P2P by copy | NCCL_P2P_USE_CUDA_MEMCPY=1", "SHM | NCCL_P2P_DISABLE=1",
                     "SHM by copy | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=3",
                     "NET shm | MILLRACE_NET=shm", "NET shm | MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1",
-                    "NET socket | MILLRACE_NET=socket"})
+                    "NET socket | MILLRACE_NET=socket",
+                    "CollNet | MILLRACE_NET=shm NCCL_COLLNET_ENABLE=1 NCCL_ALGO=collnetdirect"})
     void aKernelThatWaitsLeaves(String transport, String more) throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K");
         if (more != null) {
             Arrays.stream(more.split(" ")).map(each -> each.split("=")).forEach(each -> settings.put(each[0], each[1]));
         }
+        boolean reduces = transport.equals("CollNet");
         for (boolean sends : new boolean[] {true, false}) {
             CountDownLatch waits = new CountDownLatch(1);
             List<Throwable> thrown = EngineGroup.call(2, SECONDS, rank -> () -> {
@@ -65,11 +68,13 @@ class AbortTest {
                         Stream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(COUNT, arena);
                     // connections are made when both ranks ask for them
-                    call(communicator, sends == (communicator.rank() == 0), 1, data, stream);
+                    call(communicator, reduces, sends == (communicator.rank() == 0), 1, data, stream);
                     stream.synchronize(PATIENCE);
                     if (communicator.rank() == 0) {
-                        call(communicator, sends, COUNT, data, stream);
-                        if (sends) {
+                        call(communicator, reduces, sends, COUNT, data, stream);
+                        if (reduces) {
+                            assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
+                        } else if (sends) {
                             assertEquals(List.of(transport), communicator.route().orElseThrow().transports());
                         }
                         while (communicator.recentWork().getLast().completed() != -1) {
@@ -80,7 +85,7 @@ class AbortTest {
                     } else {
                         waits.await();
                         MillraceException refused = assertThrows(MillraceException.class, () -> {
-                            call(communicator, !sends, COUNT, data, stream);
+                            call(communicator, reduces, !sends, COUNT, data, stream);
                             stream.synchronize(PATIENCE);
                         });
                         throw refused;
@@ -97,9 +102,12 @@ class AbortTest {
         }
     }
 
-    private static void call(Communicator communicator, boolean sends, int count, MemorySegment data, Stream stream) {
+    private static void call(Communicator communicator, boolean reduces, boolean sends, int count, MemorySegment data,
+            Stream stream) {
         int peer = 1 - communicator.rank();
-        if (sends) {
+        if (reduces) {
+            communicator.allReduce(data, data, count, DataType.INT8, ReduceOp.SUM, stream);
+        } else if (sends) {
             communicator.send(data, count, DataType.INT8, peer, stream);
         } else {
             communicator.receive(data, count, DataType.INT8, peer, stream);
