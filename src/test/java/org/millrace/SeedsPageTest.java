@@ -25,7 +25,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.millrace.cli.Main;
-import org.millrace.cli.matrix.MatrixMain;
+import org.millrace.cli.MatrixMain;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 

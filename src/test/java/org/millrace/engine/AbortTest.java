@@ -22,9 +22,9 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A kernel that waits, for a slot to be emptied or for data to come, leaves when its communicator is aborted, whatever
@@ -65,7 +65,7 @@ class AbortTest {
             List<Throwable> thrown = EngineGroup.call(2, SECONDS, rank -> () -> {
                 try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
                         Arena arena = Arena.ofShared();
-                        Stream stream = communicator.device().newStream()) {
+                        DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(COUNT, arena);
                     // connections are made when both ranks ask for them
                     call(communicator, reduces, sends == (communicator.rank() == 0), 1, data, stream);
@@ -103,7 +103,7 @@ class AbortTest {
     }
 
     private static void call(Communicator communicator, boolean reduces, boolean sends, int count, MemorySegment data,
-            Stream stream) {
+            DeviceStream stream) {
         int peer = 1 - communicator.rank();
         if (reduces) {
             communicator.allReduce(data, data, count, DataType.INT8, ReduceOp.SUM, stream);
