@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.agent.Waiting;
@@ -23,8 +24,13 @@ import org.millrace.agent.Waiting;
  *
  * <p>
  * The warp that reads the commands makes few short copies itself, which is quickest; others are made by workers, many
- * at once. Copies of one sequence have one worker, which keeps their order. A copy that must be behind others that
- * workers make is told when those are made.
+ * at once. Copies of one sequence have one worker, which keeps the order of those that are strict. A copy that must be
+ * behind others that workers make is told when those are made.
+ *
+ * <p>
+ * Commands are posted one after another, and sealed together: then it is known which of them the kernel sees, as it may
+ * leave at any time. {@link CopyQueue}s that share a kernel take turns: what one has posted it seals before the next
+ * one posts.
  *
  * <p>
  * One thread at a time.
@@ -38,6 +44,8 @@ final class CopyCommands {
     private static final int LONGEST = 32 << 10;
     /** With so many copies under way the warp is quicker than a worker, which has to be told first. */
     private static final int FEW = 2;
+    /** The golden ratio's fraction: numbers that are any step apart fall to workers that are far apart. */
+    private static final long SPREAD = 0x9e37_79b9L;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
@@ -45,9 +53,19 @@ final class CopyCommands {
     /** By worker, from 1: how many copies it was given. */
     private final int[] given;
     private int next;
+    /** The first command that was posted and not sealed. */
+    private int unsealed;
+    /** By command: who was to make it. */
+    private final byte[] workers = new byte[CopyMailbox.COMMANDS];
+    /** Who has posted the commands that are not sealed. */
+    private @Nullable CopyQueue poster;
     private int nextWorker;
+    /** What the kernel has said of the commands and, by worker, of its copies: it is there for this thread. */
+    private int done;
+    private final int[] copied;
     /** No worker has more to make than this. */
     private int mostGiven;
+    private int least = 1;
     private boolean launched;
     /** When the kernel was asked to come that was not there yet; 0 once it was. */
     private long asked;
@@ -70,8 +88,16 @@ final class CopyCommands {
         this.mailbox = mailbox;
         this.launcher = launcher;
         this.next = first;
+        this.unsealed = first;
+        this.done = first;
         this.given = new int[workers + 1];
+        this.copied = new int[workers + 1];
         mailbox.donePlain(first);
+    }
+
+    /** The kernel is not launched before so many copies are under way. */
+    void least(int copies) {
+        least = copies;
     }
 
     /** Whether the kernel makes such a copy. */
@@ -85,9 +111,12 @@ final class CopyCommands {
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
     }
 
-    /** Has the kernel launched, if it is not there. */
-    void invite() {
-        if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
+    /** Has the kernel launched, if it is not there and so many copies wait that it is worth that. */
+    void invite(long waiting) {
+        if (waiting >= least && (!launched || mailbox.stateAcquire() == CopyMailbox.GONE)) {
+            if (unsealed != next) {
+                poster.seal(); // the one that comes begins behind all that was posted
+            }
             mailbox.stateAbsentRelease();
             launched = true;
             asked = System.nanoTime();
@@ -112,7 +141,17 @@ final class CopyCommands {
             begun(System.nanoTime() - asked);
             asked = 0;
         }
-        return next - mailbox.doneAcquire() < CopyMailbox.COMMANDS && haveWorkersRoom();
+        return (next - done < CopyMailbox.COMMANDS || next - lookDone() < CopyMailbox.COMMANDS) && haveWorkersRoom();
+    }
+
+    private int lookDone() {
+        done = mailbox.doneAcquire();
+        return done;
+    }
+
+    private int lookCopied(int worker) {
+        copied[worker] = mailbox.copiedAcquire(worker);
+        return copied[worker];
     }
 
     private void begun(long wait) {
@@ -128,51 +167,29 @@ final class CopyCommands {
         }
         mostGiven = 0;
         for (int worker = 1; worker < given.length; worker++) {
-            mostGiven = Math.max(mostGiven, given[worker] - mailbox.copiedAcquire(worker));
+            mostGiven = Math.max(mostGiven, given[worker] - lookCopied(worker));
         }
         return mostGiven < CopyMailbox.GIVEN;
     }
 
     /**
-     * Has bytes copied; what is behind all others is told when {@link #areWorkersIdle}.
+     * Posts a copy; what is behind all others is posted when {@link #areWorkersIdle}.
      *
-     * @return what {@link #isDone} is asked for; 0 if the kernel went without seeing the command. It was ready
+     * @param by whose {@link CopyQueue#seal} is called before another posts
+     * @return what {@link #isDone} is asked for when it is sealed. The kernel was ready
      */
-    long copy(long to, long from, int bytes, int order) {
-        int worker = worker(to, from, bytes, order);
-        mailbox.copyRelease(next, to, from, bytes, worker);
-        return seen(worker);
-    }
-
-    private int worker(long to, long from, int bytes, int order) {
-        if (given.length == 1 || order == CopyOrder.IN_TURN) {
-            return 0;
-        }
-        boolean warp = fitsWarp(to, from, bytes) && next - mailbox.doneAcquire() < FEW;
-        if (order == CopyOrder.FREE) {
-            nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
-            return warp ? 0 : nextWorker;
-        }
-        int own = 1 + CopyOrder.sequence(order) % (given.length - 1);
-        // The warp gives away what is behind its own copies when it has made them; a worker's it does not wait for.
-        return warp && isIdle(own) ? 0 : own;
-    }
-
-    private boolean isIdle(int worker) {
-        return given[worker] == mailbox.copiedAcquire(worker);
-    }
-
-    private long seen(int worker) {
-        int number = next++; // one that was not seen is not used again: its words lie where the next kernel would find
-                             // them
-        if (mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
-            await(number, () -> mailbox.stateAcquire() == CopyMailbox.GONE); // a look across PCIe: a microsecond or two
-            if (mailbox.doneAcquire() - number <= 0) {
-                mailbox.donePlain(next);
-                return 0;
+    long post(long to, long from, int bytes, int order, @Nullable CopyQueue by) {
+        if (poster != by) {
+            if (poster != null && unsealed != next) {
+                poster.seal();
             }
+            poster = by;
         }
-        copies++;
+        int worker = worker(to, from, bytes, order);
+        int number = next++; // one that is not seen is not used again: its words lie where the next kernel would find
+                             // them
+        mailbox.copyRelease(number, to, from, bytes, worker, CopyOrder.isStrict(order));
+        workers[number & CopyMailbox.COMMANDS - 1] = (byte) worker;
         if (worker == 0) {
             return ticket(0, number);
         }
@@ -180,30 +197,74 @@ final class CopyCommands {
         return ticket(worker, ++given[worker]);
     }
 
-    /** Never 0: it has a bit more than a worker and a number need. */
+    /** How many of the queue's commands are posted and not sealed. */
+    int unsealed(CopyQueue of) {
+        return poster == of ? next - unsealed : 0;
+    }
+
+    /**
+     * Makes sure that the kernel sees what was posted. If it has left before, its last look tells.
+     *
+     * @return how many commands, the last, it does not see
+     */
+    int seal() {
+        int unseen = 0;
+        if (next != unsealed && mailbox.stateBehindCommand() != CopyMailbox.PRESENT) {
+            await(next, () -> mailbox.stateAcquire() == CopyMailbox.GONE); // a look across PCIe: a microsecond or two
+            unseen = next - lookDone();
+            for (int number = done; number != next; number++) {
+                int worker = workers[number & CopyMailbox.COMMANDS - 1];
+                given[worker] -= worker == 0 ? 0 : 1;
+            }
+            mailbox.donePlain(next);
+        }
+        copies += next - unsealed - unseen;
+        unsealed = next;
+        return unseen;
+    }
+
+    private int worker(long to, long from, int bytes, int order) {
+        if (given.length == 1 || order == CopyOrder.IN_TURN) {
+            return 0;
+        }
+        boolean warp = fitsWarp(to, from, bytes) && next - lookDone() < FEW;
+        if (order == CopyOrder.FREE) {
+            nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
+            return warp ? 0 : nextWorker;
+        }
+        int own = 1 + (int) ((CopyOrder.sequence(order) * SPREAD & 0xffff_ffffL) * (given.length - 1) >>> 32);
+        // The warp gives away what is behind its own copies when it has made them; a worker's it does not wait for.
+        return warp && isIdle(own) ? 0 : own;
+    }
+
+    private boolean isIdle(int worker) {
+        return given[worker] == copied[worker] || given[worker] == lookCopied(worker);
+    }
+
     private static long ticket(int worker, int number) {
-        return 1L << 62 | (long) worker << 32 | Integer.toUnsignedLong(number);
+        return (long) worker << 32 | Integer.toUnsignedLong(number);
     }
 
     /** Whether a copy was made. */
     boolean isDone(long ticket) {
         int worker = (int) (ticket >>> 32) & 0xff;
-        return worker == 0 ? mailbox.doneAcquire() - (int) ticket > 0
-                : mailbox.copiedAcquire(worker) - (int) ticket >= 0;
+        int number = (int) ticket;
+        return worker == 0 ? done - number > 0 || lookDone() - number > 0
+                : copied[worker] - number >= 0 || lookCopied(worker) - number >= 0;
     }
 
     private boolean areWorkersIdle() {
         for (int worker = 1; worker < given.length; worker++) {
-            if (!isIdle(worker)) {
+            if (given[worker] != mailbox.copiedAcquire(worker)) { // from any thread
                 return false;
             }
         }
         return true;
     }
 
-    /** Waits until the copies are made that were told by now; from any thread. */
+    /** Waits until the copies are made that were sealed by now; from any thread. */
     void settle() {
-        int last = next - 1;
+        int last = unsealed - 1;
         await(last, () -> mailbox.doneAcquire() - last > 0 && areWorkersIdle());
     }
 

@@ -36,16 +36,35 @@ import org.millrace.cuda.PinnedMemory;
  * until the kernel is there, and all of its workers, the copy engine does everything.
  *
  * <p>
- * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for the kernel too:
- * so long as it lingers, or, where copies come all the time, ten times as long: ten milliseconds at the least, a second
- * at the most.
+ * A thread that waits for the whole device, or for room for a block on every multiprocessor, waits for the kernel too,
+ * for no longer than its {@link Stay}. One that finds no room for all its blocks within 100 µs leaves.
  */
 public final class CopyKernel implements AutoCloseable {
 
-    private static final long SHORTEST_LIFE = TimeUnit.MILLISECONDS.toNanos(10);
-    private static final long LONGEST_LIFE = TimeUnit.SECONDS.toNanos(1);
-    /** Who lets it linger for long has it come seldom too. */
-    private static final int LIFE_BY_LINGER = 10;
+    /**
+     * How long it is there.
+     *
+     * @param linger after its last copy
+     * @param life   in all, where copies come all the time
+     * @param least  so many copies must be under way for it to come
+     */
+    public record Stay(Duration linger, Duration life, int least) {
+
+        /** Where there are many copies, and so shortly that nobody who waits for the device notices it. */
+        public static final Stay UNDER_LOAD = new Stay(Duration.ofNanos(50_000), Duration.ofNanos(180_000), 16);
+        private static final Duration SHORTEST_LIFE = Duration.ofMillis(10);
+        private static final Duration LONGEST_LIFE = Duration.ofSeconds(1);
+        /** Who lets it linger for long has it come seldom too. */
+        private static final int LIFE_BY_LINGER = 10;
+
+        /** From the first copy on. */
+        public static Stay of(Duration linger) {
+            Duration life = linger.multipliedBy(LIFE_BY_LINGER);
+            return new Stay(linger, life.compareTo(SHORTEST_LIFE) < 0 ? SHORTEST_LIFE
+                    : life.compareTo(LONGEST_LIFE) > 0 ? LONGEST_LIFE : life, 1);
+        }
+    }
+
     private static final Duration PATIENCE = Duration.ofSeconds(10);
     private static final int WORKER_THREADS = 128;
     /** Of a {@code struct Work}, and of what is behind them in {@code struct Workers}. */
@@ -56,6 +75,8 @@ public final class CopyKernel implements AutoCloseable {
     private static final int STREAMS = 4;
     /** What is free to run does so within this time. */
     private static final long AT_ONCE_NANOS = TimeUnit.MICROSECONDS.toNanos(60);
+    /** The thread that launches does not sleep for so long after a launch: where copies go on, it is asked again. */
+    private static final long AWAKE_NANOS = TimeUnit.MICROSECONDS.toNanos(500);
     private static final long NEXT_ATTEMPT_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     /** Mailbox, linger, life, workers, the stream, and which launch it is there. */
     static final MemoryLayout[] PARAMETERS = {ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG,
@@ -102,14 +123,14 @@ public final class CopyKernel implements AutoCloseable {
      * Loads the kernel, and has it come and go once: CUDA may load no kernel while others run.
      *
      * @param device that copies; it must be current
-     * @param linger how long the kernel stays after its last copy
+     * @param stay   when it comes and goes
      * @return the kernel, which is not on the GPU
      * @throws org.millrace.MillraceException if the GPU does not run it, or CUDA is older than 12.8
      */
-    public static CopyKernel load(CudaDriver driver, CudaDevice device, Duration linger) {
+    public static CopyKernel load(CudaDriver driver, CudaDevice device, Stay stay) {
         CopyKernel loaded = new CopyKernel(driver, device);
         try {
-            loaded.commands.invite();
+            loaded.commands.invite(1);
             loaded.commands.awaitLeave();
             loaded.synchronize();
             if (loaded.launches.count() == 0) {
@@ -119,8 +140,8 @@ public final class CopyKernel implements AutoCloseable {
             loaded.close();
             throw failure;
         }
-        loaded.arguments.set(LINGER, linger.toNanos())
-                .set(LIFE, Math.clamp(LIFE_BY_LINGER * linger.toNanos(), SHORTEST_LIFE, LONGEST_LIFE));
+        loaded.arguments.set(LINGER, stay.linger.toNanos()).set(LIFE, stay.life.toNanos());
+        loaded.commands.least(stay.least);
         return loaded;
     }
 
@@ -150,12 +171,16 @@ public final class CopyKernel implements AutoCloseable {
     private void launchWhenAsked(CudaDriver driver, CudaDevice device) {
         try (CurrentDevice _ = device.makeCurrent()) {
             driver.ignoreCaptures();
+            long launched = System.nanoTime() - AWAKE_NANOS;
             while (!closed) {
                 if (asked) {
                     asked = false;
                     while (launches.attempt() && !closed) {
                         LockSupport.parkNanos(this, NEXT_ATTEMPT_NANOS);
                     }
+                    launched = System.nanoTime();
+                } else if (System.nanoTime() - launched < AWAKE_NANOS) {
+                    Thread.yield();
                 } else {
                     LockSupport.park(this);
                 }

@@ -1,5 +1,6 @@
 package org.millrace.cuda.copy;
 
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.CudaDriver;
 
@@ -45,6 +46,8 @@ public final class CopyQueue implements AutoCloseable {
 
     /** As many as can be under way, or more; a power of two. */
     private static final int COPIES = 2048;
+    /** So many are posted to the kernel before they are sealed, as many as it sees at once. */
+    private static final int POSTED = 16;
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
@@ -56,6 +59,16 @@ public final class CopyQueue implements AutoCloseable {
     private boolean atKernel;
     /** The last one that was not in turn: those of the kernel's workers are before it, and it. */
     private long lastUnordered;
+    /** What the kernel was asked for that is not sealed, by number here: it may have left. */
+    private final Posted[] posted = new Posted[POSTED];
+
+    private static final class Posted {
+        private long to;
+        private long from;
+        private long bytes;
+        private int order;
+        private boolean fromHost;
+    }
 
     /**
      * A queue with nothing in it.
@@ -70,6 +83,7 @@ public final class CopyQueue implements AutoCloseable {
     CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
         this.engine = engine;
         this.kernel = kernel;
+        Arrays.setAll(posted, unused -> new Posted());
     }
 
     /**
@@ -110,13 +124,45 @@ public final class CopyQueue implements AutoCloseable {
     private long copy(long to, long from, long bytes, int order, boolean fromHost) {
         boolean fits = kernel != null && kernel.fits(to, from, bytes, order);
         if (fits && isKernelsTurn(order)) {
-            long ticket = kernel.copy(to, from, (int) bytes, order);
-            if (ticket != 0) {
-                return begunByKernel(ticket, order);
-            }
+            return post(to, from, bytes, order, fromHost);
         }
         passKernel();
         return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
+    }
+
+    private long post(long to, long from, long bytes, int order, boolean fromHost) {
+        atKernel = true;
+        begun(kernel.post(to, from, (int) bytes, order, this));
+        if (order != CopyOrder.IN_TURN) {
+            lastUnordered = begun;
+        }
+        Posted copy = posted[(int) begun & POSTED - 1];
+        copy.to = to;
+        copy.from = from;
+        copy.bytes = bytes;
+        copy.order = order;
+        copy.fromHost = fromHost;
+        if (kernel.unsealed(this) == POSTED) {
+            seal();
+        }
+        return begun;
+    }
+
+    /** Makes sure that the kernel sees what it was asked for: what it does not is the engine's, behind the rest. */
+    void seal() {
+        if (kernel == null || kernel.unsealed(this) == 0) {
+            return;
+        }
+        int unseen = kernel.seal();
+        if (unseen > 0) {
+            long last = begun;
+            begun -= unseen;
+            passKernel();
+            while (begun != last) {
+                Posted copy = posted[(int) (begun + 1) & POSTED - 1];
+                begun(engine.copy(copy.to, copy.from, copy.bytes, copy.order, copy.fromHost));
+            }
+        }
     }
 
     /** What is behind all others waits here for what workers of the kernel's make: the warp does not. */
@@ -125,21 +171,18 @@ public final class CopyQueue implements AutoCloseable {
             return !engine.hasWaiting() && isDone(begun) && kernel.isReady();
         }
         if (order == CopyOrder.IN_TURN) {
-            await(lastUnordered);
+            seal(); // or what is awaited may not be seen
+            if (atKernel) {
+                await(lastUnordered);
+            }
         }
-        return kernel.isReady();
-    }
-
-    private long begunByKernel(long ticket, int order) {
-        atKernel = true;
-        begun(ticket);
-        if (order != CopyOrder.IN_TURN) {
-            lastUnordered = begun;
-        }
-        return begun;
+        return atKernel && kernel.isReady();
     }
 
     private void passKernel() {
+        if (atKernel) {
+            seal();
+        }
         if (atKernel) {
             await(begun);
             atKernel = false;
@@ -156,8 +199,8 @@ public final class CopyQueue implements AutoCloseable {
 
     private long begunByEngine(long number, boolean fitsKernel) {
         begun(number);
-        if (fitsKernel && done == begun - 1) { // behind others the engine would make the next one too
-            kernel.invite();
+        if (fitsKernel) {
+            kernel.invite(begun - done);
         }
         return begun;
     }
@@ -170,6 +213,7 @@ public final class CopyQueue implements AutoCloseable {
 
     /** Has all copies begun that wait for others to come; false if there are none. */
     public boolean submit() {
+        seal();
         return engine.submit();
     }
 
@@ -190,6 +234,7 @@ public final class CopyQueue implements AutoCloseable {
      */
     public boolean isDone(long number) {
         if (done - number < 0) {
+            seal();
             if (atKernel) { // its workers are not through in the order in which they were told
                 advance(number);
             } else if (engine.isDone(numberOf(number))) {
@@ -201,6 +246,7 @@ public final class CopyQueue implements AutoCloseable {
 
     /** The last copy that was made, as all before it were: looks at those under way one after another. */
     public long lastDone() {
+        seal();
         advance(begun);
         return done;
     }

@@ -67,17 +67,17 @@ final class CudaGinDevice implements GinDevice {
      * @param direct     whether peers' memory is mapped where that is possible
      * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once
-     * @param linger     how long a kernel that makes small copies stays after the last of them; zero: there is none
+     * @param stay       when a kernel that makes small copies comes and goes; there is none if it does not linger
      * @param idle       what the thread does when there is nothing to do
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
-            Duration linger, IdleStrategy idle) {
+            CopyKernel.Stay stay, IdleStrategy idle) {
         this.driver = driver;
         this.device = device;
         this.direct = direct;
         this.shared = shared;
         this.chunkBytes = chunkBytes;
-        this.copyKernel = linger.isZero() ? null : copyKernel(linger);
+        this.copyKernel = stay.linger().isZero() ? null : copyKernel(stay);
         this.copyContext = openContext(driver, device);
         this.agent = new GinAgent("gin-" + device.index());
         this.runner = AgentRunner.start(new OnDevice(agent, driver, device), idle);
@@ -103,9 +103,9 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    private @Nullable CopyKernel copyKernel(Duration linger) {
+    private @Nullable CopyKernel copyKernel(CopyKernel.Stay stay) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return CopyKernel.load(driver, device, linger);
+            return CopyKernel.load(driver, device, stay);
         } catch (MillraceException e) {
             NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
             return null;

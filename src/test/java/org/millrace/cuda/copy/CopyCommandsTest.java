@@ -35,6 +35,12 @@ class CopyCommandsTest {
         return new CopyCommands(CopyMailbox.of(mailbox), first, workers, () -> launches++);
     }
 
+    /** What the kernel is asked to do, if it sees that; -1 otherwise. */
+    private static long copy(CopyCommands commands, long to, long from, int bytes, int order) {
+        long ticket = commands.post(to, from, bytes, order, null);
+        return commands.seal() == 0 ? ticket : UNSEEN;
+    }
+
     private long at(long offset) {
         return memory.address() + offset;
     }
@@ -43,6 +49,7 @@ class CopyCommandsTest {
         return memory.get(ValueLayout.JAVA_LONG, offset);
     }
 
+    private static final long UNSEEN = -1;
     private static final int IN_TURN = CopyOrder.IN_TURN;
 
     /** By how much a warp loads at once: 128 times 16 bytes, 8 or 1. */
@@ -60,21 +67,21 @@ class CopyCommandsTest {
     @Test
     void whoCopies() {
         CopyCommands commands = commands(1, 2);
-        commands.invite();
+        commands.invite(1);
         kernel.begin();
         for (int i = 0; i < 64; i++) {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
         }
         List<Long> tickets = new ArrayList<>();
         for (int i = 0; i < 6; i++) { // to the warp 0 1, then by sequence
-            tickets.add(commands.copy(at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
+            tickets.add(copy(commands, at(64 + 8 * i), at(8 * i), 8, CopyOrder.strict(i % 2)));
         }
         for (int i = 0; i < 6; i++) {
             assertFalse(commands.isDone(tickets.get(i)));
             assertTrue(kernel.look());
             assertEquals(i < 2, commands.isDone(tickets.get(i)));
         }
-        tickets.add(commands.copy(at(64 + 48), at(48), 8, CopyOrder.strict(0))); // behind those of its worker
+        tickets.add(copy(commands, at(64 + 48), at(48), 8, CopyOrder.strict(0))); // behind those of its worker
         assertTrue(kernel.look());
         assertFalse(commands.isDone(tickets.get(6)), "the warp would overtake the worker");
         assertTrue(kernel.work(1) && kernel.work(1));
@@ -87,22 +94,22 @@ class CopyCommandsTest {
         }
         commands.settle();
         assertEquals(-1, memory.asSlice(0, 56).mismatch(memory.asSlice(64, 56)));
-        long last = commands.copy(at(64 + 56), at(56), 8, CopyOrder.strict(0));
+        long last = copy(commands, at(64 + 56), at(56), 8, CopyOrder.strict(0));
         assertTrue(kernel.look() && commands.isDone(last), "its worker has nothing to do: the warp's");
     }
 
     @Test
     void aWorkerIsGivenNoMoreThanThereIsRoomFor() {
         CopyCommands commands = commands(1, 2);
-        commands.invite();
+        commands.invite(1);
         kernel.begin();
         for (int i = 0; i < CopyMailbox.GIVEN; i++) {
             assertTrue(commands.isReady());
-            commands.copy(at(0), at(401), 601, CopyOrder.strict(0)); // too odd for the warp
+            copy(commands, at(0), at(401), 601, CopyOrder.strict(0)); // too odd for the warp
             assertTrue(kernel.look());
         }
         assertTrue(kernel.work(2));
-        commands.copy(at(0), at(401), 601, CopyOrder.strict(0));
+        copy(commands, at(0), at(401), 601, CopyOrder.strict(0));
         assertTrue(kernel.look());
         assertFalse(commands.isReady());
         assertTrue(kernel.work(2));
@@ -113,15 +120,15 @@ class CopyCommandsTest {
     @ValueSource(ints = {1, -70, Integer.MAX_VALUE - 70})
     void numbersWrap(int first) {
         CopyCommands commands = commands(first);
-        commands.invite();
+        commands.invite(1);
         assertEquals(1, launches);
         assertFalse(commands.isReady(), "launched, but it has not begun");
         kernel.begin();
         for (int i = 0; i < 200; i++) {
             assertTrue(commands.isReady());
             memory.set(ValueLayout.JAVA_LONG, 0, i);
-            long ticket = commands.copy(at(8), at(0), 8, IN_TURN);
-            assertNotEquals(0, ticket);
+            long ticket = copy(commands, at(8), at(0), 8, IN_TURN);
+            assertNotEquals(UNSEEN, ticket);
             assertFalse(commands.isDone(ticket));
             assertTrue(kernel.look());
             assertTrue(commands.isDone(ticket));
@@ -133,11 +140,11 @@ class CopyCommandsTest {
     @Test
     void aFullMailboxIsNotReady() {
         CopyCommands commands = commands(1);
-        commands.invite();
+        commands.invite(1);
         kernel.begin();
         for (int i = 0; i < CopyMailbox.COMMANDS; i++) {
             assertTrue(commands.isReady());
-            assertNotEquals(0, commands.copy(at(8L * i), at(0), 8, IN_TURN));
+            assertNotEquals(UNSEEN, copy(commands, at(8L * i), at(0), 8, IN_TURN));
         }
         assertFalse(commands.isReady());
         assertTrue(kernel.look());
@@ -147,16 +154,16 @@ class CopyCommandsTest {
     @Test
     void itIsLaunchedOnceUntilItIsGone() {
         CopyCommands commands = commands(1);
-        commands.invite();
-        commands.invite();
+        commands.invite(1);
+        commands.invite(1);
         kernel.begin();
-        commands.invite();
+        commands.invite(1);
         kernel.announce();
         assertFalse(commands.isReady(), "it takes no more");
-        commands.invite();
+        commands.invite(1);
         assertEquals(1, launches);
         kernel.go();
-        commands.invite();
+        commands.invite(1);
         assertEquals(2, launches);
     }
 
@@ -168,11 +175,11 @@ class CopyCommandsTest {
                 CopyMailbox.of(mailbox).stateGoneRelease();
             }
         });
-        commands.invite();
+        commands.invite(1);
         assertEquals(1, launches);
         assertFalse(commands.isReady());
-        commands.invite();
-        commands.invite();
+        commands.invite(1);
+        commands.invite(1);
         assertEquals(2, launches);
     }
 
@@ -184,7 +191,7 @@ class CopyCommandsTest {
     @ValueSource(booleans = {true, false})
     void aCommandThatMeetsItLeaving(boolean seen) throws InterruptedException {
         CopyCommands commands = commands(1);
-        commands.invite();
+        commands.invite(1);
         kernel.begin();
         assertTrue(commands.isReady());
         kernel.announce();
@@ -198,16 +205,16 @@ class CopyCommandsTest {
         });
         begun.await();
         memory.set(ValueLayout.JAVA_LONG, 16, 7);
-        assertEquals(seen, commands.copy(at(0), at(16), 8, IN_TURN) != 0);
+        assertEquals(seen, copy(commands, at(0), at(16), 8, IN_TURN) != UNSEEN);
         leaving.join();
         assertEquals(seen ? 7 : 0, longAt(0));
         commands.settle(); // at once: nothing is under way
 
-        commands.invite();
+        commands.invite(1);
         kernel.begin();
         assertFalse(kernel.look(),
                 "the caller that was told that it was not seen has copied otherwise: it must not be copied again");
-        long ticket = commands.copy(at(8), at(16), 8, IN_TURN);
+        long ticket = copy(commands, at(8), at(16), 8, IN_TURN);
         assertFalse(commands.isDone(ticket));
         assertTrue(kernel.look());
         assertTrue(commands.isDone(ticket));

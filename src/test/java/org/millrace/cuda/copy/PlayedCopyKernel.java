@@ -5,8 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Queue;
-import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.Random;
 import org.millrace.abi.CopyMailbox;
 import org.millrace.ffi.mailbox.mailbox_h;
 import org.millrace.ffi.mailbox.millraceCopyCommand;
@@ -22,14 +21,33 @@ final class PlayedCopyKernel {
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment mailbox;
-    /** By worker: what it was given. */
-    private final List<Queue<Runnable>> given = new ArrayList<>();
+    /** By worker: what it was given and has not told that it made. */
+    private final List<List<Given>> given = new ArrayList<>();
+    private final Random random;
     private int number;
 
+    private static final class Given {
+        private final Runnable copy;
+        private final boolean ordered;
+        private boolean made;
+
+        Given(Runnable copy, boolean ordered) {
+            this.copy = copy;
+            this.ordered = ordered;
+        }
+    }
+
+    /** Its workers make copies in their order. */
     PlayedCopyKernel(MemorySegment mailbox) {
+        this(mailbox, null);
+    }
+
+    /** Its workers make copies in any order that they may. */
+    PlayedCopyKernel(MemorySegment mailbox, Random random) {
         this.mailbox = mailbox;
+        this.random = random;
         for (int i = 0; i < mailbox_h.MILLRACE_COPY_WORKERS(); i++) {
-            given.add(new ConcurrentLinkedQueue<>());
+            given.add(new ArrayList<>());
         }
     }
 
@@ -60,22 +78,35 @@ final class PlayedCopyKernel {
         if (worker == 0) {
             carryOut(to, from, bytes);
         } else {
-            given.get(worker - 1).add(() -> at(to, bytes).copyFrom(at(from, bytes)));
+            boolean ordered = (words[3] >>> mailbox_h.MILLRACE_COPY_ORDERED_SHIFT() & 1) != 0;
+            given.get(worker - 1).add(new Given(() -> at(to, bytes).copyFrom(at(from, bytes)), ordered));
         }
         number++;
         INT.setRelease(mailbox, millraceCopyMailbox.done$offset(), number);
         return true;
     }
 
-    /** One worker makes the next of the copies that it was given; false if there is none. */
+    /** One worker makes one of the copies that it was given; false if there is none. */
     boolean work(int worker) {
-        Runnable copy = given.get(worker - 1).poll();
-        if (copy == null) {
+        List<Given> copies = given.get(worker - 1);
+        if (copies.isEmpty()) {
             return false;
         }
-        copy.run();
+        int chosen = 0;
+        while (random != null && chosen + 1 < copies.size() && !copies.get(chosen + 1).ordered
+                && random.nextBoolean()) {
+            chosen++;
+        }
+        Given copy = copies.get(chosen);
+        if (!copy.made) {
+            copy.copy.run();
+            copy.made = true;
+        }
         long copied = millraceCopyMailbox.copied$offset() + (worker - 1L) * Integer.BYTES;
-        INT.setRelease(mailbox, copied, (int) INT.get(mailbox, copied) + 1);
+        while (!copies.isEmpty() && copies.getFirst().made) {
+            copies.removeFirst();
+            INT.setRelease(mailbox, copied, (int) INT.get(mailbox, copied) + 1);
+        }
         return true;
     }
 

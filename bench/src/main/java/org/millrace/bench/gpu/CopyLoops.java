@@ -57,7 +57,7 @@ public final class CopyLoops {
         CudaDriver driver = CudaDriver.load();
         long context = driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG));
         engine = new CopyQueue(driver, context, null);
-        withKernel = new CopyQueue(driver, context, CopyKernel.load(driver, device, LINGER));
+        withKernel = new CopyQueue(driver, context, CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)));
         for (int i = 0; i < this.device.length; i++) {
             DeviceMemory memory = device.allocate(BYTES);
             this.device[i] = memory.address();
