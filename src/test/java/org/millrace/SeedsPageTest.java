@@ -30,9 +30,9 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * The page {@code seeds.md} says what the code does: its classes and tests exist, its commands can be parsed, nothing is
- * partial without a reason, its counts are right, every variable of the seeds and every setting has its row, and each
- * row's variable is read or said to mean nothing.
+ * The page {@code seeds.md} says what the code does: its classes and tests exist, its commands can be parsed, nothing
+ * is partial without a reason, its counts are right, every variable of the seeds and every setting has its row, and
+ * each row's variable is read or said to mean nothing.
  */
 class SeedsPageTest {
 
@@ -149,8 +149,8 @@ class SeedsPageTest {
                 case "millrace" -> parse(words, command, Main::run);
                 case "mvn" -> words.forEach(word -> checkMaven(word, command, pom));
                 case "java" -> checkBenchmark(words, command);
-                case String script -> assertTrue(script.startsWith("bench/") && Files.isExecutable(Path.of(script)),
-                        command);
+                case String script ->
+                    assertTrue(script.startsWith("bench/") && Files.isExecutable(Path.of(script)), command);
             }
         }
     }
@@ -175,8 +175,11 @@ class SeedsPageTest {
     private static void requireSetting(String assignment, String command) {
         String[] pair = assignment.split("=", 2);
         Configuration.load(Map.of(), new Properties(), Map.of(pair[0], pair[1]))
-                .get(Settings.all().stream().filter(each -> each.name().equals(pair[0])).findAny().orElseThrow(
-                        () -> new AssertionError(pair[0] + " is no setting: " + command)));
+                .get(Settings.all()
+                        .stream()
+                        .filter(each -> each.name().equals(pair[0]))
+                        .findAny()
+                        .orElseThrow(() -> new AssertionError(pair[0] + " is no setting: " + command)));
     }
 
     private static void checkMaven(String word, String command, String pom) {

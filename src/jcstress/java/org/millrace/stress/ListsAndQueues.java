@@ -46,8 +46,7 @@ public final class ListsAndQueues {
         private static final AtomicInteger NUMBERS = new AtomicInteger();
 
         static {
-            Arrays.setAll(METAS,
-                    _ -> UnpackMeta.of(Arena.global().allocate(UnpackMeta.BYTES, UnpackMeta.ALIGNMENT)));
+            Arrays.setAll(METAS, _ -> UnpackMeta.of(Arena.global().allocate(UnpackMeta.BYTES, UnpackMeta.ALIGNMENT)));
         }
 
         private final int number = NUMBERS.incrementAndGet();
@@ -80,7 +79,8 @@ public final class ListsAndQueues {
     public static class DescriptorComesAfterTheWindow {
         private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V28;
 
-        private final GinQueueMemory queue = GinQueueMemory.of(memory(GinQueueMemory.bytes(FORMAT, 1, 1)), FORMAT, 1, 1);
+        private final GinQueueMemory queue =
+                GinQueueMemory.of(memory(GinQueueMemory.bytes(FORMAT, 1, 1)), FORMAT, 1, 1);
         private final MemorySegment window = memory(64);
         private final long[] posted = new long[FORMAT.words()];
         private final long[] taken = new long[FORMAT.words()];
@@ -195,8 +195,9 @@ public final class ListsAndQueues {
         public void kernel(JJ_Result result) {
             boolean there = true;
             for (int word = 0; word < mailbox_h.MILLRACE_COPY_WORDS(); word++) {
-                there &= (long) LONG.getAcquire(words, NUMBER * millraceCopyCommand.sizeof() + (long) word * Long.BYTES)
-                        >>> mailbox_h.MILLRACE_COPY_NUMBER_SHIFT() == NUMBER;
+                there &= (long) LONG.getAcquire(words,
+                        NUMBER * millraceCopyCommand.sizeof() + (long) word * Long.BYTES) >>> mailbox_h
+                                .MILLRACE_COPY_NUMBER_SHIFT() == NUMBER;
             }
             if (there) {
                 result.r1 = 1;

@@ -21,9 +21,9 @@ import org.millrace.ffi.device.ncclKernelComm;
  * </pre>
  *
  * <p>
- * {@code isAllNvlink} is 0: there is none. Written once, before the first kernel is launched, and only read after that: all accesses are plain. What changes
- * lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h}
- * (there {@code ncclDevComm} up to 2.27).
+ * {@code isAllNvlink} is 0: there is none. Written once, before the first kernel is launched, and only read after that:
+ * all accesses are plain. What changes lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}.
+ * Facts: NCCL 2.28 {@code device.h} (there {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
     public static final long BYTES = ncclKernelComm.sizeof();

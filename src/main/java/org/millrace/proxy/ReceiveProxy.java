@@ -102,8 +102,9 @@ public final class ReceiveProxy extends AbstractProxy {
         int work = receiver.progress();
         head = sendMem.headAcquire();
         if (!Steps.reached(head + ConnectionLayout.SLOTS, covered)) {
-            throw new ProxyException(name + ": the device's head is " + head + ", and it had freed the slots of all steps"
-                    + " before " + (covered - ConnectionLayout.SLOTS) + ": something else has written there");
+            throw new ProxyException(
+                    name + ": the device's head is " + head + ", and it had freed the slots of all steps" + " before "
+                            + (covered - ConnectionLayout.SLOTS) + ": something else has written there");
         }
         source.consumed(head);
         if (trace != null) {

@@ -144,7 +144,9 @@ class OperationProxyTest {
         }
     }
 
-    /** A kernel that left writes no slot any more, and the user may have the memory back that slots were filled from. */
+    /**
+     * A kernel that left writes no slot any more, and the user may have the memory back that slots were filled from.
+     */
     @Test
     void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {
         try (Arena arena = Arena.ofConfined()) {
