@@ -20,7 +20,7 @@ import picocli.CommandLine.Spec;
         name = "doctor",
         description = {"Say what was found on this machine, and what to do about the rest.",
                 "Ends with status 0 if at least the emulated device (host) works and every setting is usable, else 1."})
-public final class DoctorCommand implements Callable<Integer> {
+final class DoctorCommand implements Callable<Integer> {
 
     @Spec
     private CommandSpec spec;

@@ -10,7 +10,7 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 
 /** The smallest measurement: two ranks, one all-reduce, checked. */
-public final class SelfTest {
+final class SelfTest {
 
     private static final Duration DEADLINE = Duration.ofSeconds(30);
     private static final long BYTES = 64 << 10;
@@ -18,7 +18,7 @@ public final class SelfTest {
     private SelfTest() {}
 
     /** Two threads of this process; returns what went wrong. */
-    public static List<String> run(Map<String, String> settings) {
+    static List<String> run(Map<String, String> settings) {
         PerfPlan plan = new PerfPlan(Operation.ALL_REDUCE, 2,
                 List.of(new PerfPlan.Case(0, DataType.FLOAT32, Reduction.SUM, BYTES / Float.BYTES, 1, 1)),
                 PerfPlan.Checking.AFTERWARDS, 1, DEADLINE, false, false);

@@ -37,7 +37,6 @@ import org.millrace.DeviceStream;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
-import org.millrace.engine.connect.Attendance;
 
 /** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
 class TypedFailuresTest {

@@ -26,7 +26,7 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
-import org.millrace.cuda.copy.CopyKernel;
+import org.millrace.cuda.CopyKernel;
 import org.millrace.gin.GinOptions;
 import org.millrace.plugin.net.NetEndpoint;
 import org.millrace.plugin.net.ProxyThreads;
