@@ -9,7 +9,6 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
-import org.millrace.config.Settings;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
@@ -108,8 +107,7 @@ final class CommunicatorParts {
 
     private TransportConnections connections(String host, Network network, Listener here,
             CollNetTransport collNetTransport, @Nullable EngineThreads shared) {
-        List<Transport> transports = Transports.of(configuration.get(Settings.MY_TRANSPORT_ENABLE),
-                options.sharedMemory(), options.unpacking(), ShmOptions.defaults().directory(), network, here);
+        List<Transport> transports = Transports.of(options.sharedMemory(), options.unpacking(), ShmOptions.defaults().directory(), network, here);
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
         List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
