@@ -107,7 +107,8 @@ final class CommunicatorParts {
 
     private TransportConnections connections(String host, Network network, Listener here,
             CollNetTransport collNetTransport, @Nullable EngineThreads shared) {
-        List<Transport> transports = Transports.of(options.sharedMemory(), options.unpacking(), ShmOptions.defaults().directory(), network, here);
+        List<Transport> transports = Transports.of(options.sharedMemory(), options.unpacking(),
+                ShmOptions.defaults().directory(), network, here);
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
         List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
