@@ -30,13 +30,12 @@ public final class Transports {
     /**
      * All transports of a rank.
      *
-     * @param others    whether those of other jars are among them
      * @param unpacking null if kernels do not gather what they receive
      * @param here      where the others reach this rank over the network
      */
-    public static List<Transport> of(boolean others, SharedMemoryOptions shared, @Nullable Unpacking unpacking,
+    public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking,
             Path sharedDirectory, Network network, Listener here) {
-        List<Transport> all = new ArrayList<>(others ? found() : List.of());
+        List<Transport> all = new ArrayList<>(shared.others() ? found() : List.of());
         all.add(new P2pTransport(shared));
         all.add(new ShmTransport(shared, sharedDirectory));
         all.add(new NetTransport(network, here, unpacking));

@@ -48,7 +48,7 @@ public final class TwoRanks implements AutoCloseable {
             Listener listener = network.listen();
             opened.add(listener::close);
             List<Transport> mine = new ArrayList<>(
-                    Transports.of(true, SharedMemoryOptions.of(configuration), null, directory, network, listener));
+                    Transports.of(SharedMemoryOptions.of(configuration), null, directory, network, listener));
             mine.replaceAll(wrap);
             transports.add(mine);
             int self = rank;
