@@ -7,8 +7,6 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
@@ -47,7 +45,6 @@ final class Attendance implements KernelWatch {
     private record Answer(long collectives, long sends, long receives, boolean stands, String doing) {
     }
 
-    private static final Logger LOG = LogManager.getLogger(Attendance.class);
     // connections' tags have other high bytes
     private static final long QUESTION = 0x7100_0000_0000_0000L;
     private static final long ANSWER = 0x7200_0000_0000_0000L;
@@ -214,8 +211,9 @@ final class Attendance implements KernelWatch {
         }
         if (!warned) {
             warned = true;
-            LOG.warn("{}: {} for {} ms; it is waited for up to {} s (MILLRACE_LATE_DEADLINE)", kernel, absent,
-                    stood / 1_000_000, lateNanos / 1_000_000_000);
+            String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; it is waited for up to "
+                    + lateNanos / 1_000_000_000 + " s (MILLRACE_LATE_DEADLINE)";
+            control.tell(listener -> listener.stalled(what));
         }
         return null;
     }

@@ -100,6 +100,17 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
+    public void barrier(Duration deadline) {
+        guard.checkOpen();
+        failure.meet(deadline);
+    }
+
+    @Override
+    public Duration patience() {
+        return parts.options.lateDeadline().plus(parts.options.stallDeadline());
+    }
+
+    @Override
     public Set<Operation> operations() {
         return EnumSet.allOf(Operation.class);
     }

@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
+import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
@@ -59,7 +60,8 @@ public final class GinRank implements AutoCloseable {
         EngineResources resources = new EngineResources();
         ControlPlane control = null;
         try {
-            control = resources.add(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)));
+            control = resources.add(ControlPlane.join(rendezvous, rank, size,
+                    JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
             ControlPlane joined = control;
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);

@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
@@ -53,7 +54,8 @@ class EngineErrorsTest {
     void slicesThatKernelsCannotGatherAreRefusedByName() {
         String refused = assertThrows(ConfigurationException.class,
                 () -> new EngineProvider().join("file:" + directory.resolve("group"), 0, 1,
-                        Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1", "NCCL_BUFFSIZE", "32M")))
+                        Map.of("NCCL_NET_DEVICE_UNPACK_ENABLED", "1", "NCCL_BUFFSIZE", "32M"),
+                        CommunicatorListener.STANDARD_ERROR))
                 .getMessage();
         assertTrue(refused.startsWith("NCCL_BUFFSIZE of more than 16 MiB has slices that kernels cannot gather"),
                 refused);

@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 
 /** Ranks of one group as threads of this process. */
 final class EngineGroup {
@@ -49,6 +50,11 @@ final class EngineGroup {
 
     /** Where counters begin is no setting: system properties say it, alike to all ranks of a test. */
     static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings) {
+        return join(directory, rank, ranks, settings, CommunicatorListener.STANDARD_ERROR);
+    }
+
+    static Communicator join(Path directory, int rank, int ranks, Map<String, String> settings,
+            CommunicatorListener listener) {
         Map<String, String> ours = new HashMap<>(settings);
         for (String property : List.of("org.millrace.engine.firstStep", "org.millrace.engine.firstWork")) {
             String value = ours.remove(property);
@@ -58,7 +64,7 @@ final class EngineGroup {
                 System.setProperty(property, value);
             }
         }
-        return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, ours);
+        return new EngineProvider().join("file:" + directory.resolve("group"), rank, ranks, ours, listener);
     }
 
     /** Runs one callable per rank, each on a thread of its own. */

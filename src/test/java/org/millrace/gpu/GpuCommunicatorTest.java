@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.DeviceStream;
@@ -103,8 +104,8 @@ class GpuCommunicatorTest {
 
     private List<Throwable> run(int ranks, Configuration configuration, Body body) throws Exception {
         List<FutureTask<Void>> tasks = IntStream.range(0, ranks).mapToObj(rank -> new FutureTask<Void>(() -> {
-            try (Communicator communicator =
-                    GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
+            try (Communicator communicator = GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank,
+                    ranks, configuration, CommunicatorListener.STANDARD_ERROR)) {
                 body.run(communicator);
             }
             return null;
