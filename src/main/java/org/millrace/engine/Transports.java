@@ -33,8 +33,8 @@ public final class Transports {
      * @param unpacking null if kernels do not gather what they receive
      * @param here      where the others reach this rank over the network
      */
-    public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking,
-            Path sharedDirectory, Network network, Listener here) {
+    public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking, Path sharedDirectory,
+            Network network, Listener here) {
         List<Transport> all = new ArrayList<>(shared.others() ? found() : List.of());
         all.add(new P2pTransport(shared));
         all.add(new ShmTransport(shared, sharedDirectory));
