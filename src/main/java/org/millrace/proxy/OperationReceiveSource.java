@@ -53,9 +53,6 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public boolean admits(FrameHeader header) {
-        if (steps.aborted()) {
-            return false; // nobody waits for it, and the user may have the memory back
-        }
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
@@ -168,6 +165,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public void consumed(long head) {
+        steps.requireAnnounced(name, head);
         if (shared != null) {
             shared.consumed(head);
         }

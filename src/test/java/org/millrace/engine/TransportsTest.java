@@ -66,6 +66,12 @@ class TransportsTest {
         run(ranks, null, "UNIX");
     }
 
+    @Test
+    void aTransportOfAnotherJarIsSwitchedOff() throws Exception {
+        System.setProperty(UnixSocketTransport.ENABLE, "true");
+        run(2, "NCCL_MY_TRANSPORT_ENABLE=0", "P2P");
+    }
+
     private void run(int ranks, String settings, String chosen) throws Exception {
         List<String> pairs = new ArrayList<>(List.of("NCCL_BUFFSIZE", "64K", "org.millrace.engine.firstStep",
                 "4294967292", "NCCL_MIN_NCHANNELS", "2"));
