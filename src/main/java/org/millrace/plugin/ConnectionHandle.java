@@ -1,6 +1,5 @@
 package org.millrace.plugin;
 
-
 /**
  * Which memory or which request of a connection a handle means. The kind keeps them apart, and from the connection
  * itself.

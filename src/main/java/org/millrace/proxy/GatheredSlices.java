@@ -3,7 +3,9 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameReceiver;
 
-/** Slices of protocol Simple that arrive in pages instead of their slots, and the lists by which a device gathers them. */
+/**
+ * Slices of protocol Simple that arrive in pages instead of their slots, and the lists by which a device gathers them.
+ */
 public final class GatheredSlices {
 
     private final BouncePages pages;

@@ -39,7 +39,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private long size;
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share, @Nullable GatheredSlices gathered) {
+            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share,
+            @Nullable GatheredSlices gathered) {
         this.name = name;
         this.layout = info.layout();
         this.steps = queue;

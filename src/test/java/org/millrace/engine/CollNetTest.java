@@ -59,8 +59,8 @@ class CollNetTest {
     void everyRankGetsTheSum(int ranks, String network, long firstStep) throws Exception {
         Ucx.assumeUsable(network);
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
-        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000",
-                "MILLRACE_NET", network, "org.millrace.engine.firstStep", "" + firstStep), (communicator, stream, arena) -> {
+        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000", "MILLRACE_NET", network,
+                "org.millrace.engine.firstStep", "" + firstStep), (communicator, stream, arena) -> {
                     MemorySegment[] data = new MemorySegment[counts.length];
                     for (int i = 0; i < counts.length; i++) {
                         data[i] = filled(communicator, counts[i], arena);
@@ -76,7 +76,7 @@ class CollNetTest {
                                     "element " + at + " of " + counts[i]);
                         }
                     }
-        });
+                });
     }
 
     static MemorySegment filled(Communicator communicator, int count, Arena arena) {
@@ -149,8 +149,8 @@ class CollNetTest {
     @CsvSource({"2, auto", "3, socket", "5, auto"})
     void partsAreGatheredAndScattered(int ranks, String network) throws Exception {
         int[] counts = {1, 7, 513, 30_001};
-        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "1G",
-                "MILLRACE_NET", network, "NCCL_MIN_NCHANNELS", "3", "NCCL_MAX_NCHANNELS", "3"), communicator -> {
+        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "1G", "MILLRACE_NET", network,
+                "NCCL_MIN_NCHANNELS", "3", "NCCL_MAX_NCHANNELS", "3"), communicator -> {
                     for (int count : counts) {
                         for (boolean inPlace : new boolean[] {false, true}) {
                             gather(communicator, count, inPlace);
@@ -205,8 +205,8 @@ class CollNetTest {
     /** Whatever its size goes that way, and what cannot is refused. */
     @Test
     void ncclAlgoMeansIt() throws Exception {
-        EngineGroup.ranks(directory, 2,
-                settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"), (communicator, stream, arena) -> {
+        EngineGroup.ranks(directory, 2, settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"),
+                (communicator, stream, arena) -> {
                     MemorySegment data = filled(communicator, 20_000, arena);
                     communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
                     stream.synchronize(PATIENCE);
@@ -218,7 +218,7 @@ class CollNetTest {
                             () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
                             .getMessage();
                     assertTrue(refused.contains("NCCL_ALGO leaves collnet alone"), refused);
-        });
+                });
     }
 
     @Test

@@ -69,8 +69,8 @@ class EngineBufferModesTest {
                 List<Call.Running> running = COPYING.stream()
                         .flatMap(operation -> java.util.stream.Stream.of(false, true)
                                 .map(inPlace -> new Call(operation, count, ReduceOp.SUM,
-                                        (count + operation.ordinal()) % ranks, inPlace, count).new Running(
-                                                communicator, stream, arena, registers.test(communicator.rank()))))
+                                        (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator,
+                                                stream, arena, registers.test(communicator.rank()))))
                         .toList();
                 stream.synchronize(PATIENCE);
                 running.forEach(call -> assertNull(call.wrong()));

@@ -101,12 +101,13 @@ class EngineErrorsTest {
 
     @Test
     void ranksThatDisagreeOnTheSizeAreBothTold() throws Exception {
-        List<Throwable> thrown = EngineGroup.thrown(directory, 3, EngineGroup.settings(), (communicator, stream, arena) -> {
-            long count = communicator.rank() == 1 ? 500 : 1000;
-            MemorySegment data = communicator.device().allocate(8 * count, arena);
-            communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
-            stream.synchronize(PATIENCE);
-        });
+        List<Throwable> thrown =
+                EngineGroup.thrown(directory, 3, EngineGroup.settings(), (communicator, stream, arena) -> {
+                    long count = communicator.rank() == 1 ? 500 : 1000;
+                    MemorySegment data = communicator.device().allocate(8 * count, arena);
+                    communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                });
         for (Throwable failure : thrown) {
             assertTrue(message(failure).contains("the ranks disagree"), message(failure));
             assertTrue(message(failure).contains("all_reduce of 500 int64, sum"), message(failure));
@@ -146,21 +147,20 @@ class EngineErrorsTest {
     @Test
     void anAbortInMidTransferEndsEveryRank() throws Exception {
         EngineGroup.ranks(directory, 3, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), (communicator, stream, arena) -> {
-                    MemorySegment data = communicator.device().allocate(8 << 20, arena);
-                    MillraceException failure = assertThrows(MillraceException.class, () -> {
-                        for (int i = 0; i < 100; i++) {
-                            communicator.allReduce(data, data, 1 << 20, DataType.INT64, ReduceOp.SUM, stream);
-                            if (communicator.rank() == 1 && i == 50) {
-                                communicator.abort();
-                                communicator.abort();
-                                stream.synchronize(PATIENCE);
-                            }
-                        }
+            MemorySegment data = communicator.device().allocate(8 << 20, arena);
+            MillraceException failure = assertThrows(MillraceException.class, () -> {
+                for (int i = 0; i < 100; i++) {
+                    communicator.allReduce(data, data, 1 << 20, DataType.INT64, ReduceOp.SUM, stream);
+                    if (communicator.rank() == 1 && i == 50) {
+                        communicator.abort();
+                        communicator.abort();
                         stream.synchronize(PATIENCE);
-                    });
-                    assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"),
-                            failure.getMessage());
-                });
+                    }
+                }
+                stream.synchronize(PATIENCE);
+            });
+            assertTrue(failure.getMessage().contains("rank 1 aborted the communicator"), failure.getMessage());
+        });
     }
 
     @Test

@@ -131,31 +131,32 @@ class EnginePlanTest {
 
     @Test
     void whatAPlanCannotBe() throws Exception {
-        List<Throwable> thrown = EngineGroup.thrown(directory, 1, EngineGroup.settings(), (communicator, stream, arena) -> {
-            MemorySegment word = communicator.device().allocate(8, arena);
-            word.set(ValueLayout.JAVA_LONG, 0, 21);
-            ReduceOp twice = new ReduceOp.PreMulSum(2);
-            Runnable operation = () -> communicator.allReduce(word, word, 1, DataType.INT64, twice, stream);
-            assertThrows(IllegalStateException.class,
-                    () -> communicator.group(() -> communicator.plan(stream, operation)));
-            IllegalCallerException own =
-                    assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, () -> {
-                        operation.run();
-                        throw new IllegalCallerException("the test's");
-                    }));
-            assertEquals("the test's", own.getMessage());
-            try (Plan plan = communicator.plan(stream, operation)) {
-                stream.synchronize(PATIENCE);
-                assertEquals(21, word.get(ValueLayout.JAVA_LONG, 0), "something ran without a launch");
-                IllegalStateException inGroup = assertThrows(IllegalStateException.class,
-                        () -> communicator.group(() -> plan.launch(stream)));
-                assertTrue(inGroup.getMessage().contains("outside of groups"), inGroup.getMessage());
-                plan.launch(stream);
-                stream.synchronize(PATIENCE);
-                assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
-            }
-            assertTrue(communicator.asyncError().isEmpty());
-        });
+        List<Throwable> thrown =
+                EngineGroup.thrown(directory, 1, EngineGroup.settings(), (communicator, stream, arena) -> {
+                    MemorySegment word = communicator.device().allocate(8, arena);
+                    word.set(ValueLayout.JAVA_LONG, 0, 21);
+                    ReduceOp twice = new ReduceOp.PreMulSum(2);
+                    Runnable operation = () -> communicator.allReduce(word, word, 1, DataType.INT64, twice, stream);
+                    assertThrows(IllegalStateException.class,
+                            () -> communicator.group(() -> communicator.plan(stream, operation)));
+                    IllegalCallerException own =
+                            assertThrows(IllegalCallerException.class, () -> communicator.plan(stream, () -> {
+                                operation.run();
+                                throw new IllegalCallerException("the test's");
+                            }));
+                    assertEquals("the test's", own.getMessage());
+                    try (Plan plan = communicator.plan(stream, operation)) {
+                        stream.synchronize(PATIENCE);
+                        assertEquals(21, word.get(ValueLayout.JAVA_LONG, 0), "something ran without a launch");
+                        IllegalStateException inGroup = assertThrows(IllegalStateException.class,
+                                () -> communicator.group(() -> plan.launch(stream)));
+                        assertTrue(inGroup.getMessage().contains("outside of groups"), inGroup.getMessage());
+                        plan.launch(stream);
+                        stream.synchronize(PATIENCE);
+                        assertEquals(42, word.get(ValueLayout.JAVA_LONG, 0));
+                    }
+                    assertTrue(communicator.asyncError().isEmpty());
+                });
         assertNull(thrown.getFirst());
     }
 }

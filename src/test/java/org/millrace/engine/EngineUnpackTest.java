@@ -45,8 +45,9 @@ class EngineUnpackTest {
                 List<Call.Running> running = new ArrayList<>();
                 for (Operation operation : Operation.values()) {
                     for (boolean registers : new boolean[] {false, true}) {
-                        running.add(new Call(operation, count, ReduceOp.SUM, count % ranks, registers,
-                                count).new Running(communicator, stream, arena, registers));
+                        running.add(
+                                new Call(operation, count, ReduceOp.SUM, count % ranks, registers, count).new Running(
+                                        communicator, stream, arena, registers));
                     }
                 }
                 stream.synchronize(PATIENCE);

@@ -247,17 +247,18 @@ class EngineWorkTest {
 
     @Test
     void aFunctionThatAStreamCallsCannotLaunch() throws Exception {
-        List<Throwable> thrown = EngineGroup.thrown(directory, 1, EngineGroup.settings(), (communicator, stream, arena) -> {
-            MemorySegment data = words(communicator, arena, 1);
-            AtomicReference<Throwable> told = new AtomicReference<>();
-            stream.call(
-                    () -> told.set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
-            stream.synchronize(PATIENCE);
-            assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
-                    told.get().getMessage());
-            sum(communicator, data, stream);
-            stream.synchronize(PATIENCE);
-        });
+        List<Throwable> thrown =
+                EngineGroup.thrown(directory, 1, EngineGroup.settings(), (communicator, stream, arena) -> {
+                    MemorySegment data = words(communicator, arena, 1);
+                    AtomicReference<Throwable> told = new AtomicReference<>();
+                    stream.call(() -> told
+                            .set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
+                    stream.synchronize(PATIENCE);
+                    assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
+                            told.get().getMessage());
+                    sum(communicator, data, stream);
+                    stream.synchronize(PATIENCE);
+                });
         assertNull(thrown.getFirst());
     }
 }

@@ -100,8 +100,8 @@ class ProcessTest {
                     while (plane.failure() == null && System.nanoTime() - end < 0) {
                         LockSupport.parkNanos(100_000);
                     }
-                    System.out.println(
-                            plane.failure() == null ? "nothing" : plane.failure().rank() + " " + plane.failure().message());
+                    System.out.println(plane.failure() == null ? "nothing"
+                            : plane.failure().rank() + " " + plane.failure().message());
                 }
             } catch (MillraceException e) {
                 System.out.println(e.getMessage());
