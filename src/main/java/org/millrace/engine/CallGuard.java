@@ -5,8 +5,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.engine.connect.CommunicatorFailure;
+import org.millrace.device.EmulatedDevice;
 
 /** What must be so when a program calls a communicator, before anything is done for the call. Safe from any thread. */
 final class CallGuard {

@@ -27,10 +27,10 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.device.stream.WorkLauncher;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.EmulatedKernel;
+import org.millrace.device.FunctionTable;
+import org.millrace.device.WorkLauncher;
 import org.millrace.element.Operands;
 import org.millrace.engine.LaunchQueue.Recorded;
 import org.millrace.engine.PlannedOperation.Collective;
@@ -38,9 +38,6 @@ import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RemoteFailure;
-import org.millrace.engine.connect.CommunicatorFailure;
-import org.millrace.engine.connect.EngineOptions;
-import org.millrace.engine.connect.Topology;
 
 /**
  * A communicator on the emulated device, as the program calls it: checks each operation, has it planned, and queues it.

@@ -11,7 +11,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.file.SharedDirectory;
@@ -20,7 +20,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.StallWatch;
+import org.millrace.trace.StallWatch;
 
 /** What a process of the engine traces besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {

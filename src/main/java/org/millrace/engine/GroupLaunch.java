@@ -4,8 +4,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DeviceStream;
 import org.millrace.Event;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.EmulatedStream;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EmulatedStream;
 import org.millrace.engine.PlanLauncher.PlannedKernel;
 
 /**

@@ -12,15 +12,14 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.PlanBuilder;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.PlanBuilder;
 import org.millrace.engine.PlanLauncher.PlannedKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
-import org.millrace.engine.connect.Registrations;
 
 /**
  * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,

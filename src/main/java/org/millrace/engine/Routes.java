@@ -10,13 +10,10 @@ import org.millrace.Operation;
 import org.millrace.Route;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.device.function.Algorithm;
-import org.millrace.device.function.CollectiveFunction.InPlace;
-import org.millrace.device.function.FunctionTable;
+import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction.InPlace;
+import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
-import org.millrace.engine.connect.CollNet;
-import org.millrace.engine.connect.Connector;
-import org.millrace.engine.connect.Connectors;
 
 /**
  * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread

@@ -3,7 +3,7 @@ package org.millrace.proxy;
 import org.millrace.net.FrameReceiver;
 
 /** Where slices of protocol Simple arrive that a device gathers, instead of in their slots. */
-public interface SlicePages {
+interface SlicePages {
 
     /** {@return whether the device gathers a slice, which it decides for itself alike} */
     boolean takes(long bytes);

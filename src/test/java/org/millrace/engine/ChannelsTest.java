@@ -20,9 +20,9 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.function.DeviceChannel;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.engine.connect.Topology.TreePlace;
+import org.millrace.device.DeviceChannel;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.engine.Topology.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
 class ChannelsTest {

@@ -24,7 +24,7 @@ import org.millrace.DeviceStream;
 import org.millrace.DlpackTensor;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 
 /** Tensors as another library writes them down, byte by byte as {@code dlpack.h} says. */
 class DlpackTensorTest {

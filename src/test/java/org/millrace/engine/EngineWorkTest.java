@@ -31,8 +31,8 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.WorkFifo;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.WorkFifo;
 
 /** Operations whose work travels through the FIFO. */
 @Timeout(EngineWorkTest.TIMEOUT_SECONDS)

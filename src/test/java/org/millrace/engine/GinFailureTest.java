@@ -20,7 +20,6 @@ import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
-import org.millrace.engine.connect.Agreement;
 import org.millrace.gin.GinException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;

@@ -17,11 +17,11 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.device.function.Block;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.device.stream.StallLimit;
-import org.millrace.trace.reader.Verdict.Cause;
+import org.millrace.device.Block;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EmulatedKernel;
+import org.millrace.device.StallLimit;
+import org.millrace.trace.Verdict.Cause;
 
 /**
  * Ranks in a process of their own that run one operation after another until one of all ranks stands still for a reason

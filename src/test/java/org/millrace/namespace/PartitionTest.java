@@ -29,10 +29,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.plugin.HostProgram;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.Verdict.Cause;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict.Cause;
+import org.millrace.trace.Verdict;
 
 /**
  * Groups of three hosts whose network falls silent, or is slow, narrow or lossy. {@code -Dmillrace.partitions=all} runs

@@ -13,6 +13,8 @@ import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.cuda.CopyContext;
+import org.millrace.cuda.CopyCounts;
+import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -21,8 +23,6 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostAccess;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.cuda.copy.CopyCounts;
-import org.millrace.cuda.copy.CopyKernel;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
@@ -67,20 +67,20 @@ final class CudaGinDevice implements GinDevice {
      * @param direct     whether peers' memory is mapped where that is possible
      * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
      * @param chunkBytes what is staged at once
-     * @param linger     how long a kernel that makes small copies stays after the last of them; zero: there is none
+     * @param stay       when a kernel that makes small copies comes and goes; there is none if it does not linger
      * @param idle       what the thread does when there is nothing to do
      */
     CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
-            Duration linger, IdleStrategy idle) {
+            CopyKernel.Stay stay, IdleStrategy idle) {
         this.driver = driver;
         this.device = device;
         this.direct = direct;
         this.shared = shared;
         this.chunkBytes = chunkBytes;
-        this.copyKernel = linger.isZero() ? null : copyKernel(linger);
+        this.copyKernel = stay.linger().isZero() ? null : copyKernel(stay);
         this.copyContext = openContext(driver, device);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device), idle);
+        this.runner = AgentRunner.start(new OnDevice(agent, driver, device), idle);
         this.watch = new PassWatch(agent, runner.thread(), PASS,
                 where -> NcclLog.warn("GIN: " + where
                         + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
@@ -103,9 +103,9 @@ final class CudaGinDevice implements GinDevice {
         }
     }
 
-    private @Nullable CopyKernel copyKernel(Duration linger) {
+    private @Nullable CopyKernel copyKernel(CopyKernel.Stay stay) {
         try (CurrentDevice _ = device.makeCurrent()) {
-            return CopyKernel.load(driver, device, linger);
+            return CopyKernel.load(driver, device, stay);
         } catch (MillraceException e) {
             NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
             return null;
@@ -115,11 +115,13 @@ final class CudaGinDevice implements GinDevice {
     /** An agent whose thread has a device current. */
     private static final class OnDevice implements Agent {
         private final GinAgent agent;
+        private final CudaDriver driver;
         private final CudaDevice device;
         private @Nullable CurrentDevice current;
 
-        OnDevice(GinAgent agent, CudaDevice device) {
+        OnDevice(GinAgent agent, CudaDriver driver, CudaDevice device) {
             this.agent = agent;
+            this.driver = driver;
             this.device = device;
         }
 
@@ -139,6 +141,11 @@ final class CudaGinDevice implements GinDevice {
         @Override
         public void onFailure(Throwable failure) {
             agent.onFailure(failure);
+        }
+
+        @Override
+        public void onClose() {
+            driver.leaveContext(); // it may be the copies'
         }
     }
 

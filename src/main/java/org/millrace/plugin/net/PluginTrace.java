@@ -13,7 +13,7 @@ import org.millrace.plugin.loss.LauncherRank;
 import org.millrace.plugin.shim.NativeEnvironment;
 import org.millrace.plugin.shim.NcclLog;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.StallWatch;
+import org.millrace.trace.StallWatch;
 
 /** What the plugin writes down of its process besides connections. */
 final class PluginTrace {

@@ -15,9 +15,9 @@ import org.millrace.cuda.PinnedMemory;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.proxy.unpack.BouncePages;
-import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
+import org.millrace.proxy.BouncePages;
+import org.millrace.proxy.SliceLists;
+import org.millrace.proxy.UnpackReceiveSource;
 
 /**
  * The memory that the plugin and unpacking kernels share: one bounce buffer, and for each receiving connection its

@@ -5,7 +5,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
 import org.millrace.net.FrameReceiver;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
+import org.millrace.proxy.UnpackReceiveSource;
 
 /**
  * Which requests of NCCL's proxy are Simple slices, and where they arrive if kernels unpack. The proxy registers its

@@ -16,7 +16,7 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
+import org.millrace.proxy.UnpackReceiveSource;
 
 /** The receiving end of a connection that was taken over. */
 final class TakeoverReceiver extends TakeoverConnection {

@@ -17,9 +17,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.plugin.HostProgram;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict;
 
 /** A process that asks ncclCommGetAsyncError, is told of lost peers, and goes on in new communicators. */
 @Tag("slow")
