@@ -162,6 +162,8 @@ public final class Settings {
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
                     + " trees then; the same on all ranks");
 
+    public static final Setting<Boolean> MY_TRANSPORT_ENABLE = setting(Part.TRANSPORTS, "NCCL_MY_TRANSPORT_ENABLE",
+            booleans(), true, "0: transports of other jars are not asked, though they are on the class path");
     public static final Setting<Boolean> P2P_DISABLE =
             off(Part.TRANSPORTS, "NCCL_P2P_DISABLE", "1: ranks of one process do not write into each other's memory");
     public static final Setting<Boolean> P2P_MEMCPY = off(Part.TRANSPORTS, "NCCL_P2P_USE_CUDA_MEMCPY",

@@ -68,7 +68,7 @@ class EngineRailsTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1"})
     void aRailThatIsCutChangesNoResult(String fault) throws Exception {
-        for (Throwable failure : EngineGroup.run(directory, 2, settings(fault), EngineRailsTest::sums)) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, settings(fault), EngineRailsTest::sums)) {
             assertNull(failure, () -> fault + ": " + failure);
         }
     }
@@ -83,7 +83,7 @@ class EngineRailsTest {
             delimiter = '|',
             value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
     void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
-        for (Throwable failure : EngineGroup.run(directory, 2, settings(faults), EngineRailsTest::sums)) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, settings(faults), EngineRailsTest::sums)) {
             assertNotNull(failure, faults);
             assertTrue(failure.getMessage().contains("socket connection")
                     && failure.getMessage().contains("connection lost ("), failure.getMessage());
