@@ -115,7 +115,8 @@ class ExamplesTest {
         });
         assertTrue(printed.containsAll(Set.of("rank 1 is lost", "rank 0 goes on as rank 0 of 2 without rank 1",
                 "rank 2 goes on as rank 1 of 2 without rank 1")), printed.toString());
-        String last = printed.stream().filter(line -> line.startsWith("2 ranks have trained: ")).findFirst().orElseThrow();
+        String last =
+                printed.stream().filter(line -> line.startsWith("2 ranks have trained: ")).findFirst().orElseThrow();
         assertTrue(last.matches(".*: (9\\d|100) % of the rows are told right"), last);
     }
 

@@ -21,8 +21,7 @@ class ProgramOnRanksTest {
     @Test
     void everyRankHasTheSum() throws Exception {
         List<Long> sums = new CopyOnWriteArrayList<>();
-        Millrace.local(4,
-                communicator -> sums.add(communicator.allReduce((long) communicator.rank(), ReduceOp.SUM)));
+        Millrace.local(4, communicator -> sums.add(communicator.allReduce((long) communicator.rank(), ReduceOp.SUM)));
         assertEquals(List.of(6L, 6L, 6L, 6L), sums);
     }
 
