@@ -71,7 +71,7 @@ class PlantedBugsTest {
                 arguments("frames", "a payload longer than any", header, "&& length <= MAX_PAYLOAD_BYTES", NOTHING),
                 arguments("frames", "a payload longer than its place", "net/connection/NativeRegion.java",
                         "|| bytes > ours.view.byteSize() - offset", NOTHING),
-                arguments("pieces", "a frame that is not under way yet", window, "|| frame - completed >= limit",
+                arguments("pieces", "a frame that is not under way yet", window, "|| frame - completed >= pieces.window()",
                         NOTHING),
                 arguments("pieces", "a piece that begins where none does", window, "|| offset % pieces.bytes() != 0",
                         NOTHING),

@@ -2,26 +2,26 @@ package org.millrace.net.socket;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 
 /**
- * The receiving end of a connection over several rails. Pieces say what they are of, so each is put in its place once,
- * on any stream; what arrived is acknowledged stream by stream.
+ * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
+ * arrived is acknowledged stream by stream. One stream is read ahead while headers are awaited, and not beyond a payload
+ * that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the stream, so
+ * that a small frame costs one system call.
  */
 final class RailReceiver implements FrameReceiver {
 
-    private static final Logger LOG = LogManager.getLogger(RailReceiver.class);
-
     private final StreamSet connection;
+    private final @Nullable StreamRecovery recovery;
     private final Pieces pieces;
     private final ReceiveWindow frames;
     private final UnexpectedPieces unexpected;
@@ -31,36 +31,44 @@ final class RailReceiver implements FrameReceiver {
     private long total = -1;
     /** Whom the peer that said it has lost itself; null if nobody. */
     private @Nullable String lostPeer;
-    /**
-     * Rails that were lost and are not in the log yet: when one pass finds several, their order is not known.
-     */
-    private final Set<Rail> lostRails = new LinkedHashSet<>();
-    private IOException lostCause;
+    private final Outage outage;
+    /** Why the last stream was lost; null if there was no error. */
+    private @Nullable IOException lostCause;
+    /** Rails that one pass has found lost, when they were the last: their order is not known. */
+    private final Set<Rail> lastRails = new LinkedHashSet<>();
 
     /**
      * Takes connected streams over.
      *
-     * @param rails          by stream: the rail that it belongs to
-     * @param framesInFlight the sender's
+     * @param rails by stream: the rail that it belongs to
      */
-    public RailReceiver(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight) {
+    public RailReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
         this.connection = connection;
+        recovery = connection.recovery();
         this.pieces = pieces;
-        frames = new ReceiveWindow(pieces, framesInFlight);
+        outage = new Outage(connection);
+        frames = new ReceiveWindow(pieces);
         // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
         // come again on another.
-        unexpected = new UnexpectedPieces(pieces.unaccepted() + rails.length);
+        unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length);
         streams = new ReceiveStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
-            streams[stream] = new ReceiveStream(connection.channel(stream), connection.input(stream), rails[stream],
-                    frames, pieces, unexpected);
+            streams[stream] = newStream(stream, rails[stream], true);
         }
+    }
+
+    private ReceiveStream newStream(int stream, Rail rail, boolean first) {
+        return new ReceiveStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, unexpected,
+                first);
     }
 
     @Override
     public @Nullable FrameHeader poll() {
         connection.checkOpen();
         if (!frames.hasNext()) {
+            if (pieces.isWhole() && frames.isReceiving()) {
+                return null; // progress() receives what goes before
+            }
             long moved = move();
             if (!frames.hasNext()) {
                 if (frames.completed() == total) {
@@ -90,12 +98,19 @@ final class RailReceiver implements FrameReceiver {
             }
         }
         headerShown = false;
+        for (ReceiveStream stream : streams) {
+            stream.takeStaged();
+        }
         frames.retireWhole();
     }
 
     @Override
     public int progress() {
         connection.checkOpen();
+        if (pieces.isWhole() && !frames.isReceiving()) {
+            settle();
+            return 0; // poll() finds what comes next
+        }
         long before = frames.completed();
         long moved = move() + frames.completed() - before;
         if (frames.completed() != total) {
@@ -112,15 +127,52 @@ final class RailReceiver implements FrameReceiver {
                 frames.retireWhole();
             }
         }
+        settle();
+        if (!lastRails.isEmpty() && isAnyOpen()) {
+            lastRails.clear();
+        }
+        return moved;
+    }
+
+    private boolean isAnyOpen() {
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Says what has arrived, and takes streams that were made again. */
+    private void settle() {
+        if (recovery != null && recovery.hasNews()) {
+            recover(recovery);
+        }
         for (ReceiveStream stream : streams) {
             if (stream.isOpen()) {
                 stream.acknowledge();
             }
         }
-        if (!lostRails.isEmpty()) {
-            report();
+    }
+
+    private void recover(StreamRecovery from) {
+        from.readNews();
+        for (int stream = 0; stream < streams.length; stream++) {
+            StreamRecovery.Successor next = from.take(stream);
+            if (next != null) {
+                // What has come on the stream before it is read no further: the sender knows of its end by the answer.
+                streams[stream].giveUp();
+                connection.replace(stream, next.channel());
+                streams[stream] = newStream(stream, streams[stream].rail(), false);
+                try {
+                    next.channel().write(next.answer());
+                } catch (IOException e) {
+                    lose(streams[stream], e);
+                    continue;
+                }
+                outage.ended(streams[stream].rail());
+            }
         }
-        return moved;
     }
 
     private long receive(ReceiveStream stream) {
@@ -139,41 +191,43 @@ final class RailReceiver implements FrameReceiver {
 
     private void shutdown(ReceiveStream stream) {
         long said = stream.total();
-        if (said < frames.accepted() || said - frames.completed() > frames.limit() || total >= 0 && said != total) {
+        if (said < frames.accepted() || said - frames.completed() > pieces.window() || total >= 0 && said != total) {
             throw connection.notProtocol("a shutdown message after " + said + " frames, where "
                     + (total >= 0 ? total + " were said before"
-                            : frames.accepted() + " have a destination and " + frames.limit() + " may be under way")
+                            : frames.accepted() + " have a destination and " + pieces.window() + " may be under way")
                     + " (on " + stream.rail() + ")");
         }
         total = said;
         lostPeer = stream.lostPeer();
     }
 
-    private void lose(ReceiveStream lost, IOException cause) {
-        lostRails.add(lost.rail());
+    private void lose(ReceiveStream lost, @Nullable IOException cause) {
+        if (cause instanceof ClosedChannelException) {
+            throw connection.lost(cause, howFar());
+        }
+        lost.giveUp();
         lostCause = cause;
-        for (ReceiveStream stream : streams) {
-            if (stream.rail() == lost.rail() && stream.isOpen()) {
-                stream.giveUp();
-            }
+        lastRails.add(lost.rail());
+        boolean last = !isAnyOpen();
+        if (total >= 0 || last && recovery == null) {
+            return; // what is missing of what there was will not come, or all has come
+        }
+        outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
+                last ? null : remaining(), 0);
+        if (recovery != null) {
+            recovery.lost(Arrays.asList(streams).indexOf(lost), last, cause == null);
         }
     }
 
-    /** Tells of rails that were lost, if the connection goes on without them. */
-    private void report() {
-        String left = Arrays.stream(streams)
+    private String remaining() {
+        return Arrays.stream(streams)
                 .filter(ReceiveStream::isOpen)
                 .map(stream -> stream.rail().toString())
                 .distinct()
                 .collect(Collectors.joining(", "));
-        if (!left.isEmpty()) {
-            String why = lostCause == null ? "the peer's end of it is gone" : lostCause.getMessage();
-            LOG.warn("{}: lost {} ({}); the connection goes on over {}", connection, lostNames(), why, left);
-            lostRails.clear();
-        }
     }
 
-    /** Throws if frames are missing, and no stream is left that could bring them. */
+    /** Throws if frames are missing, and no stream is left that could bring them, or will be. */
     private void checkStreams(long moved) {
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {
@@ -181,14 +235,17 @@ final class RailReceiver implements FrameReceiver {
             }
         }
         if (moved == 0 && !frames.waitsForDestination()) {
-            String last = lostRails.isEmpty() ? ""
-                    : "on its last " + (lostRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
-            throw connection.lost(lostCause, last + howFar());
+            String end = recovery == null || total >= 0 ? "" : recovery.end();
+            if (end != null) {
+                String last = lastRails.isEmpty() ? ""
+                        : "on its last " + (lastRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
+                throw connection.lost(lostCause, last + howFar() + (end.isEmpty() ? "" : "; " + end));
+            }
         }
     }
 
     private String lostNames() {
-        return lostRails.stream().map(Rail::toString).collect(Collectors.joining(" and "));
+        return lastRails.stream().map(Rail::toString).collect(Collectors.joining(" and "));
     }
 
     private String howFar() {

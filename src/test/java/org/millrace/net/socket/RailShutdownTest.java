@@ -22,8 +22,8 @@ import org.millrace.net.PeerClosedException;
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailShutdownTest {
 
-    /** Not short: those would all take one rail. */
-    private static final int BYTES = SendStream.COPIED_BYTES + 500;
+    /** Not short, as those would all take one rail, and not copied, as those are their owner's again. */
+    private static final int BYTES = StagedOutput.WHOLE_PAYLOAD_BYTES + 500;
     private static final int THRESHOLD = 4 * BYTES;
     private static final int PASSES = 1_000_000;
 
@@ -34,9 +34,9 @@ class RailShutdownTest {
         for (int frame = 0; frame < 2; frame++) {
             assertTrue(ends.sender.offer(header, memory, 0));
         }
-        ends.sender.progress();
         for (int pass = 0; ends.receiver.framesCompleted() < 2; pass++) {
             assertTrue(pass < PASSES, "the frames do not arrive");
+            ends.sender.progress();
             for (int rail = 0; rail < rails; rail++) {
                 ends.carryData(rail, 2 * BYTES);
             }

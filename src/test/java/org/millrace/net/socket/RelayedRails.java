@@ -43,9 +43,8 @@ final class RelayedRails implements AutoCloseable {
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
         sender = new RailSender(new StreamSet(open, "sender under test", "the peer", senders), names, pieces,
-                framesInFlight, () -> nanos);
-        receiver = new RailReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces,
-                framesInFlight);
+                () -> nanos);
+        receiver = new RailReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces);
     }
 
     MemoryRegion register(MemorySegment memory) {

@@ -63,7 +63,7 @@ class SocketHandshakeTest {
     }
 
     private static byte[] hello(int version, byte[] secret, ConnectionKey forKey, long attempt, int stream) {
-        return new StreamHello(100_000, attempt, stream, 2, 0, 1, 16).encode(secret, forKey)
+        return new StreamHello(100_000, attempt, stream, 2, 0, 1, 16).encode(secret, forKey, null)
                 .putInt(StreamHello.FORMAT.magic().length(), version)
                 .array();
     }
