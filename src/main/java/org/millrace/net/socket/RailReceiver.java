@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.Railed;
 
 /**
  * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
@@ -18,7 +19,7 @@ import org.millrace.net.MemoryRegion;
  * that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the stream, so
  * that a small frame costs one system call.
  */
-final class RailReceiver implements FrameReceiver {
+final class RailReceiver implements FrameReceiver, Railed {
 
     private final StreamSet connection;
     private final @Nullable StreamRecovery recovery;
@@ -246,6 +247,20 @@ final class RailReceiver implements FrameReceiver {
 
     private String lostNames() {
         return lastRails.stream().map(Rail::toString).collect(Collectors.joining(" and "));
+    }
+
+    @Override
+    public int rails() {
+        return streams[streams.length - 1].rail().number() + 1;
+    }
+
+    @Override
+    public void cutRail(int rail) {
+        for (ReceiveStream stream : streams) {
+            if (stream.rail().number() == rail && stream.isOpen()) {
+                lose(stream, new IOException("it was cut on purpose"));
+            }
+        }
     }
 
     private String howFar() {

@@ -385,7 +385,9 @@ public final class RailSender implements FrameSender, Railed {
         LOG.info("{}: bytes delivered over {}", connection, delivered());
         try {
             progress();
-            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()) {
+            long begin = System.nanoTime();
+            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
+                    && System.nanoTime() - begin < recovery.deadlineNanos()) {
                 // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
                 LockSupport.parkNanos(CLOSE_STEP_NANOS);
                 progress();

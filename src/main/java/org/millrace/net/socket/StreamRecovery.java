@@ -113,6 +113,10 @@ final class StreamRecovery {
         return peers.length;
     }
 
+    long deadlineNanos() {
+        return reconnector.deadline().toNanos();
+    }
+
     /** Whether this end makes streams. */
     boolean connects() {
         return !id.receiver();
@@ -248,7 +252,7 @@ final class StreamRecovery {
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;
-        if (none != 0 && now - since > reconnector.deadline().toNanos()) {
+        if (none != 0 && now - since > deadlineNanos()) {
             end("no stream could be made again in " + DurationType.text(reconnector.deadline())
                     + " (MILLRACE_RECONNECT_DEADLINE); the last attempt: " + last);
         }
