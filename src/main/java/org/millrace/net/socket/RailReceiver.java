@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.LinkedHashSet;
 import java.util.Set;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
@@ -210,6 +211,9 @@ final class RailReceiver implements FrameReceiver, Railed {
         lostCause = cause;
         lastRails.add(lost.rail());
         boolean last = !isAnyOpen();
+        if (last && cause instanceof SSLException) {
+            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes bytes
+        }
         if (total >= 0 || last && recovery == null) {
             return; // what is missing of what there was will not come, or all has come
         }

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -303,7 +304,7 @@ public final class RailSender implements FrameSender, Railed {
         boolean last = !isAnyOpen();
         lostCause = lost.isCut() ? new IOException("it was cut on purpose", cause) : cause;
         lastRail = lost.rail();
-        if (last && recovery == null) {
+        if (last && (recovery == null || cause instanceof SSLException)) {
             throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar());
         }
         outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
@@ -387,7 +388,7 @@ public final class RailSender implements FrameSender, Railed {
             progress();
             long begin = System.nanoTime();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
-                    && System.nanoTime() - begin < recovery.deadlineNanos()) {
+                    && recovery.mayWait(begin)) {
                 // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
                 LockSupport.parkNanos(CLOSE_STEP_NANOS);
                 progress();

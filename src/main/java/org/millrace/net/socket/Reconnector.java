@@ -112,8 +112,7 @@ final class Reconnector implements Runnable {
     public void run() {
         while (!closed) {
             try {
-                boolean busy = !clients.isEmpty() || !attempts.isEmpty() || !begun.isEmpty();
-                selector.select(busy ? STEP_MILLIS : 0);
+                selector.select(pauseMillis());
                 selector.selectedKeys().clear();
                 clients.accept(server::accept);
                 if (clients.pauseNanos() > 0) {
@@ -134,6 +133,16 @@ final class Reconnector implements Runnable {
         clients.all().forEach(client -> ConnectionState.closeQuietly(client.channel));
         clients.closeReserve();
         attempts.forEach(Attempt::closeChannel);
+    }
+
+    /** Until the next step; 0 if there is none before somebody comes. */
+    private long pauseMillis() {
+        if (!clients.isEmpty() || !begun.isEmpty()) {
+            return STEP_MILLIS;
+        }
+        long now = System.nanoTime();
+        long least = attempts.stream().mapToLong(attempt -> attempt.begin - now).min().orElse(Long.MAX_VALUE);
+        return least == Long.MAX_VALUE ? 0 : Math.max(TimeUnit.NANOSECONDS.toMillis(least), STEP_MILLIS);
     }
 
     private void advance(Client client) {

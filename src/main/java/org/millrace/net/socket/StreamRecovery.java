@@ -27,6 +27,8 @@ final class StreamRecovery {
     /** A port that is refused for so long, by a host that has closed the stream in order, has no process behind it. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
+    private static final long UNTAKEN_NANOS = 1_000_000_000;
+
     /** A stream that takes a lost one's place, with what the receiving end is to say on it first. */
     record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
@@ -113,8 +115,18 @@ final class StreamRecovery {
         return peers.length;
     }
 
-    long deadlineNanos() {
+    private long deadlineNanos() {
         return reconnector.deadline().toNanos();
+    }
+
+    /**
+     * Whether a stream is worth waiting for, for a sender that is closed: not beyond the deadline, and not for a process
+     * that was heard, and does not take the stream.
+     */
+    boolean mayWait(long since) {
+        long now = System.nanoTime();
+        long last = heard;
+        return now - since < deadlineNanos() && (last == 0 || last - noneSince < 0 || now - last < UNTAKEN_NANOS);
     }
 
     /** Whether this end makes streams. */
