@@ -6,9 +6,9 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import org.millrace.Communicator;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * One of two ranks of a flood's measurement: {@code FloodRank RENDEZVOUS RANK}. Rank 1 joins when a line comes, both
@@ -29,7 +29,7 @@ public final class FloodRank {
         }
         long begin = System.nanoTime();
         try (Communicator communicator = Millrace.join(arguments[0], rank, 2);
-                Stream stream = communicator.device().newStream()) {
+                DeviceStream stream = communicator.device().newStream()) {
             say("joined", begin);
             in.readLine();
             begin = System.nanoTime();

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -112,6 +113,51 @@ static void make_next(struct stream *stream) {
 static __thread void *current = &synchronizations;
 static int contexts, copiesBesideTheProgram;
 
+/* One besides the program's. It is never freed, so that its use after its end is seen. */
+struct context {
+  int threads; /* on which it is current; guarded by the lock */
+  int destroyed;
+};
+
+static pthread_key_t left;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static _Noreturn void misused(const char *how) {
+  fprintf(stderr, "stub of libcuda: %s\n", how);
+  abort();
+}
+
+/* The driver looks at a thread's context while the thread ends, which may be after others have seen that end. */
+static void end_thread(void *context) {
+  (void)context;
+  misused("a thread ends in a context that is not the program's");
+}
+
+static void make_key(void) {
+  if (pthread_key_create(&left, end_thread))
+    abort();
+}
+
+static int is_own(const void *context) {
+  return context && context != &synchronizations;
+}
+
+static void make_current(struct context *next) {
+  struct context *before = current;
+  pthread_once(&once, make_key);
+  pthread_mutex_lock(&lock);
+  if (is_own(before))
+    before->threads--;
+  if (is_own(next)) {
+    if (next->destroyed)
+      misused("a context is made current that was destroyed");
+    next->threads++;
+  }
+  pthread_mutex_unlock(&lock);
+  pthread_setspecific(left, is_own(next) ? next : NULL);
+  current = next;
+}
+
 int cuInit(unsigned flags) {
   return flags == 0 ? 0 : 1;
 }
@@ -127,26 +173,32 @@ int cuCtxGetCurrent(void **context) {
 }
 
 int cuCtxSetCurrent(void *context) {
-  current = context;
+  make_current(context);
   return 0;
 }
 
 int cuCtxCreate_v2(void **context, unsigned flags, int device) {
   if (flags || device || getenv("STUB_CUDA_NO_CONTEXT"))
     return INVALID;
-  current = *context = calloc(1, 64);
+  make_current(*context = calloc(1, sizeof(struct context)));
   contexts++;
   return 0;
 }
 
 int cuCtxPopCurrent_v2(void **context) {
   *context = current;
-  current = &synchronizations;
+  make_current((void *)&synchronizations);
   return 0;
 }
 
-int cuCtxDestroy_v2(void *context) {
-  free(context);
+int cuCtxDestroy_v2(struct context *context) {
+  if (current == context)
+    make_current((void *)&synchronizations);
+  pthread_mutex_lock(&lock);
+  if (context->destroyed || context->threads)
+    misused("a context is destroyed that is current on another thread, or was destroyed before");
+  context->destroyed = 1;
+  pthread_mutex_unlock(&lock);
   contexts--;
   return 0;
 }

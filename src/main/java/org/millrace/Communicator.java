@@ -11,9 +11,9 @@ import org.jspecify.annotations.Nullable;
  * One rank's end of a group of ranks that run collective operations together.
  *
  * <p>
- * Operations are enqueued to a {@link Stream} and return at once. All ranks enqueue the same operations in the same
- * order. The first error poisons the communicator: every later call reports it again, with the rank, the peer and what
- * was last seen of the connection.
+ * Operations are enqueued to a {@link DeviceStream} and return at once. All ranks enqueue the same operations in the
+ * same order. The first error poisons the communicator: every later call reports it again, with the rank, the peer and
+ * what was last seen of the connection.
  *
  * <p>
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
@@ -43,7 +43,8 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalArgumentException if a segment is closed, too small, misaligned or overlaps the other in part
      * @throws MillraceException        if the communicator has failed or is closed
      */
-    void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, Stream stream);
+    void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
+            DeviceStream stream);
 
     /**
      * {@return what this communicator can do: {@link Operation#ALL_REDUCE} at least; the methods of other operations
@@ -65,7 +66,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalArgumentException as by {@link #allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    default void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_GATHER);
     }
 
@@ -82,7 +83,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         throw lacks(Operation.REDUCE_SCATTER);
     }
 
@@ -99,7 +100,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         throw lacks(Operation.BROADCAST);
     }
 
@@ -118,7 +119,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
-            int root, Stream stream) {
+            int root, DeviceStream stream) {
         throw lacks(Operation.REDUCE);
     }
 
@@ -133,7 +134,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalArgumentException as by {@link #allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    default void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         throw lacks(Operation.ALL_TO_ALL);
     }
 
@@ -152,7 +153,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         throw lacks(Operation.GATHER);
     }
 
@@ -171,7 +172,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         throw lacks(Operation.SCATTER);
     }
 
@@ -187,7 +188,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    default void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);
     }
 
@@ -202,7 +203,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalArgumentException as by {@link #allReduce}, or if there is no such rank
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    default void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         throw lacks(Operation.SEND_RECEIVE);
     }
 
@@ -244,7 +245,7 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
      * @throws IllegalStateException if called in a group
      * @throws MillraceException     if the communicator has failed or is closed, or its device has no plans
      */
-    default Plan plan(Stream stream, Runnable operations) {
+    default Plan plan(DeviceStream stream, Runnable operations) {
         throw new MillraceException(device().name() + " has no plans: enqueue the operations each time");
     }
 

@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Makes stages of what can only be asked whether it is done, on one thread, which is there while something is waited
- * for: for those who implement {@link Stream}, not for programs.
+ * for: for those who implement {@link DeviceStream}, not for programs.
  */
 public final class Completions implements Runnable {
 

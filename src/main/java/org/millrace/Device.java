@@ -61,7 +61,7 @@ public interface Device {
      *
      * @throws MillraceException if no communicator of this device is open
      */
-    Stream newStream();
+    DeviceStream newStream();
 
     /** {@return a new event for this device's streams, not yet recorded} */
     Event newEvent();
@@ -73,7 +73,7 @@ public interface Device {
      * @param device the destination, of the same size
      * @param stream the stream the copy is enqueued to. The source must not change before it completes.
      */
-    void copyToDevice(MemorySegment host, MemorySegment device, Stream stream);
+    void copyToDevice(MemorySegment host, MemorySegment device, DeviceStream stream);
 
     /**
      * Copies from this device's memory to host memory, after what the stream already holds.
@@ -82,5 +82,5 @@ public interface Device {
      * @param host   the destination, of the same size, on the heap or not
      * @param stream the stream the copy is enqueued to
      */
-    void copyToHost(MemorySegment device, MemorySegment host, Stream stream);
+    void copyToHost(MemorySegment device, MemorySegment host, DeviceStream stream);
 }

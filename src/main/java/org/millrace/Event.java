@@ -3,9 +3,9 @@ package org.millrace;
 import java.time.Duration;
 
 /**
- * A mark in a {@link Stream}: it is reached when all that the stream held before it is complete. Made by
- * {@link Device#newEvent()}, put into a stream by {@link Stream#record}; recording it again moves it, and what already
- * waits for the mark before goes on waiting for that one.
+ * A mark in a {@link DeviceStream}: it is reached when all that the stream held before it is complete. Made by
+ * {@link Device#newEvent()}, put into a stream by {@link DeviceStream#record}; recording it again moves it, and what
+ * already waits for the mark before goes on waiting for that one.
  */
 public interface Event extends AutoCloseable {
 

@@ -49,7 +49,7 @@ public final class Millrace {
      *
      * {@snippet :
      * Millrace.run(communicator -> {
-     *     try (Stream stream = communicator.device().newStream()) {
+     *     try (DeviceStream stream = communicator.device().newStream()) {
      *         communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
      *     }
      * });

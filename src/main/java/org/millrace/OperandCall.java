@@ -22,14 +22,14 @@ final class OperandCall {
 
     private final Communicator communicator;
     private final Operation operation;
-    private final Stream stream;
+    private final DeviceStream stream;
     private final @Nullable Operand send;
     private final @Nullable Operand receive;
     private StagingMemory.@Nullable Lease sendLease;
     private StagingMemory.@Nullable Lease receiveLease;
 
     private OperandCall(Communicator communicator, Operation operation, @Nullable Operand send,
-            @Nullable Operand receive, Stream stream) {
+            @Nullable Operand receive, DeviceStream stream) {
         this.communicator = communicator;
         this.operation = operation;
         this.send = send;
@@ -44,7 +44,7 @@ final class OperandCall {
      * @param receive null if this rank receives nothing
      */
     static CompletionStage<Void> enqueue(Communicator communicator, Operation operation, @Nullable Operand send,
-            @Nullable Operand receive, Stream stream, Issue issue) {
+            @Nullable Operand receive, DeviceStream stream, Issue issue) {
         Objects.requireNonNull(stream, () -> operation.label() + ": the argument stream is null");
         return new OperandCall(communicator, operation, send, receive, stream).enqueue(issue);
     }
@@ -78,7 +78,7 @@ final class OperandCall {
         if (recorded) {
             stage.completeExceptionally(new IllegalStateException(
                     operation.label() + " was recorded in a plan and runs when that is launched: ask"
-                            + " Stream.completion() behind Plan.launch"));
+                            + " DeviceStream.completion() behind Plan.launch"));
         } else {
             OperationGroup.afterwards(communicator, failure -> finish(stage, failure));
         }

@@ -2,8 +2,8 @@ package org.millrace;
 
 /**
  * Operations that were prepared once and are launched many times, made by {@link Communicator#plan}, or by
- * {@link Stream#endCapture} of all that streams were given. Each launch is as if the program had called the operations
- * again in one group: all ranks launch the same plans in the same order among their other operations.
+ * {@link DeviceStream#endCapture} of all that streams were given. Each launch is as if the program had called the
+ * operations again in one group: all ranks launch the same plans in the same order among their other operations.
  */
 public interface Plan extends AutoCloseable {
 
@@ -15,7 +15,7 @@ public interface Plan extends AutoCloseable {
      * @throws MillraceException     if the communicator has failed or is closed
      * @throws IllegalStateException if the plan is closed, or in a group
      */
-    void launch(Stream stream);
+    void launch(DeviceStream stream);
 
     /**
      * Refuses further launches. What was launched goes on, and may use the operands until it is complete. Closing twice

@@ -13,8 +13,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * Arrays, and other operands of the host, are copied in the order of the stream: they are read when the stream gets
- * there, and hold the result when the stage is complete, or {@link Stream#synchronize} has returned. In a group that is
- * behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an
+ * there, and hold the result when the stage is complete, or {@link DeviceStream#synchronize} has returned. In a group
+ * that is behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an
  * argument is thrown; what becomes of the operation is the stage's.
  */
 public sealed interface TypedOperations permits Communicator {
@@ -31,7 +31,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, Stream stream) {
+    default CompletionStage<Void> allReduce(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_REDUCE,
                 OperandCall.required(Operation.ALL_REDUCE, "send", send),
                 OperandCall.required(Operation.ALL_REDUCE, "receive", receive), stream,
@@ -49,7 +49,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#allReduce}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> allReduce(Operand values, ReduceOp op, Stream stream) {
+    default CompletionStage<Void> allReduce(Operand values, ReduceOp op, DeviceStream stream) {
         return allReduce(values, values, op, stream);
     }
 
@@ -64,7 +64,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#allGather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> allGather(Operand send, Operand receive, Stream stream) {
+    default CompletionStage<Void> allGather(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_GATHER,
                 OperandCall.required(Operation.ALL_GATHER, "send", send),
                 OperandCall.required(Operation.ALL_GATHER, "receive", receive), stream,
@@ -83,7 +83,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#reduceScatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, Stream stream) {
+    default CompletionStage<Void> reduceScatter(Operand send, Operand receive, ReduceOp op, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.REDUCE_SCATTER,
                 OperandCall.required(Operation.REDUCE_SCATTER, "send", send),
                 OperandCall.required(Operation.REDUCE_SCATTER, "receive", receive), stream,
@@ -101,7 +101,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#broadcast}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> broadcast(Operand values, int root, Stream stream) {
+    default CompletionStage<Void> broadcast(Operand values, int root, DeviceStream stream) {
         Operand all = OperandCall.required(Operation.BROADCAST, "values", values);
         Communicator communicator = (Communicator) this;
         return OperandCall.enqueue(communicator, Operation.BROADCAST, communicator.rank() == root ? all : null, all,
@@ -123,7 +123,7 @@ public sealed interface TypedOperations permits Communicator {
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
     default CompletionStage<Void> reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root,
-            Stream stream) {
+            DeviceStream stream) {
         Communicator communicator = (Communicator) this;
         boolean atRoot = communicator.rank() == root;
         Operand sent = OperandCall.required(Operation.REDUCE, "send", send);
@@ -145,7 +145,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#gather}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, Stream stream) {
+    default CompletionStage<Void> gather(Operand send, @Nullable Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
         boolean atRoot = communicator.rank() == root;
         Operand sent = OperandCall.required(Operation.GATHER, "send", send);
@@ -166,7 +166,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#scatter}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, Stream stream) {
+    default CompletionStage<Void> scatter(@Nullable Operand send, Operand receive, int root, DeviceStream stream) {
         Communicator communicator = (Communicator) this;
         boolean atRoot = communicator.rank() == root;
         Operand sent = atRoot ? OperandCall.required(Operation.SCATTER, "send", send) : null;
@@ -186,7 +186,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#allToAll}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> allToAll(Operand send, Operand receive, Stream stream) {
+    default CompletionStage<Void> allToAll(Operand send, Operand receive, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.ALL_TO_ALL,
                 OperandCall.required(Operation.ALL_TO_ALL, "send", send),
                 OperandCall.required(Operation.ALL_TO_ALL, "receive", receive), stream,
@@ -204,7 +204,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#send}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> send(Operand values, int peer, Stream stream) {
+    default CompletionStage<Void> send(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE,
                 OperandCall.required(Operation.SEND_RECEIVE, "values", values), null, stream,
                 (from, to, count, type) -> ((Communicator) this).send(from, count, type, peer, stream));
@@ -221,7 +221,7 @@ public sealed interface TypedOperations permits Communicator {
      *                                  {@link Communicator#receive}
      * @throws MillraceException        if the communicator has failed or is closed, or its device has no such operation
      */
-    default CompletionStage<Void> receive(Operand values, int peer, Stream stream) {
+    default CompletionStage<Void> receive(Operand values, int peer, DeviceStream stream) {
         return OperandCall.enqueue((Communicator) this, Operation.SEND_RECEIVE, null,
                 OperandCall.required(Operation.SEND_RECEIVE, "values", values), stream,
                 (from, to, count, type) -> ((Communicator) this).receive(to, count, type, peer, stream));

@@ -2,11 +2,11 @@ package com.example.millrace;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * Adds numbers of several processes, one for each rank: {@code AllReduce file:/tmp/group RANK SIZE}, or without
@@ -20,7 +20,7 @@ public final class AllReduce {
             group.rendezvous(args[0]).rank(Integer.parseInt(args[1])).size(Integer.parseInt(args[2]));
         }
         group.run(communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 int rank = communicator.rank();
                 float[] values = new float[1024];
                 for (int i = 0; i < values.length; i++) {

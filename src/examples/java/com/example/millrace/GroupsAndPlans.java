@@ -7,10 +7,10 @@ import java.time.Duration;
 import java.util.Map;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * Two ranks, threads of this process, exchange numbers: a send and a receive that wait for each other belong into one
@@ -28,7 +28,7 @@ public final class GroupsAndPlans {
     private static void rank(String rendezvous, int rank, int size) {
         int peer = 1 - rank;
         try (Communicator communicator = Millrace.join(rendezvous, rank, size, Map.of("MILLRACE_DEVICE", "host"));
-                Stream stream = communicator.device().newStream();
+                DeviceStream stream = communicator.device().newStream();
                 Arena arena = Arena.ofShared()) {
             MemorySegment mine = communicator.device().allocate(COUNT * Float.BYTES, arena);
             MemorySegment theirs = communicator.device().allocate(COUNT * Float.BYTES, arena);

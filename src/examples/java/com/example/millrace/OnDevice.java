@@ -11,10 +11,10 @@ import org.millrace.Communicator;
 import org.millrace.CommunicatorProvider;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A program for GPUs: data is copied to the device on one stream and reduced on another, which waits for the copy's
@@ -37,8 +37,8 @@ public final class OnDevice {
 
     private static void rank(String rendezvous, int rank, int size) {
         try (Communicator communicator = Millrace.join(rendezvous, rank, size);
-                Stream copies = communicator.device().newStream();
-                Stream reductions = communicator.device().newStream();
+                DeviceStream copies = communicator.device().newStream();
+                DeviceStream reductions = communicator.device().newStream();
                 Arena arena = Arena.ofShared()) {
             Device device = communicator.device();
             MemorySegment host = arena.allocate(ValueLayout.JAVA_DOUBLE, COUNT);

@@ -10,10 +10,10 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * What operations take: arrays, buffers, and memory of the device; and what they give: a stage that is complete when
@@ -32,7 +32,7 @@ public final class Operands {
                 .size(size)
                 .device("host")
                 .stallDeadline(Duration.ofSeconds(20))
-                .join(); Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
+                .join(); DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
             ByteBuffer greeting = ByteBuffer.allocateDirect(5);
             if (rank == 0) {
                 greeting.put("hello".getBytes(StandardCharsets.UTF_8)).flip();

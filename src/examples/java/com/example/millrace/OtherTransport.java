@@ -7,9 +7,9 @@ import java.time.Duration;
 import java.util.Map;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * Data goes over a transport that Millrace does not have: {@link UnixSocketTransport}, from any jar on the class path
@@ -29,7 +29,7 @@ public final class OtherTransport {
 
     private static void rank(String rendezvous, int rank, int size) {
         try (Communicator communicator = Millrace.join(rendezvous, rank, size, Map.of("MILLRACE_DEVICE", "host"));
-                Stream stream = communicator.device().newStream();
+                DeviceStream stream = communicator.device().newStream();
                 Arena arena = Arena.ofShared()) {
             MemorySegment data = communicator.device().allocate(1 << 20, arena);
             communicator.allReduce(data, data, 1 << 18, DataType.INT32, ReduceOp.SUM, stream);

@@ -9,7 +9,7 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.WorkCounters;
 import org.millrace.abi.WorkFifoCounters;
-import org.millrace.device.function.WorkFifo;
+import org.millrace.device.WorkFifo;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;

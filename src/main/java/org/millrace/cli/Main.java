@@ -12,13 +12,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.cli.console.FailureText;
-import org.millrace.cli.console.StatusLine;
 import org.millrace.config.ConfigurationException;
-import picocli.CommandLine;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Help;
 import picocli.CommandLine.RunLast;
+import picocli.CommandLine;
 
 /**
  * Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage.

@@ -14,7 +14,7 @@ import org.millrace.ReduceOp;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.collnet.MeshRequest.Function;
-import org.millrace.device.arithmetic.ElementKernel;
+import org.millrace.element.ElementKernel;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;

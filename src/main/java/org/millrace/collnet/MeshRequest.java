@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.ReduceOp;
-import org.millrace.device.arithmetic.ElementKernel;
+import org.millrace.element.ElementKernel;
 import org.millrace.net.MemoryRegion;
 
 /**

@@ -166,9 +166,19 @@ public final class CudaDriver {
         return out.get(LONG, 0);
     }
 
-    /** Makes a context current on this thread. */
+    /**
+     * Makes a context current on this thread, which {@linkplain #leaveContext leaves} it before it ends.
+     */
     public void useContext(long context) {
         check(Function.SET_CONTEXT, (int) function(Function.SET_CONTEXT).call(context));
+    }
+
+    /**
+     * Makes no context current on this thread. A context must be current nowhere when it is destroyed, nor on a thread
+     * that is about to end: the driver still looks at it then, after others have seen the thread's end.
+     */
+    public void leaveContext() {
+        useContext(0);
     }
 
     /** From now on this thread's calls are none of the business of a capture that another thread makes. */
@@ -178,17 +188,20 @@ public final class CudaDriver {
         }
     }
 
-    /** Does something with a context current, and makes that current again which was. */
-    public void inContext(long context, Runnable what) {
-        long before;
+    /** Makes a context current on this thread until what is returned is closed; then that is again which was. */
+    public EnteredContext enter(long context) {
         try (Arena arena = Arena.ofConfined()) {
-            before = currentContext(arena.allocate(LONG));
+            EnteredContext entered = new EnteredContext(this, currentContext(arena.allocate(LONG)));
+            useContext(context);
+            return entered;
         }
-        useContext(context);
-        try {
-            what.run();
-        } finally {
-            useContext(before);
+    }
+
+    /** The context that was current before. */
+    public record EnteredContext(CudaDriver driver, long before) implements AutoCloseable {
+        @Override
+        public void close() {
+            driver.useContext(before);
         }
     }
 

@@ -4,9 +4,9 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 import org.millrace.Completions;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
-import org.millrace.Stream;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
@@ -15,7 +15,7 @@ import org.millrace.ffi.cudart.cudart_h;
  * A queue of a GPU's work: kernels, copies, events and functions run one after another. Any thread may enqueue; what
  * two threads enqueue has no order.
  */
-public final class CudaStream implements Stream {
+public final class CudaStream implements DeviceStream {
 
     private static final Duration CLOSE_DEADLINE = Duration.ofSeconds(30);
 

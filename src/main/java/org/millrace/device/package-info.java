@@ -1,19 +1,19 @@
 /**
- * The device side of NCCL's protocol: what a kernel does to the memory that it shares with a proxy.
- *
- * <pre>
- *   gin         the device side of GIN, and with it an exchange of experts
- *   stream      device, stream, event, kernel, launcher
- *   function    what a kernel's blocks do: one class for each operation and algorithm
- *   work        plans of kernels, the work FIFO, the communicator as kernels see it
- *   primitives  send, receive, reduce, copy: Simple, LL, LL128, user memory
- *   channel     neighbours, ports
- *   arithmetic  every element type and operator
- * </pre>
+ * The emulated device: what kernels do to the memory that they share with a proxy, over the same memory and by the same
+ * rules as a GPU. It knows no engine class: what is to be done reaches it as data, in plans and in the memory of
+ * {@code abi}.
  *
  * <p>
- * A package uses those named below it. None knows the engine: what is to be done reaches the device as data, in
- * {@code work} and in the memory of {@code abi}.
+ * A kernel is a task on a stream. It has one block per channel; a block runs one primitive after another (send, receive
+ * and reduce, …); a primitive works slice by slice and gives up the thread when its peer is not ready. So one thread
+ * can run any number of kernels, and the proxies as well; a thread of the program that waits does so, where there is no
+ * core to spare for another. Functions of the program run on the device's own thread alone: they may block.
+ *
+ * <p>
+ * There is one class for each operation and algorithm; a number names it together with protocol, type and operator
+ * ({@code ncclDevFuncTable}). A function makes the block that runs an item of work, and says what that block sends and
+ * receives on a channel: the device asks for both, the host for the latter, to announce it to the proxies. It keeps no
+ * state. How to add an algorithm: {@code src/site/markdown/development/networks.md}.
  */
 @NullMarked
 package org.millrace.device;

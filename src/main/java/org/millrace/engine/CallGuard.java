@@ -2,10 +2,10 @@ package org.millrace.engine;
 
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
-import org.millrace.Stream;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.connect.CommunicatorFailure;
 
 /** What must be so when a program calls a communicator, before anything is done for the call. Safe from any thread. */
@@ -41,14 +41,14 @@ final class CallGuard {
     }
 
     /** The same, and there is a stream of the device; waits until it has room for more. */
-    void checkOpen(Stream stream) {
+    void checkOpen(DeviceStream stream) {
         checkOpen();
         device.check(stream);
         device.awaitRoom(stream);
     }
 
-    void requireNoCapture(String what, Stream stream, List<Stream> others) {
-        if (stream.isCapturing() || others.stream().anyMatch(Stream::isCapturing)) {
+    void requireNoCapture(String what, DeviceStream stream, List<DeviceStream> others) {
+        if (stream.isCapturing() || others.stream().anyMatch(DeviceStream::isCapturing)) {
             throw new IllegalStateException(label(what + " outside of captures"));
         }
     }

@@ -9,7 +9,7 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
-import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.connect.Agreement;

@@ -18,6 +18,7 @@ import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
@@ -26,11 +27,10 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
 import org.millrace.Route;
-import org.millrace.Stream;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.FunctionTable;
-import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.device.stream.WorkLauncher;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.EmulatedKernel;
+import org.millrace.device.FunctionTable;
+import org.millrace.device.WorkLauncher;
 import org.millrace.element.Operands;
 import org.millrace.engine.LaunchQueue.Recorded;
 import org.millrace.engine.PlannedOperation.Collective;
@@ -109,36 +109,36 @@ final class EngineCommunicator implements Communicator {
 
     @Override
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         collective(Operation.ALL_REDUCE, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
-    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         collective(Operation.ALL_GATHER, send, receive, count, type, ReduceOp.SUM, rank(), stream);
     }
 
     @Override
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         collective(Operation.REDUCE_SCATTER, send, receive, count, type, op, rank(), stream);
     }
 
     @Override
     public void broadcast(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         collective(Operation.BROADCAST, send, receive, count, type, ReduceOp.SUM, root, stream);
     }
 
     @Override
     public void reduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op, int root,
-            Stream stream) {
+            DeviceStream stream) {
         collective(Operation.REDUCE, send, receive, count, type, op, root, stream);
     }
 
     /** @param root this rank, where there is none */
     private void collective(Operation operation, MemorySegment send, MemorySegment receive, long count, DataType type,
-            ReduceOp op, int root, Stream stream) {
+            ReduceOp op, int root, DeviceStream stream) {
         Operands.require(op, operation, "op");
         guard.checkOpen(stream);
         operands.check(operation, send, receive, count, type, root);
@@ -154,7 +154,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     /** Outside of groups, plans and captures: without what those need. */
-    private synchronized boolean launchAlone(Collective asked, Stream stream) {
+    private synchronized boolean launchAlone(Collective asked, DeviceStream stream) {
         if (OperationGroup.isOpen() || launches.isInGroup() || stream.isCapturing()) {
             return false;
         }
@@ -164,46 +164,48 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         issue(() -> transfers(stream).allToAll(send, receive, count, type));
     }
 
     @Override
-    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void gather(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         issue(() -> transfers(stream).gather(send, receive, count, type, root));
     }
 
     @Override
-    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root, Stream stream) {
+    public void scatter(MemorySegment send, MemorySegment receive, long count, DataType type, int root,
+            DeviceStream stream) {
         guard.checkOpen(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         issue(() -> transfers(stream).scatter(send, receive, count, type, root));
     }
 
     @Override
-    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.checkSend(buffer, count, type, peer);
         issue(() -> add(true, buffer, count, type, peer, stream));
     }
 
     @Override
-    public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         guard.checkOpen(stream);
         operands.checkReceive(buffer, count, type, peer);
         issue(() -> add(false, buffer, count, type, peer, stream));
     }
 
-    private TransferPattern transfers(Stream stream) {
+    private TransferPattern transfers(DeviceStream stream) {
         return new TransferPattern(rank(), size(),
                 (sends, buffer, count, type, peer) -> add(sends, buffer, count, type, peer, stream));
     }
 
-    private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    private void add(boolean sends, MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         SendOrReceive transfer = transferPlanner.transfer(sends, buffer, count, type, peer);
         routes.direct(transfer.read());
         launches.add(transfer, stream);
@@ -216,7 +218,7 @@ final class EngineCommunicator implements Communicator {
     }
 
     @Override
-    public Plan plan(Stream stream, Runnable operations) {
+    public Plan plan(DeviceStream stream, Runnable operations) {
         guard.checkOpen(stream);
         synchronized (this) {
             guard.requireNoGroup("a plan is made", launches);
@@ -244,7 +246,7 @@ final class EngineCommunicator implements Communicator {
         }
 
         @Override
-        public void launch(Stream stream) {
+        public void launch(DeviceStream stream) {
             guard.checkOpen(stream);
             synchronized (EngineCommunicator.this) {
                 guard.requireNoGroup("a plan is launched", launches);

@@ -10,7 +10,7 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.connect.ConnectorService;
 import org.millrace.engine.connect.EngineOptions;
 import org.millrace.proxy.ProxyAgent;

@@ -11,7 +11,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.file.SharedDirectory;

@@ -2,10 +2,10 @@ package org.millrace.engine;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
-import org.millrace.Stream;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.EmulatedStream;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EmulatedStream;
 import org.millrace.engine.PlanLauncher.PlannedKernel;
 
 /**
@@ -19,8 +19,8 @@ final class GroupLaunch {
     private final EmulatedDevice device;
     private final PlanLauncher launcher;
     private final List<PlannedKernel> plans;
-    private final Stream stream;
-    private final List<Stream> others;
+    private final DeviceStream stream;
+    private final List<DeviceStream> others;
     private final @Nullable EmulatedStream own;
     private final @Nullable Runnable captured;
     private int launched;
@@ -32,7 +32,7 @@ final class GroupLaunch {
      * @param alone    whether no other communicator is in the group
      * @param captured refuses what can be launched no more, where the streams are captured; null where they are not
      */
-    GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<Stream> used,
+    GroupLaunch(EmulatedDevice device, PlanLauncher launcher, List<PlannedKernel> plans, List<DeviceStream> used,
             boolean alone, @Nullable Runnable captured) {
         this.captured = captured;
         this.device = device;
@@ -41,12 +41,12 @@ final class GroupLaunch {
         this.own = alone ? null : device.newStream();
         this.stream = alone ? used.getFirst() : own;
         this.others = List.copyOf(alone ? used.subList(1, used.size()) : used);
-        for (Stream other : others) {
+        for (DeviceStream other : others) {
             stream.waitFor(mark(other));
         }
     }
 
-    private Event mark(Stream marked) {
+    private Event mark(DeviceStream marked) {
         Event event = device.newEvent();
         marked.record(event);
         return event;

@@ -6,15 +6,15 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Queue;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
 import org.millrace.OperationGroup;
-import org.millrace.Stream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.PlanBuilder;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.PlanBuilder;
 import org.millrace.engine.PlanLauncher.PlannedKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
@@ -44,7 +44,7 @@ final class LaunchQueue implements OperationGroup.Part {
     private List<PlannedOperation> operations = new ArrayList<>(1);
     private final TransferSchedule schedule;
     /** Each once; they are few. */
-    private final List<Stream> streams = new ArrayList<>();
+    private final List<DeviceStream> streams = new ArrayList<>();
     private final SelfTransfers ownTransfers;
     private final RecentKernels recent;
     private int depth;
@@ -84,13 +84,13 @@ final class LaunchQueue implements OperationGroup.Part {
         return depth > 0;
     }
 
-    public void add(PlannedCollective collective, Stream stream) {
+    public void add(PlannedCollective collective, DeviceStream stream) {
         collectives.add(collective);
         uses(stream);
     }
 
     /** What a rank sends to itself waits for its receive, and the other way round. */
-    public void add(SendOrReceive transfer, Stream stream) {
+    public void add(SendOrReceive transfer, DeviceStream stream) {
         if (transfer.peer() == communicator.rank()) {
             SendOrReceive other = ownTransfers.other(transfer, stream);
             if (other == null) {
@@ -102,7 +102,7 @@ final class LaunchQueue implements OperationGroup.Part {
         uses(stream);
     }
 
-    private void uses(Stream stream) {
+    private void uses(DeviceStream stream) {
         if (!streams.contains(stream)) {
             streams.add(stream);
         }
@@ -119,7 +119,7 @@ final class LaunchQueue implements OperationGroup.Part {
      *
      * @param stream not captured
      */
-    public void launchNow(Collective asked, CollectivePlanner planner, Stream stream) {
+    public void launchNow(Collective asked, CollectivePlanner planner, DeviceStream stream) {
         PlannedKernel kernel = recent.find(asked);
         if (kernel == null) {
             PlannedCollective planned = planner.plan(asked);
@@ -155,9 +155,9 @@ final class LaunchQueue implements OperationGroup.Part {
     }
 
     /** Makes kernels that can be launched more than once of what was added. */
-    public Recorded record(Stream stream) {
+    public Recorded record(DeviceStream stream) {
         ownTransfers.requireNone();
-        List<Stream> others = streams.stream().filter(used -> used != stream).toList();
+        List<DeviceStream> others = streams.stream().filter(used -> used != stream).toList();
         return new Recorded(plans(replayed, true), others);
     }
 
@@ -166,12 +166,12 @@ final class LaunchQueue implements OperationGroup.Part {
      *
      * @param others streams that operations named besides the one that stands for the stream of a launch
      */
-    public record Recorded(List<PlannedKernel> kernels, List<Stream> others) {
+    public record Recorded(List<PlannedKernel> kernels, List<DeviceStream> others) {
     }
 
     /** Launches once more what was recorded; the other streams wait for it, and it for what they hold. */
-    public void launch(Recorded recorded, Stream stream) {
-        List<Stream> used = new ArrayList<>(List.of(stream));
+    public void launch(Recorded recorded, DeviceStream stream) {
+        List<DeviceStream> used = new ArrayList<>(List.of(stream));
         recorded.others.stream().filter(other -> other != stream).forEach(used::add);
         new GroupLaunch(device, launcher, recorded.kernels, used, true, null).launch();
     }
@@ -282,7 +282,7 @@ final class LaunchQueue implements OperationGroup.Part {
     /** Sends of a rank to itself, and the receives that they wait for. */
     private static final class SelfTransfers {
 
-        private record Half(SendOrReceive transfer, Stream stream) {
+        private record Half(SendOrReceive transfer, DeviceStream stream) {
         }
 
         private final String who;
@@ -295,7 +295,7 @@ final class LaunchQueue implements OperationGroup.Part {
 
         /** The other half, if it is here already; null if it is still to come. */
         @Nullable
-        SendOrReceive other(SendOrReceive transfer, Stream stream) {
+        SendOrReceive other(SendOrReceive transfer, DeviceStream stream) {
             Half here = (transfer.sends() ? receives : sends).poll();
             if (here == null) {
                 (transfer.sends() ? sends : receives).add(new Half(transfer, stream));

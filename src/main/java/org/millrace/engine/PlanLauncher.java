@@ -1,13 +1,13 @@
 package org.millrace.engine;
 
 import java.util.List;
-import org.millrace.Stream;
+import org.millrace.DeviceStream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.function.KernelPlan;
-import org.millrace.device.stream.CapturedOperation;
-import org.millrace.device.stream.WorkLauncher;
+import org.millrace.device.CapturedOperation;
+import org.millrace.device.KernelPlan;
+import org.millrace.device.WorkLauncher;
 import org.millrace.engine.connect.Attendance.Meeting;
 
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
@@ -24,7 +24,7 @@ final class PlanLauncher {
     }
 
     /** Launches a plan. Returns at once, unless the FIFO is full. */
-    public void launch(PlannedKernel kernel, Stream stream) {
+    public void launch(PlannedKernel kernel, DeviceStream stream) {
         if (!launchIfRoom(kernel, stream)) {
             IdleStrategy idle = IdleProfile.ROOM.newStrategy();
             do {
@@ -39,7 +39,7 @@ final class PlanLauncher {
      * @throws org.millrace.MillraceException if the FIFO stays full for too long, or if the communicator is aborted or
      *                                        closed meanwhile
      */
-    boolean launchIfRoom(PlannedKernel kernel, Stream stream) {
+    boolean launchIfRoom(PlannedKernel kernel, DeviceStream stream) {
         // One lock for all of it: the proxies hear of kernels in the order in which these are started, and of none that
         // is not.
         synchronized (launcher) {
@@ -63,7 +63,7 @@ final class PlanLauncher {
             }
 
             @Override
-            public void enqueue(Stream stream) {
+            public void enqueue(DeviceStream stream) {
                 launch(kernel, stream);
             }
 

@@ -15,13 +15,13 @@ import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.cuda.CudaGraph;
@@ -102,14 +102,14 @@ final class GpuCommunicator implements Communicator {
 
     @Override
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.ALL_REDUCE, send, receive, count, type);
         collective(() -> nccl.allReduce(send, receive, count, type, op, on));
     }
 
     @Override
-    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    public void allGather(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.ALL_GATHER, send, receive, count, type);
         collective(() -> nccl.allGather(send, receive, count, type, on));
@@ -117,7 +117,7 @@ final class GpuCommunicator implements Communicator {
 
     @Override
     public void reduceScatter(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE_SCATTER, send, receive, count, type);
         collective(() -> nccl.reduceScatter(send, receive, count, type, op, on));
@@ -125,7 +125,7 @@ final class GpuCommunicator implements Communicator {
 
     @Override
     public void broadcast(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.BROADCAST, send, receive, count, type, root);
         collective(() -> nccl.broadcast(rank() == root ? send : null, receive, count, type, root, on));
@@ -133,7 +133,7 @@ final class GpuCommunicator implements Communicator {
 
     @Override
     public void reduce(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, ReduceOp op,
-            int root, Stream stream) {
+            int root, DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.REDUCE, send, receive, count, type, root);
         collective(() -> nccl.reduce(send, rank() == root ? receive : null, count, type, op, root, on));
@@ -141,7 +141,7 @@ final class GpuCommunicator implements Communicator {
 
     /** As sends and receives of one group, which every NCCL since 2.7 has. */
     @Override
-    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, Stream stream) {
+    public void allToAll(MemorySegment send, MemorySegment receive, long count, DataType type, DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.ALL_TO_ALL, send, receive, count, type);
         together(() -> {
@@ -155,7 +155,7 @@ final class GpuCommunicator implements Communicator {
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
     public void gather(MemorySegment send, @Nullable MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.GATHER, send, receive, count, type, root);
         together(() -> {
@@ -169,7 +169,7 @@ final class GpuCommunicator implements Communicator {
     /** As {@link #allToAll}, a group of sends and receives. */
     @Override
     public void scatter(@Nullable MemorySegment send, MemorySegment receive, long count, DataType type, int root,
-            Stream stream) {
+            DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.check(Operation.SCATTER, send, receive, count, type, root);
         together(() -> {
@@ -185,7 +185,7 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void send(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    public void send(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.checkSend(buffer, count, type, peer);
         if (counts) {
@@ -195,7 +195,7 @@ final class GpuCommunicator implements Communicator {
     }
 
     @Override
-    public void receive(MemorySegment buffer, long count, DataType type, int peer, Stream stream) {
+    public void receive(MemorySegment buffer, long count, DataType type, int peer, DeviceStream stream) {
         CudaStream on = begin(stream);
         operands.checkReceive(buffer, count, type, peer);
         if (counts) {
@@ -223,7 +223,7 @@ final class GpuCommunicator implements Communicator {
 
     /** As a CUDA graph. */
     @Override
-    public Plan plan(Stream stream, Runnable operations) {
+    public Plan plan(DeviceStream stream, Runnable operations) {
         counts = false;
         return plans.capture(begin(stream), () -> group(operations));
     }
@@ -237,12 +237,12 @@ final class GpuCommunicator implements Communicator {
         });
     }
 
-    private void launch(CudaGraph.Executable graph, Stream stream) {
+    private void launch(CudaGraph.Executable graph, DeviceStream stream) {
         CudaStream on = begin(stream);
         watch.call(() -> graph.launch(on));
     }
 
-    private CudaStream begin(Stream stream) {
+    private CudaStream begin(DeviceStream stream) {
         checkOpen();
         return device.own(stream).cuda();
     }

@@ -13,10 +13,10 @@ import org.millrace.CommunicatorException;
 import org.millrace.Completions;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.StagingMemory;
-import org.millrace.Stream;
 import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaEvent;
@@ -102,7 +102,7 @@ final class GpuDevice implements Device {
     }
 
     @Override
-    public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
+    public void copyToDevice(MemorySegment host, MemorySegment device, DeviceStream stream) {
         CudaStream on = own(stream).cuda();
         if (copies.isFor(host, on)) {
             copies.toDevice(host, device, on);
@@ -112,7 +112,7 @@ final class GpuDevice implements Device {
     }
 
     @Override
-    public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
+    public void copyToHost(MemorySegment device, MemorySegment host, DeviceStream stream) {
         CudaStream on = own(stream).cuda();
         if (copies.isFor(host, on)) {
             copies.toHost(device, host, on);
@@ -127,7 +127,7 @@ final class GpuDevice implements Device {
         return staging;
     }
 
-    GpuStream own(Stream stream) {
+    GpuStream own(DeviceStream stream) {
         if (stream instanceof GpuStream gpuStream && streams.contains(gpuStream)) {
             return gpuStream;
         }
@@ -200,7 +200,7 @@ final class GpuDevice implements Device {
     /**
      * A CUDA stream that fails with its device's communicators: a kernel that waits for a lost rank would never tell.
      */
-    static final class GpuStream implements Stream {
+    static final class GpuStream implements DeviceStream {
 
         private final GpuDevice device;
         private final CudaStream cuda;

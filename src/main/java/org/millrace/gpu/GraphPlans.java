@@ -3,9 +3,9 @@ package org.millrace.gpu;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BiConsumer;
+import org.millrace.DeviceStream;
 import org.millrace.OperationGroup;
 import org.millrace.Plan;
-import org.millrace.Stream;
 import org.millrace.cuda.CudaGraph;
 import org.millrace.cuda.CudaStream;
 
@@ -16,13 +16,13 @@ import org.millrace.cuda.CudaStream;
 final class GraphPlans implements AutoCloseable {
 
     private final String who;
-    private final BiConsumer<CudaGraph.Executable, Stream> launcher;
+    private final BiConsumer<CudaGraph.Executable, DeviceStream> launcher;
     private final Set<GraphPlan> plans = ConcurrentHashMap.newKeySet();
 
     /**
      * @param launcher launches a graph, as the communicator launches operations
      */
-    GraphPlans(String who, BiConsumer<CudaGraph.Executable, Stream> launcher) {
+    GraphPlans(String who, BiConsumer<CudaGraph.Executable, DeviceStream> launcher) {
         this.who = who;
         this.launcher = launcher;
     }
@@ -74,7 +74,7 @@ final class GraphPlans implements AutoCloseable {
         }
 
         @Override
-        public synchronized void launch(Stream stream) {
+        public synchronized void launch(DeviceStream stream) {
             if (closed) {
                 throw new IllegalStateException(who + ", the plan is closed");
             }

@@ -20,6 +20,15 @@ public interface Listener extends AutoCloseable {
      */
     Pending<FrameReceiver> expect(ConnectionKey key);
 
+    /**
+     * Lets clients in as they come, on the calling thread, until the listener is closed. Without it they wait in the
+     * system's queue while no connection that is expected is polled, and those who are peers stand behind those who are
+     * not.
+     */
+    default void attend() {
+        // most are polled all the time
+    }
+
     /** {@return how many clients were turned away so far} Any client that finds the port is counted. */
     default long dropped() {
         return 0;

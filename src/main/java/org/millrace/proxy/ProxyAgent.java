@@ -20,6 +20,7 @@ public final class ProxyAgent implements Agent {
 
     private final String name;
     private final LongSupplier nanoClock;
+    private final Runnable atEnd;
     /** Null if nothing is traced. */
     private final @Nullable AgentTrace trace;
     private final RequestQueue requests = new RequestQueue();
@@ -28,11 +29,21 @@ public final class ProxyAgent implements Agent {
 
     /** An agent with nothing to serve yet. */
     public ProxyAgent(String name) {
-        this(name, System::nanoTime);
+        this(name, () -> {});
     }
 
-    ProxyAgent(String name, LongSupplier nanoClock) {
+    /**
+     * An agent with nothing to serve yet.
+     *
+     * @param atEnd what its thread does last
+     */
+    public ProxyAgent(String name, Runnable atEnd) {
+        this(name, atEnd, System::nanoTime);
+    }
+
+    ProxyAgent(String name, Runnable atEnd, LongSupplier nanoClock) {
         this.name = name;
+        this.atEnd = atEnd;
         this.nanoClock = nanoClock;
         ProcessTrace process = ProcessTrace.current();
         this.trace = process == null ? null : process.agent(name);
@@ -98,6 +109,7 @@ public final class ProxyAgent implements Agent {
         if (trace != null) {
             trace.close();
         }
+        atEnd.run();
     }
 
     /**

@@ -15,7 +15,6 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.cli.run.RunScope;
 import org.millrace.net.shm.ShmOptions;
 
 /** A run whose ranks hang, and that is ended from outside, as by Ctrl-C. */

@@ -16,7 +16,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.millrace.cli.console.Json;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code millrace gin}. */

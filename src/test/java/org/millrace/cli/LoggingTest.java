@@ -51,7 +51,7 @@ class LoggingTest {
                 }
                 return;
             }
-            Logger logger = LogManager.getLogger("org.millrace.cli.doctor.Probe");
+            Logger logger = LogManager.getLogger("org.millrace.cli.Probe");
             logger.error("an error", new IllegalStateException("the cause"));
             logger.warn("a warning");
             logger.info("an info");

@@ -8,13 +8,13 @@ import java.util.concurrent.locks.LockSupport;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** See {@link MappedProvider}. Operations run at once, in the caller's thread. Float and int32, sum only. */
-final class MappedCommunicator implements Communicator, Device, Stream {
+final class MappedCommunicator implements Communicator, Device, DeviceStream {
 
     private final MemorySegment memory;
     private final MappedBarrier barrier;
@@ -33,7 +33,7 @@ final class MappedCommunicator implements Communicator, Device, Stream {
 
     @Override
     public void allReduce(MemorySegment send, MemorySegment receive, long count, DataType type, ReduceOp op,
-            Stream stream) {
+            DeviceStream stream) {
         misbehave();
         long bytes = count * type.bytes();
         MemorySegment.copy(send, 0, memory, place(rank), bytes);
@@ -137,17 +137,17 @@ final class MappedCommunicator implements Communicator, Device, Stream {
     }
 
     @Override
-    public Stream newStream() {
+    public DeviceStream newStream() {
         return this;
     }
 
     @Override
-    public void copyToDevice(MemorySegment host, MemorySegment device, Stream stream) {
+    public void copyToDevice(MemorySegment host, MemorySegment device, DeviceStream stream) {
         device.copyFrom(host);
     }
 
     @Override
-    public void copyToHost(MemorySegment device, MemorySegment host, Stream stream) {
+    public void copyToHost(MemorySegment device, MemorySegment host, DeviceStream stream) {
         host.copyFrom(device);
     }
 

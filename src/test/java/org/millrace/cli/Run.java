@@ -4,8 +4,6 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.List;
 import java.util.stream.Stream;
-import org.millrace.cli.console.JavaCommand;
-import org.millrace.cli.matrix.MatrixMain;
 
 /** A command that has run in this process: its exit status and what it printed. */
 record Run(int status, String out, String err) {

@@ -9,9 +9,9 @@ import java.util.Arrays;
 import java.util.List;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A rank in a process of its own that reduces again and again, until it is killed or something fails; says so, a line
@@ -28,7 +28,7 @@ final class AllReduceRank {
         try (Communicator communicator = EngineGroup.join(Path.of(arguments[0]), Integer.parseInt(arguments[1]),
                 Integer.parseInt(arguments[2]), EngineGroup.settings(pairs.toArray(String[]::new)));
                 Arena arena = Arena.ofShared();
-                Stream stream = communicator.device().newStream()) {
+                DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(8 << 16, arena);
             for (int round = 0;; round++) {
                 communicator.allReduce(data, data, 1 << 16, DataType.INT64, ReduceOp.MAX, stream);

@@ -6,10 +6,10 @@ import java.lang.foreign.ValueLayout;
 import java.util.List;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 
 /**
  * One operation of a test program, the same on every rank: what goes in, what is called, and what must come out.
@@ -33,12 +33,12 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
         private final MemorySegment receive;
         private final List<Registration> registrations;
 
-        Running(Communicator communicator, Stream stream, Arena arena) {
+        Running(Communicator communicator, DeviceStream stream, Arena arena) {
             this(communicator, stream, arena, false);
         }
 
         /** @param registers whether its memory is registered before the call: each rank's own matter */
-        Running(Communicator communicator, Stream stream, Arena arena, boolean registers) {
+        Running(Communicator communicator, DeviceStream stream, Arena arena, boolean registers) {
             rank = communicator.rank();
             ranks = communicator.size();
             long sent = (long) count * (spreadsSend() ? ranks : 1);
@@ -69,7 +69,7 @@ record Call(Operation operation, int count, ReduceOp op, int root, boolean inPla
             registrations.forEach(Registration::close);
         }
 
-        private void enqueue(Communicator communicator, Stream stream) {
+        private void enqueue(Communicator communicator, DeviceStream stream) {
             DataType type = DataType.INT32;
             switch (operation) {
                 case ALL_REDUCE -> communicator.allReduce(send, receive, count, type, op, stream);

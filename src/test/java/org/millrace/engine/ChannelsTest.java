@@ -17,11 +17,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.function.DeviceChannel;
-import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.DeviceChannel;
+import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.connect.Topology.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
@@ -86,7 +86,7 @@ class ChannelsTest {
 
     private static void runAll(Communicator communicator) {
         int rank = communicator.rank();
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment reduced = words(communicator, arena, COUNT);
             MemorySegment gathered = communicator.device().allocate(8L * COUNT * RANKS, arena);
             MemorySegment scattered = communicator.device().allocate(8L * COUNT, arena);
@@ -125,7 +125,7 @@ class ChannelsTest {
                     int rank = communicator.rank();
                     DeviceChannel channel = device(communicator).channel(0);
                     channel.view().tree(3, up[rank], down[rank]);
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment data = words(communicator, arena, 100);
                         communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                         stream.synchronize(PATIENCE);

@@ -19,10 +19,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
-import org.millrace.Stream;
 
 /** A network that has one rank of each host, and what the host's ranks hand to it and from it. */
 class CollNetLeadersTest {
@@ -55,7 +55,7 @@ class CollNetLeadersTest {
         List<Throwable> thrown = onHosts(hosts, CollNetTest.settings("MILLRACE_NET", network, "NCCL_ALGO", algorithm,
                 "NCCL_MIN_NCHANNELS", "" + channels, "org.millrace.engine.firstStep", "4294967290"), communicator -> {
                     boolean leader = hosts.indexOf(hosts.charAt(communicator.rank())) == communicator.rank();
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         for (int count : counts) {
                             MemorySegment data = CollNetTest.filled(communicator, count, arena);
                             communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
@@ -85,7 +85,7 @@ class CollNetLeadersTest {
     void eachRankAsksForWhatLeadersDoNot() throws Exception {
         List<Throwable> thrown =
                 onHosts("aabb", CollNetTest.settings("MILLRACE_COLLNET_MAX_BYTES", "1G"), communicator -> {
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment data = CollNetTest.filled(communicator, 10, arena);
                         communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
                         stream.synchronize(PATIENCE);
@@ -102,7 +102,7 @@ class CollNetLeadersTest {
     @Test
     void aLeaderThatGivesUpIsMissedByAll() throws Exception {
         List<Throwable> thrown = onHosts("aabb", CollNetTest.settings("NCCL_ALGO", "collnetchain"), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = CollNetTest.filled(communicator, 10_000, arena);
                 communicator.allReduce(data, data, 10_000, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);

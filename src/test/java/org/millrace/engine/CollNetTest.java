@@ -21,10 +21,10 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
 
 /** Collectives through the network that the ranks are, and those that must go another way beside them. */
@@ -61,7 +61,7 @@ class CollNetTest {
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000",
                 "MILLRACE_NET", network, "org.millrace.engine.firstStep", "" + firstStep), communicator -> {
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment[] data = new MemorySegment[counts.length];
                         for (int i = 0; i < counts.length; i++) {
                             data[i] = filled(communicator, counts[i], arena);
@@ -94,7 +94,7 @@ class CollNetTest {
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(4 * 1000, arena);
                 for (int round = 0; round < 20; round++) {
                     for (int at = 0; at < 1000; at++) {
@@ -118,7 +118,7 @@ class CollNetTest {
     @Test
     void ranksThatDisagreeAreAllTold() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
                 communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM,
                         stream);
@@ -140,7 +140,7 @@ class CollNetTest {
             settings.put("NCCL_COLLNET_ENABLE", "" + rank);
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
                     Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = filled(communicator, 10, arena);
                 communicator.allReduce(data, data, 10, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
@@ -171,7 +171,7 @@ class CollNetTest {
 
     static void gather(Communicator communicator, int count, boolean inPlace) {
         int ranks = communicator.size();
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment all = communicator.device().allocate(8L * count * ranks, arena);
             MemorySegment own = inPlace ? all.asSlice(8L * count * communicator.rank(), 8L * count)
                     : communicator.device().allocate(8L * count, arena);
@@ -194,7 +194,7 @@ class CollNetTest {
 
     static void scatter(Communicator communicator, int count, boolean inPlace) {
         int ranks = communicator.size();
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment all = filled(communicator, count * ranks, arena);
             MemorySegment own = inPlace ? all.asSlice(8L * count * communicator.rank(), 8L * count)
                     : communicator.device().allocate(8L * count, arena);
@@ -216,7 +216,7 @@ class CollNetTest {
     void ncclAlgoMeansIt() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2,
                 settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"), communicator -> {
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment data = filled(communicator, 20_000, arena);
                         communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
                         stream.synchronize(PATIENCE);
@@ -240,7 +240,7 @@ class CollNetTest {
         try (var services = CountingCollectives.find()) {
             self.setContextClassLoader(services);
             List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-                try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = filled(communicator, 100, arena);
                     communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                     stream.synchronize(PATIENCE);
@@ -261,7 +261,7 @@ class CollNetTest {
     @Test
     void whoWaitsForARankThatGivesUpIsTold() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = filled(communicator, 100, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);

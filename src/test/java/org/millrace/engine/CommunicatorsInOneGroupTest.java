@@ -20,11 +20,11 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Operations of several communicators that one thread enqueues as one. */
 class CommunicatorsInOneGroupTest {
@@ -42,8 +42,8 @@ class CommunicatorsInOneGroupTest {
     }
 
     /** Both communicators' streams are one or two; operands of each. */
-    private record Pair(Communicator there, Communicator back, Stream thereOn, Stream backOn, MemorySegment sent,
-            MemorySegment received) {
+    private record Pair(Communicator there, Communicator back, DeviceStream thereOn, DeviceStream backOn,
+            MemorySegment sent, MemorySegment received) {
 
         private int rank() {
             return there.rank();
@@ -94,8 +94,8 @@ class CommunicatorsInOneGroupTest {
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, there -> {
             try (Communicator back = there.split(0, 0).orElseThrow();
                     Arena arena = Arena.ofShared();
-                    Stream first = there.device().newStream();
-                    Stream second = there.device().newStream()) {
+                    DeviceStream first = there.device().newStream();
+                    DeviceStream second = there.device().newStream()) {
                 body.run(new Pair(there, back, first, oneStream ? first : second,
                         there.device().allocate(COUNT * Long.BYTES, arena),
                         there.device().allocate(COUNT * Long.BYTES, arena)));
@@ -167,7 +167,7 @@ class CommunicatorsInOneGroupTest {
         }).forEach(failure -> assertNull(failure));
         try (Arena arena = Arena.ofShared()) {
             MemorySegment all = arena.allocate(3 * Long.BYTES, Long.BYTES);
-            List<Stream> streams = List.of(ranks[0].device().newStream(), ranks[1].device().newStream(),
+            List<DeviceStream> streams = List.of(ranks[0].device().newStream(), ranks[1].device().newStream(),
                     ranks[2].device().newStream());
             Millrace.group(() -> {
                 for (int rank = 0; rank < 3; rank++) {
@@ -179,7 +179,7 @@ class CommunicatorsInOneGroupTest {
             streams.forEach(stream -> stream.synchronize(PATIENCE));
             assertEquals(List.of(7L, 7L, 7L), List.of(all.getAtIndex(ValueLayout.JAVA_LONG, 0),
                     all.getAtIndex(ValueLayout.JAVA_LONG, 1), all.getAtIndex(ValueLayout.JAVA_LONG, 2)));
-            streams.forEach(Stream::close);
+            streams.forEach(DeviceStream::close);
         }
         EngineGroup.call(3, rank -> () -> {
             ranks[rank].close();

@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Ranks whose programs are not the same: everybody hears who called what. */
 class DisagreementTest {
@@ -32,7 +32,7 @@ class DisagreementTest {
         assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
     }
 
-    private static void call(Communicator communicator, String what, Arena arena, Stream stream) {
+    private static void call(Communicator communicator, String what, Arena arena, DeviceStream stream) {
         String[] words = what.strip().split(" ");
         int count = Integer.parseInt(words[1]);
         DataType type = DataType.valueOf(words[2]);
@@ -81,7 +81,7 @@ class DisagreementTest {
             throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
                 stream.synchronize(PATIENCE);
                 // a rank may have done its part before another finds out

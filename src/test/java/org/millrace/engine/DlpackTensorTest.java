@@ -20,11 +20,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.DlpackTensor;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
-import org.millrace.device.stream.EmulatedDevice;
+import org.millrace.device.EmulatedDevice;
 
 /** Tensors as another library writes them down, byte by byte as {@code dlpack.h} says. */
 class DlpackTensorTest {
@@ -71,7 +71,7 @@ class DlpackTensorTest {
     @Test
     void elementsAreUsedWhereTheyLie(@TempDir Path directory) throws Exception {
         EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = arena.allocate(64, 64);
                 data.setAtIndex(ValueLayout.JAVA_FLOAT, 5, communicator.rank() + 1);
                 MemorySegment struct = tensor(arena, data.address(), CPU, FLOAT, 32, 1, new long[] {2, 3}, null, 16);

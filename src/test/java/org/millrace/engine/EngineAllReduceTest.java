@@ -16,8 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's
@@ -38,7 +38,7 @@ class EngineAllReduceTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels,
                 "org.millrace.engine.firstStep", "" + firstStep, "NCCL_BUFFSIZE", "256K");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 for (boolean inPlace : new boolean[] {false, true}) {
                     reduceAndCheck(communicator, stream, arena, count, inPlace);
                 }
@@ -47,7 +47,7 @@ class EngineAllReduceTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static void reduceAndCheck(Communicator communicator, Stream stream, Arena arena, int count,
+    private static void reduceAndCheck(Communicator communicator, DeviceStream stream, Arena arena, int count,
             boolean inPlace) {
         MemorySegment send = communicator.device().allocate(8L * count, arena);
         MemorySegment receive = inPlace ? send : communicator.device().allocate(8L * count, arena);
@@ -73,7 +73,7 @@ class EngineAllReduceTest {
     @Test
     void operationsOfOneStreamRunInOrderWithoutWaitingInBetween() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(8 * 1000, arena);
                 data.fill((byte) 0);
                 data.set(ValueLayout.JAVA_LONG, 0, 1);

@@ -19,8 +19,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * What one operation allocates on one rank, on all of its threads. An operation is an object or two for each thing that
@@ -40,7 +40,7 @@ class EngineAllocationTest {
 
     /** Enqueues one. */
     private interface Operation {
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, Stream stream);
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, DeviceStream stream);
     }
 
     @TempDir
@@ -67,7 +67,8 @@ class EngineAllocationTest {
                 DataType.INT64, stream));
     }
 
-    private static void allReduce(Communicator communicator, MemorySegment send, MemorySegment receive, Stream stream) {
+    private static void allReduce(Communicator communicator, MemorySegment send, MemorySegment receive,
+            DeviceStream stream) {
         communicator.allReduce(send, receive, 1, DataType.INT64, ReduceOp.SUM, stream);
     }
 
@@ -75,7 +76,7 @@ class EngineAllocationTest {
     private void assertBytes(int ranks, long most, Operation operation) throws Exception {
         CyclicBarrier together = new CyclicBarrier(ranks);
         List<Throwable> thrown = EngineGroup.run(directory, ranks, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment send = communicator.device().allocate((long) ranks * Long.BYTES, arena);
                 MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
                 send.fill((byte) 1);
@@ -96,7 +97,7 @@ class EngineAllocationTest {
     }
 
     private static void run(Communicator communicator, Operation operation, MemorySegment send, MemorySegment receive,
-            Stream stream) {
+            DeviceStream stream) {
         for (int i = 0; i < OPERATIONS; i += AT_A_TIME) {
             for (int j = 0; j < AT_A_TIME; j++) {
                 operation.enqueue(communicator, send, receive, stream);

@@ -25,11 +25,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
 
 /**
@@ -65,7 +65,7 @@ class EngineBufferModesTest {
     /** Runs all operations that do not combine elements on every rank, at once, and compares. */
     private void run(int ranks, Map<String, String> settings, IntPredicate registers) throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 for (int count : COUNTS) {
                     List<Call.Running> running = COPYING.stream()
                             .flatMap(operation -> java.util.stream.Stream.of(false, true)
@@ -109,7 +109,7 @@ class EngineBufferModesTest {
         WatchedTransport.on(directory, false);
         run(ranks, settings(1, shares), _ -> false);
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings(1, shares), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(
                         communicator, stream, arena, true);
                 stream.synchronize(PATIENCE);
@@ -134,7 +134,7 @@ class EngineBufferModesTest {
                     rank == slotsOnRank ? "1024G" : "8K"));
             try (Communicator communicator = EngineGroup.join(directory, rank, ranks, settings);
                     Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST)) {
                     for (int count : new int[] {1000, 30_001}) {
                         for (boolean inPlace : new boolean[] {false, true}) {
@@ -174,8 +174,8 @@ class EngineBufferModesTest {
         settings.put("MILLRACE_NET", "shm");
         List<Throwable> thrown = EngineGroup.run(directory, 5, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream other = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
                 List<Call.Running> running =
                         java.util.stream.IntStream.range(0, 6)
                                 .mapToObj(i -> new Call(Operation.ALL_TO_ALL, 25_000 + i, ReduceOp.SUM, 0, false,
@@ -202,8 +202,8 @@ class EngineBufferModesTest {
                 "org.millrace.engine.firstStep", "" + firstStep));
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream other = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
                 List<Call.Running> running = java.util.stream.IntStream.range(0, 24).mapToObj(i -> {
                     Operation operation = List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.BROADCAST,
                             Operation.REDUCE_SCATTER).get(i % 4);
@@ -242,7 +242,7 @@ class EngineBufferModesTest {
         settings.put("MILLRACE_NET", network);
         List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {
             int count = 1 << 22;
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 if (communicator.rank() == 2) {
                     assertTrue(sending.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
                     communicator.abort();

@@ -12,9 +12,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
 
 /**
@@ -64,7 +64,7 @@ class EngineCollectivesTest {
     /** Runs all of them on ranks that are threads; returns what each threw. */
     static List<Throwable> runAll(Path directory, int ranks, Map<String, String> settings) throws Exception {
         return EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 List<Call.Running> running = new ArrayList<>();
                 for (Call call : calls(ranks)) {
                     running.add(call.new Running(communicator, stream, arena));

@@ -20,9 +20,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.config.ConfigurationException;
 
 /**
@@ -67,7 +67,7 @@ class EngineErrorsTest {
             closed.close();
             try (Arena arena = Arena.ofShared();
                     Arena confined = Arena.ofConfined();
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment good = communicator.device().allocate(64, arena);
                 refused("arena is closed",
                         () -> communicator.allReduce(dead, good, 1, DataType.INT32, ReduceOp.SUM, stream));
@@ -100,7 +100,7 @@ class EngineErrorsTest {
     @Test
     void ranksThatDisagreeOnTheSizeAreBothTold() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 long count = communicator.rank() == 1 ? 500 : 1000;
                 MemorySegment data = communicator.device().allocate(8 * count, arena);
                 communicator.allReduce(data, data, count, DataType.INT64, ReduceOp.SUM, stream);
@@ -123,7 +123,7 @@ class EngineErrorsTest {
                 assertTrue(failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
                 return;
             }
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
                 MillraceException stalled = assertThrows(MillraceException.class, () -> stream.synchronize(PATIENCE));
@@ -147,7 +147,7 @@ class EngineErrorsTest {
     void anAbortInMidTransferEndsEveryRank() throws Exception {
         List<Throwable> thrown =
                 EngineGroup.run(directory, 3, EngineGroup.settings("NCCL_BUFFSIZE", "32K"), communicator -> {
-                    try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                         MemorySegment data = communicator.device().allocate(8 << 20, arena);
                         MillraceException failure = assertThrows(MillraceException.class, () -> {
                             for (int i = 0; i < 100; i++) {

@@ -20,9 +20,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Operations that are prepared once and launched many times. */
 @Tag("slow")
@@ -43,8 +43,8 @@ class EnginePlanTest {
                 EngineGroup.settings("NCCL_WORK_ARGS_BYTES", argumentBytes, "NCCL_WORK_FIFO_BYTES", "1K");
         List<Throwable> thrown = EngineGroup.run(directory, RANKS, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream other = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
                 int rank = communicator.rank();
                 MemorySegment sum = communicator.device().allocate(8, arena);
                 MemorySegment sent = communicator.device().allocate(8, arena);
@@ -57,7 +57,7 @@ class EnginePlanTest {
                 });
                 for (int i = 0; i < LAUNCHES; i++) {
                     long number = i;
-                    Stream on = i % 7 == 3 ? other : stream;
+                    DeviceStream on = i % 7 == 3 ? other : stream;
                     on.call(() -> {
                         sum.set(ValueLayout.JAVA_LONG, 0, rank + number);
                         sent.set(ValueLayout.JAVA_LONG, 0, 1000 * rank + number);
@@ -89,9 +89,9 @@ class EnginePlanTest {
     void aPlanOverSeveralStreams() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream second = communicator.device().newStream();
-                    Stream third = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream second = communicator.device().newStream();
+                    DeviceStream third = communicator.device().newStream()) {
                 MemorySegment one = communicator.device().allocate(8, arena);
                 MemorySegment two = communicator.device().allocate(8, arena);
                 try (Plan plan = communicator.plan(stream, () -> {
@@ -106,7 +106,7 @@ class EnginePlanTest {
                             awaitQuietly(set);
                             two.set(ValueLayout.JAVA_LONG, 0, 1000 + number);
                         });
-                        Stream on = i % 3 == 0 ? third : stream;
+                        DeviceStream on = i % 3 == 0 ? third : stream;
                         on.call(() -> one.set(ValueLayout.JAVA_LONG, 0, number));
                         plan.launch(on);
                         second.call(() -> seen[1] = two.get(ValueLayout.JAVA_LONG, 0));
@@ -134,7 +134,7 @@ class EnginePlanTest {
     @Test
     void whatAPlanCannotBe() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment word = communicator.device().allocate(8, arena);
                 word.set(ValueLayout.JAVA_LONG, 0, 21);
                 ReduceOp twice = new ReduceOp.PreMulSum(2);

@@ -20,8 +20,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Operations over two rails: one that is cut changes no result, and both are the end of the communicator. */
 @Tag("slow")
@@ -48,7 +48,7 @@ class EngineRailsTest {
     }
 
     private static void sums(Communicator communicator) {
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment from = communicator.device().allocate(8L * COUNT, arena);
             MemorySegment to = communicator.device().allocate(8L * COUNT, arena);
             for (int operation = 0; operation < OPERATIONS; operation++) {

@@ -16,8 +16,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.device.gin.RemoteAction;
@@ -43,7 +43,7 @@ class EngineTlsTest {
     void ranksReduceUnderTls(String addresses) throws Exception {
         int count = 300_000;
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings(addresses), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(count * 4L, arena);
                 for (int i = 0; i < count; i++) {
                     data.setAtIndex(ValueLayout.JAVA_INT, i, i + communicator.rank());

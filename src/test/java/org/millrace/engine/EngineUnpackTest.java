@@ -13,9 +13,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Kernels of the emulated device that gather what they receive over networks from pages. */
 class EngineUnpackTest {
@@ -43,7 +43,7 @@ class EngineUnpackTest {
                 "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "" + threshold, "NCCL_NET_SHARED_BUFFERS", shares,
                 "NCCL_P2P_LL_THRESHOLD", "500", "org.millrace.engine.firstStep", "4294967290");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 for (int count : new int[] {1, 1023, 30_001}) {
                     List<Call.Running> running = new ArrayList<>();
                     for (Operation operation : Operation.values()) {

@@ -26,13 +26,13 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.device.function.DeviceCommunicator;
-import org.millrace.device.function.WorkFifo;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.WorkFifo;
 
 /** Operations whose work travels through the FIFO. */
 @Timeout(EngineWorkTest.TIMEOUT_SECONDS)
@@ -69,7 +69,7 @@ class EngineWorkTest {
         return words;
     }
 
-    private static void sum(Communicator communicator, MemorySegment words, Stream stream) {
+    private static void sum(Communicator communicator, MemorySegment words, DeviceStream stream) {
         communicator.allReduce(words, words, words.byteSize() / 8, DataType.INT64, ReduceOp.SUM, stream);
     }
 
@@ -82,8 +82,8 @@ class EngineWorkTest {
         int groups = 25;
         List<Throwable> thrown = EngineGroup.run(directory, ranks, through(FIFO, first), communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream one = communicator.device().newStream();
-                    Stream other = communicator.device().newStream()) {
+                    DeviceStream one = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
                 int rank = communicator.rank();
                 for (int group = 0; group < groups; group++) {
                     MemorySegment[] sums = new MemorySegment[operations];
@@ -95,7 +95,7 @@ class EngineWorkTest {
                             for (int peer = 0; peer < ranks; peer++) {
                                 received[i * ranks + peer] = words(communicator, arena, -1);
                                 // what a rank hands to itself is on one stream
-                                Stream on = i % 3 == 2 ? other : one;
+                                DeviceStream on = i % 3 == 2 ? other : one;
                                 communicator.send(words(communicator, arena, 100 * rank + 10 * peer + i), 1,
                                         DataType.INT64, peer, on);
                                 communicator.receive(received[i * ranks + peer], 1, DataType.INT64, peer, on);
@@ -128,7 +128,7 @@ class EngineWorkTest {
                 assertTrue(ended.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
                 return;
             }
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 AtomicReference<Throwable> told = new AtomicReference<>();
                 Thread caller = Thread.ofPlatform().name("test-caller").start(() -> {
@@ -173,7 +173,7 @@ class EngineWorkTest {
     void aStreamOutlivesItsCommunicator(String threads) {
         Communicator communicator =
                 EngineGroup.join(directory, 0, 1, EngineGroup.settings("MILLRACE_THREADS", threads));
-        try (Stream stream = communicator.device().newStream()) {
+        try (DeviceStream stream = communicator.device().newStream()) {
             Event event = communicator.device().newEvent();
             communicator.close();
             stream.record(event);
@@ -189,7 +189,7 @@ class EngineWorkTest {
     void theHostSeesWhatAKernelHasBegun() throws Exception {
         CountDownLatch seen = new CountDownLatch(1);
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 DeviceCommunicator device = device(communicator);
                 if (communicator.rank() == 1) {
@@ -223,7 +223,7 @@ class EngineWorkTest {
         List<Throwable> thrown = EngineGroup.call(2, TIMEOUT_SECONDS - 10, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, through(4096, 0xffff_0000L));
                     Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 long before = 0;
                 for (int i = 0; i < operations; i++) {
@@ -242,7 +242,7 @@ class EngineWorkTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static long live(Stream stream) {
+    private static long live(DeviceStream stream) {
         stream.synchronize(PATIENCE);
         System.gc();
         return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
@@ -251,7 +251,7 @@ class EngineWorkTest {
     @Test
     void aFunctionThatAStreamCallsCannotLaunch() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 AtomicReference<Throwable> told = new AtomicReference<>();
                 stream.call(

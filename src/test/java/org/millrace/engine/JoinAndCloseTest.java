@@ -14,8 +14,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** A program that joins and closes again and again keeps no thread and no descriptor of what it has closed. */
 class JoinAndCloseTest {
@@ -30,7 +30,7 @@ class JoinAndCloseTest {
         Map<String, String> settings = EngineGroup.settings("NCCL_P2P_DISABLE", "1", "NCCL_BUFFSIZE", "32K");
         for (int i = 0; i < times; i++) {
             List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-                try (Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
+                try (DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
                     MemorySegment data = communicator.device().allocate(64, arena);
                     communicator.allReduce(data, data, 16, DataType.INT32, ReduceOp.SUM, stream);
                     stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));

@@ -19,10 +19,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** A rank is lost in the middle of any operation: every rank hears of it, nothing hangs, nothing is left behind. */
 @Tag("slow")
@@ -41,7 +41,7 @@ class LostRankTest {
     }
 
     private static void run(Communicator communicator, Operation operation, Runnable inBetween) {
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             for (int i = 0; i < 40; i++) {
                 new Call(operation, 30_000, ReduceOp.SUM, 1, false, i).new Running(communicator, stream, arena);
                 if (i == 20) {
@@ -112,7 +112,7 @@ class LostRankTest {
     void aPeerThatNeverReceivesIsNamed() throws Exception {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "1s");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 if (communicator.rank() == 0) {
                     communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
                     stream.synchronize(PATIENCE);

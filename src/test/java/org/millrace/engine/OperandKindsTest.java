@@ -23,9 +23,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Every operation by every kind of array and buffer that {@link ArrayOperations} takes, and what it says of others. */
 class OperandKindsTest {
@@ -34,12 +34,12 @@ class OperandKindsTest {
     Path directory;
 
     private interface Body {
-        void run(Communicator communicator, Stream stream) throws Exception;
+        void run(Communicator communicator, DeviceStream stream) throws Exception;
     }
 
     private void ranks(int ranks, Body body) throws InterruptedException {
         EngineGroup.run(directory, ranks, EngineGroup.settings(), communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 body.run(communicator, stream);
             }
         }).forEach(failure -> assertNull(failure, () -> failure.getMessage()));
@@ -126,7 +126,7 @@ class OperandKindsTest {
         });
     }
 
-    private static void everyOperation(Kind kind, Communicator communicator, Stream stream) throws Exception {
+    private static void everyOperation(Kind kind, Communicator communicator, DeviceStream stream) throws Exception {
         int rank = communicator.rank();
         Values mine = kind.of(10 * rank, 10 * rank + 1);
         Values six = kind.of(rank, rank + 1, rank + 2, rank + 3, rank + 4, rank + 5);

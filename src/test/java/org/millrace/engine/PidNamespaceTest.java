@@ -225,7 +225,7 @@ class PidNamespaceTest {
         }
 
         private static long wrong(Communicator communicator, int rank, int count) {
-            try (Arena arena = Arena.ofShared(); org.millrace.Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); org.millrace.DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment mine = communicator.device().allocate(8L * count, arena);
                 MemorySegment all = communicator.device().allocate(16L * count, arena);
                 MemorySegment sum = communicator.device().allocate(8L * count, arena);

@@ -17,9 +17,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.net.ucx.Ucx;
 
 /**
@@ -44,12 +44,12 @@ class RandomProgramTest {
     private static final class Program {
         private final Random random;
         private final Communicator[] communicators;
-        private final List<List<Stream>> streams;
+        private final List<List<DeviceStream>> streams;
         private final List<Call.Running> running = new ArrayList<>();
         /** Which calls' memory this rank registers: another choice on each. Null for none. */
         private final Random registers;
 
-        Program(long seed, Communicator[] communicators, List<List<Stream>> streams, boolean registers) {
+        Program(long seed, Communicator[] communicators, List<List<DeviceStream>> streams, boolean registers) {
             this.registers = registers ? new Random(seed * 31 + communicators[0].rank()) : null;
             this.random = new Random(seed);
             this.communicators = communicators;
@@ -143,7 +143,7 @@ class RandomProgramTest {
                 Files.createDirectories(directory.resolve("c" + i));
             }
             Communicator[] all = new Communicator[communicators];
-            List<List<Stream>> streams = new ArrayList<>();
+            List<List<DeviceStream>> streams = new ArrayList<>();
             try {
                 for (int i = 0; i < communicators; i++) {
                     all[i] = EngineGroup.join(directory.resolve("c" + i), rank, ranks, settings);
@@ -152,7 +152,7 @@ class RandomProgramTest {
                             java.util.stream.Stream.generate(() -> one.device().newStream()).limit(STREAMS).toList());
                 }
                 checked.addAndGet(new Program(seed, all, streams, registers).run());
-                streams.forEach(ofOne -> ofOne.forEach(Stream::close));
+                streams.forEach(ofOne -> ofOne.forEach(DeviceStream::close));
             } catch (Throwable failure) {
                 for (Communicator one : all) {
                     if (one != null) {

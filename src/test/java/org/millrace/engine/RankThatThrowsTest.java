@@ -24,10 +24,10 @@ import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A program that throws on one rank ends on all others, with what it was and whose. The bound on each test is well
@@ -59,7 +59,7 @@ class RankThatThrowsTest {
     /** Goes on until something is thrown: by this rank at its moment, on the others by what it does to them. */
     private static void work(Communicator communicator, Moment moment) throws IOException {
         boolean throwing = communicator.rank() == THROWS;
-        try (Stream stream = communicator.device().newStream()) {
+        try (DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(1 << 20, Arena.ofAuto());
             for (int i = 0;; i++) {
                 if (throwing && (moment == Moment.BEFORE || moment == Moment.BETWEEN && i == 3)) {
@@ -121,7 +121,7 @@ class RankThatThrowsTest {
         CountDownLatch left = new CountDownLatch(1);
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             try (Communicator communicator = builder(rank, 2, "shm").closeDeadline(Duration.ofMillis(100)).join();
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 if (rank == 0) {
                     assertTrue(left.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
@@ -148,7 +148,7 @@ class RankThatThrowsTest {
                 (communicator, data, stream) -> communicator.receive(data, 1, DataType.INT64, 1, stream));
 
         private interface Call {
-            void issue(Communicator communicator, MemorySegment data, Stream stream);
+            void issue(Communicator communicator, MemorySegment data, DeviceStream stream);
         }
 
         private final String named;
@@ -191,7 +191,7 @@ class RankThatThrowsTest {
     void aProgramThatEndsWellIsClosed() throws Exception {
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             builder(rank, 2, "auto").run(communicator -> {
-                try (Stream stream = communicator.device().newStream()) {
+                try (DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
                     stream.synchronize(PATIENCE);

@@ -18,10 +18,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 import org.millrace.net.shm.SharedMemory;
 
 /** Registered memory over P2P and SHM: peers read it where it lies, in every operation. */
@@ -52,7 +52,7 @@ class ReadInPlaceTest {
                 "NCCL_SHM_USE_CUDA_MEMCPY", transport.equals("copy") ? "1" : "0", "MILLRACE_REGISTERED_THRESHOLD", "0");
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
             boolean registers = (registered >> communicator.rank() & 1) == 1;
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 for (int count : new int[] {1, 1023, 30_001}) {
                     List<Call.Running> running = new ArrayList<>();
                     for (Operation operation : ALL) {
@@ -78,7 +78,7 @@ class ReadInPlaceTest {
     @Test
     void whatIsShortGoesThroughSlots() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(512 << 10, arena);
                 Registration registration = communicator.register(data);
                 for (int kib : new int[] {64, 128, 256, 512}) {
@@ -93,7 +93,7 @@ class ReadInPlaceTest {
         thrown.forEach(failure -> assertNull(failure));
     }
 
-    private static String mode(org.millrace.Communicator communicator, Stream stream) {
+    private static String mode(org.millrace.Communicator communicator, DeviceStream stream) {
         stream.synchronize(PATIENCE);
         return communicator.route().orElseThrow().mode();
     }

@@ -18,11 +18,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 
 /** A collective that is called again and again is planned once: what may have changed between two calls. */
 class RecentKernelsTest {
@@ -36,12 +36,12 @@ class RecentKernelsTest {
     Path directory;
 
     private interface Program {
-        void run(Communicator communicator, Stream stream, Arena arena) throws Exception;
+        void run(Communicator communicator, DeviceStream stream, Arena arena) throws Exception;
     }
 
     private void run(int ranks, Map<String, String> settings, Program program) throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 program.run(communicator, stream, arena);
             }
         });
@@ -121,7 +121,7 @@ class RecentKernelsTest {
         });
     }
 
-    private static String mode(Communicator communicator, MemorySegment data, Stream stream) {
+    private static String mode(Communicator communicator, MemorySegment data, DeviceStream stream) {
         communicator.allReduce(data, data, MORE_THAN_EXCHANGED, DataType.INT8, ReduceOp.SUM, stream);
         stream.synchronize(PATIENCE);
         return communicator.route().orElseThrow().mode();

@@ -21,10 +21,10 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 class SplitTest {
 
@@ -38,7 +38,7 @@ class SplitTest {
         assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
     }
 
-    private static void use(Communicator communicator, Stream stream, int seed) {
+    private static void use(Communicator communicator, DeviceStream stream, int seed) {
         try (Arena arena = Arena.ofShared()) {
             List<Call.Running> running = new ArrayList<>();
             for (Operation operation : Operation.values()) {
@@ -56,7 +56,7 @@ class SplitTest {
             int rank = whole.rank();
             try (Communicator row = whole.split(rank / 3, 0).orElseThrow();
                     Communicator column = whole.split(rank % 3, -rank).orElseThrow();
-                    Stream stream = whole.device().newStream()) {
+                    DeviceStream stream = whole.device().newStream()) {
                 assertEquals(List.of(3, rank % 3, 2, 1 - rank / 3),
                         List.of(row.size(), row.rank(), column.size(), column.rank()), "keys order the ranks");
                 assertSame(whole.device(), row.device());
@@ -75,7 +75,7 @@ class SplitTest {
         List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), whole -> {
             Optional<Communicator> part = whole.split(whole.rank() - 1, 0);
             assertEquals(whole.rank() == 0, part.isEmpty());
-            try (Stream stream = whole.device().newStream()) {
+            try (DeviceStream stream = whole.device().newStream()) {
                 part.ifPresent(alone -> {
                     assertEquals(1, alone.size());
                     use(alone, stream, 1);
@@ -101,7 +101,7 @@ class SplitTest {
             int control = (int) threads.stream().filter(name -> name.contains("control")).count();
             most.accumulateAndGet(threads.size() - control - connecting, Math::max);
             mostConnecting.accumulateAndGet(connecting, Math::max);
-            Stream stream = whole.device().newStream();
+            DeviceStream stream = whole.device().newStream();
             whole.close();
             for (Communicator part : parts) {
                 use(part, stream, 3);
@@ -121,7 +121,7 @@ class SplitTest {
             if (half.rank() == 0 && whole.rank() == 0) {
                 half.abort();
             }
-            try (Stream stream = whole.device().newStream()) {
+            try (DeviceStream stream = whole.device().newStream()) {
                 use(whole, stream, 4);
             }
             half.close();
@@ -135,7 +135,7 @@ class SplitTest {
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), whole -> {
             Communicator part = whole.split(0, 0).orElseThrow();
             Communicator ofPart = part.split(0, 0).orElseThrow();
-            try (Arena arena = Arena.ofShared(); Stream stream = whole.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = whole.device().newStream()) {
                 MemorySegment word = whole.device().allocate(8, arena);
                 if (whole.rank() == 0) {
                     assertTrue(part.asyncError().isEmpty());

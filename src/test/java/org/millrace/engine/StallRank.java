@@ -14,13 +14,13 @@ import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
-import org.millrace.device.function.Block;
-import org.millrace.device.stream.EmulatedDevice;
-import org.millrace.device.stream.EmulatedKernel;
-import org.millrace.device.stream.StallLimit;
+import org.millrace.device.Block;
+import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EmulatedKernel;
+import org.millrace.device.StallLimit;
 import org.millrace.trace.reader.Verdict.Cause;
 
 /**
@@ -118,14 +118,14 @@ final class StallRank {
     private void operate(Communicator communicator) {
         MemorySegment send = communicator.device().allocate(8 * count * (size + 1), Arena.global());
         MemorySegment receive = communicator.device().allocate(8 * count * (size + 1), Arena.global());
-        Deque<Stream> streams = new ArrayDeque<>();
+        Deque<DeviceStream> streams = new ArrayDeque<>();
         for (int number = 0;; number++) {
             boolean here = victim && number == faulty;
             if (here && way == Way.LAUNCH) {
                 said("does not launch");
                 park();
             }
-            Stream stream = communicator.device().newStream();
+            DeviceStream stream = communicator.device().newStream();
             if (here && way == Way.BEGIN) {
                 said("has something before its kernel");
                 EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", new Block[] {new Endless()},
@@ -143,7 +143,7 @@ final class StallRank {
             }
             streams.add(stream);
             if (streams.size() > ahead) {
-                try (Stream first = streams.remove()) {
+                try (DeviceStream first = streams.remove()) {
                     first.synchronize(PATIENCE);
                 }
             }
@@ -151,7 +151,7 @@ final class StallRank {
     }
 
     private void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long elements,
-            Stream stream) {
+            DeviceStream stream) {
         switch (pattern) {
             case ALL_REDUCE -> communicator.allReduce(send, receive, elements, DataType.INT64, ReduceOp.MAX, stream);
             case ALL_GATHER -> communicator.allGather(send, receive, elements, DataType.INT64, stream);

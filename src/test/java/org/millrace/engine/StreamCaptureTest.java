@@ -20,12 +20,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Streams of the emulated device whose operations become a plan, as of a CUDA graph. */
 class StreamCaptureTest {
@@ -59,9 +59,9 @@ class StreamCaptureTest {
             Device device = communicator.device();
             AtomicInteger calls = new AtomicInteger();
             try (Arena arena = Arena.ofShared();
-                    Stream stream = device.newStream();
-                    Stream side = device.newStream();
-                    Stream other = device.newStream();
+                    DeviceStream stream = device.newStream();
+                    DeviceStream side = device.newStream();
+                    DeviceStream other = device.newStream();
                     Event forked = device.newEvent();
                     Event joined = device.newEvent()) {
                 MemorySegment host = arena.allocate(Long.BYTES, Long.BYTES);
@@ -87,7 +87,7 @@ class StreamCaptureTest {
                 assertEquals(0, calls.get(), "nothing has run");
                 for (int launch = 1; launch <= 5; launch++) {
                     host.set(ValueLayout.JAVA_LONG, 0, launch * 10L + communicator.rank());
-                    Stream on = launch % 2 == 0 ? other : stream;
+                    DeviceStream on = launch % 2 == 0 ? other : stream;
                     plan.launch(on);
                     on.synchronize(PATIENCE);
                     assertEquals(launch, calls.get());
@@ -109,9 +109,9 @@ class StreamCaptureTest {
         onRanks(2, communicator -> {
             Device device = communicator.device();
             try (Arena arena = Arena.ofShared();
-                    Stream stream = device.newStream();
-                    Stream side = device.newStream();
-                    Stream last = device.newStream();
+                    DeviceStream stream = device.newStream();
+                    DeviceStream side = device.newStream();
+                    DeviceStream last = device.newStream();
                     Event event = device.newEvent()) {
                 MemorySegment data = longs(device, arena, 1);
                 stream.beginCapture();
@@ -138,8 +138,8 @@ class StreamCaptureTest {
         onRanks(2, communicator -> {
             try (Communicator twin = communicator.split(0, communicator.rank()).orElseThrow();
                     Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream side = communicator.device().newStream();
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream side = communicator.device().newStream();
                     Event event = communicator.device().newEvent()) {
                 int peer = 1 - communicator.rank();
                 MemorySegment sent = longs(communicator.device(), arena, 5 + communicator.rank());
@@ -177,8 +177,8 @@ class StreamCaptureTest {
     void whatCannotBeCapturedMakesACaptureInvalid() throws Exception {
         onRanks(1, communicator -> {
             Device device = communicator.device();
-            try (Stream stream = device.newStream();
-                    Stream side = device.newStream();
+            try (DeviceStream stream = device.newStream();
+                    DeviceStream side = device.newStream();
                     Event before = device.newEvent();
                     Event event = device.newEvent()) {
                 side.record(before);
@@ -211,8 +211,8 @@ class StreamCaptureTest {
     void workThatIsNotJoinedIsNamed() throws Exception {
         onRanks(1, communicator -> {
             Device device = communicator.device();
-            try (Stream stream = device.newStream();
-                    Stream side = device.newStream();
+            try (DeviceStream stream = device.newStream();
+                    DeviceStream side = device.newStream();
                     Event event = device.newEvent()) {
                 stream.beginCapture();
                 stream.record(event);
@@ -238,15 +238,17 @@ class StreamCaptureTest {
     void plansAndStreamsThatEndMeanwhile() throws Exception {
         onRanks(1, communicator -> {
             Device device = communicator.device();
-            try (Arena arena = Arena.ofShared(); Stream stream = device.newStream(); Event event = device.newEvent()) {
+            try (Arena arena = Arena.ofShared();
+                    DeviceStream stream = device.newStream();
+                    Event event = device.newEvent()) {
                 MemorySegment data = longs(device, arena, 1);
-                Stream closed = device.newStream();
+                DeviceStream closed = device.newStream();
                 stream.beginCapture();
                 stream.record(event);
                 closed.waitFor(event);
                 closed.close();
                 assertTrue(refused(MillraceException.class, stream::endCapture).contains("was closed"));
-                Stream origin = device.newStream();
+                DeviceStream origin = device.newStream();
                 origin.beginCapture();
                 communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, origin);
                 origin.close();

@@ -15,8 +15,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * Which NaN a sum is depends on the processor and on how far the JVM has compiled the loop; but a sum with one is one,
@@ -37,7 +37,7 @@ class SumsOfNansTest {
             byte[][] sums = new byte[RANKS][];
             Map<String, String> settings = EngineGroup.settings(setting.split("="));
             EngineGroup.run(directory, RANKS, settings, communicator -> {
-                try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+                try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                     MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
                     for (int i = 0; i < COUNT; i++) {

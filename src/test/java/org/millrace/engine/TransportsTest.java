@@ -22,8 +22,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.transport.ChosenTransports;
 
 /** All-reduce over each transport, with the reason why it was chosen. */
@@ -82,7 +82,7 @@ class TransportsTest {
     }
 
     private static void reduceAndCheck(Communicator communicator) {
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(8L * COUNT, arena);
             for (int i = 0; i < COUNT; i++) {
                 data.setAtIndex(ValueLayout.JAVA_LONG, i, i + communicator.rank());
@@ -107,7 +107,7 @@ class TransportsTest {
     void ranksThatDisagreeAreBothTold(String setting, String value) throws Exception {
         Map<String, String> settings = EngineGroup.settings(setting, value, "NCCL_SHM_MEMCPY_MODE", "3");
         List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(800, arena);
                 communicator.allReduce(data, data, 100, DataType.INT64,
                         communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);

@@ -33,10 +33,10 @@ import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
+import org.millrace.DeviceStream;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.engine.connect.Attendance;
 
 /** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
@@ -48,7 +48,7 @@ class TypedFailuresTest {
     Path directory;
 
     private static void allReduce(Communicator communicator, long count, ReduceOp op, boolean waits) {
-        try (Stream stream = communicator.device().newStream()) {
+        try (DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(8 * count, Arena.ofAuto());
             communicator.allReduce(data, data, count, DataType.INT64, op, stream);
             if (waits) {
@@ -100,7 +100,7 @@ class TypedFailuresTest {
             if (communicator.rank() == 0) {
                 allReduce(communicator, 100, ReduceOp.SUM, true);
             } else {
-                try (Stream stream = communicator.device().newStream()) {
+                try (DeviceStream stream = communicator.device().newStream()) {
                     communicator.receive(communicator.device().allocate(8, Arena.ofAuto()), 1, DataType.INT64, 0,
                             stream);
                     stream.synchronize(PATIENCE);
@@ -135,7 +135,7 @@ class TypedFailuresTest {
                 called.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 communicator.abort();
             } else {
-                try (Stream stream = communicator.device().newStream()) {
+                try (DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                     communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
                     called.countDown();
@@ -227,7 +227,7 @@ class TypedFailuresTest {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_CLOSE_DEADLINE", "200ms");
         List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
             try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                 communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
@@ -245,7 +245,7 @@ class TypedFailuresTest {
     @Test
     void aStageCompletesWithTheOperationsOrWithTheirFailure() throws Exception {
         List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
-            try (Stream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
+            try (DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
                 MemorySegment own = arena.allocate(ValueLayout.JAVA_LONG);
                 own.set(ValueLayout.JAVA_LONG, 0, communicator.rank() + 1);
                 MemorySegment data = communicator.device().view(own.address(), 8);
@@ -270,7 +270,7 @@ class TypedFailuresTest {
     @Test
     void whatIsNullIsNamed() throws Exception {
         EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                 named("receive: the segment is null",
                         () -> communicator.allReduce(data, null, 1, DataType.INT64, ReduceOp.SUM, stream));

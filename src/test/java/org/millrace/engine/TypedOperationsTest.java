@@ -28,6 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
@@ -35,7 +36,6 @@ import org.millrace.Operand;
 import org.millrace.OperationGroup;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /** Operations by operands of any kind, and their stages. */
 class TypedOperationsTest {
@@ -46,7 +46,7 @@ class TypedOperationsTest {
     Path directory;
 
     private interface Body {
-        void run(Communicator communicator, Stream stream) throws Exception;
+        void run(Communicator communicator, DeviceStream stream) throws Exception;
     }
 
     private void ranks(int ranks, Body body) throws InterruptedException {
@@ -55,7 +55,7 @@ class TypedOperationsTest {
 
     private void ranks(int ranks, Map<String, String> settings, Body body) throws InterruptedException {
         EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 body.run(communicator, stream);
             }
         }).forEach(failure -> assertNull(failure, () -> failure.getMessage()));
@@ -324,7 +324,7 @@ class TypedOperationsTest {
     @Test
     void whatIsClosedSaysSoOfArraysAndStreamsToo() throws Exception {
         Communicator[] closed = new Communicator[1];
-        Stream[] old = new Stream[1];
+        DeviceStream[] old = new DeviceStream[1];
         ranks(1, (communicator, stream) -> {
             closed[0] = communicator;
             old[0] = stream;

@@ -31,6 +31,7 @@ import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.Operand;
@@ -38,7 +39,6 @@ import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
@@ -147,7 +147,7 @@ class GpuCommunicatorTest {
     @Test
     void arraysGoThroughPinnedMemoryInTheOrderOfTheStream() throws Exception {
         alone(communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 calls();
                 cuda.recordCalls(true);
                 float[] values = {1, 2};
@@ -178,7 +178,7 @@ class GpuCommunicatorTest {
     @Test
     void thePlansOfAGpuTakeNoArrays() throws Exception {
         alone(communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 String message = assertThrows(IllegalStateException.class,
                         () -> communicator.plan(stream,
                                 () -> communicator.allReduce(Operand.of(new int[4]), ReduceOp.SUM, stream)))
@@ -192,8 +192,8 @@ class GpuCommunicatorTest {
     void aPlanIsAGraphThatIsCapturedOnce() throws Exception {
         alone(communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
-                    Stream other = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 calls();
                 cuda.recordCalls(true);
@@ -241,7 +241,7 @@ class GpuCommunicatorTest {
     @Test
     void everyCollectiveReachesNccl() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 MemorySegment b = communicator.device().allocate(64, arena);
                 calls();
@@ -276,7 +276,7 @@ class GpuCommunicatorTest {
     void communicatorsOfOneThreadAreOneGroupOfNccl() throws Exception {
         alone(communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
+                    DeviceStream stream = communicator.device().newStream();
                     Communicator other = communicator.split(0, 0).orElseThrow()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
                 MemorySegment b = communicator.device().allocate(64, arena);
@@ -303,7 +303,7 @@ class GpuCommunicatorTest {
     void aGroupThatNcclRefusesPoisonsAllItsCommunicators() throws Exception {
         alone(communicator -> {
             try (Arena arena = Arena.ofShared();
-                    Stream stream = communicator.device().newStream();
+                    DeviceStream stream = communicator.device().newStream();
                     Communicator other = communicator.split(0, 0).orElseThrow();
                     Communicator third = communicator.split(0, 0).orElseThrow()) {
                 MemorySegment a = communicator.device().allocate(64, arena);
@@ -325,7 +325,7 @@ class GpuCommunicatorTest {
     @Test
     void aSplitCommunicatorRunsOnTheStreamsOfTheOldOne() throws Exception {
         List<Throwable> thrown = run(2, configuration(), whole -> {
-            try (Stream stream = whole.device().newStream();
+            try (DeviceStream stream = whole.device().newStream();
                     Arena arena = Arena.ofShared();
                     Communicator part = whole.split(whole.rank(), 0).orElseThrow()) {
                 MemorySegment memory = whole.device().allocate(64, arena);
@@ -360,7 +360,7 @@ class GpuCommunicatorTest {
     @Test
     void badOperandsAreRefusedBeforeNcclIsAsked() throws Exception {
         alone(communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment good = communicator.device().allocate(64, arena);
                 calls();
                 refused("take 68 bytes, the segment has 64",
@@ -391,7 +391,7 @@ class GpuCommunicatorTest {
 
     /** A kernel that never ends, as when it waits for a rank that is gone. */
     private static MillraceException waitForGood(Communicator communicator, Runnable meanwhile) {
-        try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment data = communicator.device().allocate(64, arena);
             communicator.allReduce(data, data, 16, DataType.FLOAT32, ReduceOp.SUM, stream);
             cuda.fail("cudaStreamQuery", NOT_READY, Integer.MAX_VALUE);
@@ -445,7 +445,7 @@ class GpuCommunicatorTest {
     @Test
     void theStageOfAnOperationFailsWithItsCommunicator() throws Exception {
         alone(communicator -> {
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 cuda.fail("cudaEventQuery", NOT_READY, Integer.MAX_VALUE);
                 CompletableFuture<Void> stage =
                         communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream).toCompletableFuture();
@@ -468,7 +468,7 @@ class GpuCommunicatorTest {
                         MemorySegment.NULL, 0, DataType.INT8, ReduceOp.SUM, null));
                 return;
             }
-            try (Stream stream = communicator.device().newStream()) {
+            try (DeviceStream stream = communicator.device().newStream()) {
                 MillraceException failure = assertThrows(MillraceException.class, () -> {
                     while (true) {
                         stream.query();
@@ -493,7 +493,7 @@ class GpuCommunicatorTest {
                     }
                     return;
                 }
-                try (Stream stream = communicator.device().newStream()) {
+                try (DeviceStream stream = communicator.device().newStream()) {
                     AbortedException failure = assertThrows(AbortedException.class, () -> {
                         communicator.allReduce(Operand.of(new int[1]), ReduceOp.SUM, stream);
                         while (true) {
@@ -513,7 +513,7 @@ class GpuCommunicatorTest {
     @Test
     void aCallThatDoesNotReturnIsAborted() throws Exception {
         Throwable thrown = run(1, configuration("MILLRACE_LATE_DEADLINE", "300ms"), communicator -> {
-            try (Arena arena = Arena.ofShared(); Stream stream = communicator.device().newStream()) {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(64, arena);
                 nccl.block("ncclAllReduce");
                 nccl.fail("ncclAllReduce", 6, 1);

@@ -6,11 +6,11 @@ import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A rank of the engine that adds up again and again, or a number of times and then stays, and says a line for what
@@ -38,7 +38,7 @@ final class EndlessRank {
         }
         try (Communicator group = builder.join();
                 Arena arena = Arena.ofShared();
-                Stream stream = group.device().newStream()) {
+                DeviceStream stream = group.device().newStream()) {
             MemorySegment mine = group.device().allocate((long) Long.BYTES * COUNT, arena);
             MemorySegment sum = group.device().allocate((long) Long.BYTES * COUNT, arena);
             for (int i = 0; i < COUNT; i++) {

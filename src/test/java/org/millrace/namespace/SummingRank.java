@@ -7,12 +7,12 @@ import java.time.Duration;
 import java.util.List;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 import org.millrace.Route;
-import org.millrace.Stream;
 
 /**
  * A rank that adds up, in its group and in one of all but rank 0, and says over what. Arguments: rendezvous, rank,
@@ -49,7 +49,7 @@ public final class SummingRank {
     }
 
     private static int sum(Communicator group) {
-        try (Arena arena = Arena.ofShared(); Stream stream = group.device().newStream()) {
+        try (Arena arena = Arena.ofShared(); DeviceStream stream = group.device().newStream()) {
             MemorySegment mine = group.device().allocate(Integer.BYTES * COUNT, arena);
             MemorySegment sum = group.device().allocate(Integer.BYTES * COUNT, arena);
             for (int i = 0; i < COUNT; i++) {

@@ -16,7 +16,7 @@ class ProxyRemovalTest {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
 
     private long now = Long.MAX_VALUE - 100; // deadlines wrap
-    private final ProxyAgent agent = new ProxyAgent("test", () -> now);
+    private final ProxyAgent agent = new ProxyAgent("test", () -> {}, () -> now);
 
     /** Moves as often as it is told, and is drained when it is told. */
     private static final class Stub implements ProxyConnection {

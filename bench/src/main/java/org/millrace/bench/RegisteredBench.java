@@ -12,10 +12,10 @@ import java.util.Locale;
 import java.util.Map;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
 import org.millrace.Registration;
-import org.millrace.Stream;
 
 /**
  * Registered operands, which peers read where they lie, against others, which go through slots: over P2P and SHM, two
@@ -35,7 +35,8 @@ public final class RegisteredBench {
     private RegisteredBench() {}
 
     private interface Operation {
-        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long bytes, Stream stream);
+        void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long bytes,
+                DeviceStream stream);
     }
 
     /** @param args none */
@@ -60,7 +61,7 @@ public final class RegisteredBench {
                 "MILLRACE_REGISTERED_THRESHOLD", "0");
         try (Arena arena = Arena.ofShared();
                 Communicator communicator = Millrace.join(rendezvous, rank, RANKS, settings);
-                Stream stream = communicator.device().newStream()) {
+                DeviceStream stream = communicator.device().newStream()) {
             MemorySegment[] own = operands(communicator, arena);
             MemorySegment[] registered = operands(communicator, arena);
             Registration send = communicator.register(registered[0]);
@@ -83,7 +84,7 @@ public final class RegisteredBench {
     }
 
     private static void measure(String what, Communicator communicator, MemorySegment[] own, MemorySegment[] registered,
-            Stream stream, Operation operation) {
+            DeviceStream stream, Operation operation) {
         for (long bytes : new long[] {16 << 10, 64 << 10, 128 << 10, 256 << 10, 2 << 20, LARGEST}) {
             int times = Math.clamp(LARGEST / bytes, 4, 200);
             double[] slots = new double[ROUNDS];
@@ -110,7 +111,7 @@ public final class RegisteredBench {
     }
 
     private static double micros(Communicator communicator, MemorySegment[] operands, long bytes, int times,
-            Stream stream, Operation operation) {
+            DeviceStream stream, Operation operation) {
         long begin = System.nanoTime();
         for (int i = 0; i < times; i++) {
             operation.enqueue(communicator, operands[0], operands[1], bytes, stream);

@@ -67,15 +67,15 @@ final class CopyEngine implements CopyQueue.Engine {
         this.context = context;
         rows = new RowCopies(driver);
         batches = BatchCopies.find(CopyBatch.MOST);
-        driver.inContext(context, () -> {
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             stream = driver.newStream();
             for (int i = 0; i < EVENTS; i++) {
                 events[i] = driver.newEvent();
             }
-        });
+        }
     }
 
-    /** The thread that uses the queue stays in the context, until it uses one of another. */
+    /** The thread that uses the queue stays in the context, until it uses one of another, or leaves it for good. */
     private void enter() {
         if (!ignoresCaptures) {
             ignoresCaptures = true;
@@ -250,21 +250,21 @@ final class CopyEngine implements CopyQueue.Engine {
 
     @Override
     public void settle() {
-        driver.inContext(context, () -> {
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
                 throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
             }
-        });
+        }
     }
 
     @Override
     public void close() {
-        driver.inContext(context, () -> {
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
             driver.destroyStream(stream);
             for (long event : events) {
                 driver.destroyEvent(event);
             }
-        });
+        }
     }
 }

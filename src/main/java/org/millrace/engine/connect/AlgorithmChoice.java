@@ -8,7 +8,7 @@ import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.device.function.Algorithm;
+import org.millrace.device.Algorithm;
 
 /**
  * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and

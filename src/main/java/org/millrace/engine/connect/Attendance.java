@@ -14,7 +14,7 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
-import org.millrace.device.stream.KernelWatch;
+import org.millrace.device.KernelWatch;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.bootstrap.RankLetter;

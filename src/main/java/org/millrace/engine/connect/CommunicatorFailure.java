@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 import org.millrace.CommunicatorException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
-import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;

@@ -8,7 +8,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
-import org.millrace.device.function.DeviceEndpoint;
+import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.transport.PendingConnection;
 import org.millrace.transport.TransportConnection;

@@ -3,7 +3,7 @@ package org.millrace.engine.connect;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.jspecify.annotations.Nullable;
-import org.millrace.device.function.Port;
+import org.millrace.device.Port;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionIdentity;

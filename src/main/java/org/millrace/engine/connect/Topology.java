@@ -3,8 +3,8 @@ package org.millrace.engine.connect;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.millrace.abi.KernelChannel;
-import org.millrace.device.function.DeviceChannel;
-import org.millrace.device.function.DeviceCommunicator;
+import org.millrace.device.DeviceChannel;
+import org.millrace.device.DeviceCommunicator;
 
 /** Fills the channels of a communicator with this rank's neighbours, as kernels read them. */
 public final class Topology {

@@ -129,6 +129,12 @@ final class AutoNetwork implements Network {
                     ucx == null ? null : ucx.expectBeside(socket, key), overSocket);
         }
 
+        /** {@inheritDoc} To that of shared memory come processes of this user alone. */
+        @Override
+        public void attend() {
+            socket.attend();
+        }
+
         @Override
         public long dropped() {
             return socket.dropped() + (shm == null ? 0 : shm.dropped());

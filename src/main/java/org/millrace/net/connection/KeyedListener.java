@@ -3,6 +3,9 @@ package org.millrace.net.connection;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
+import java.nio.channels.ClosedSelectorException;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
@@ -13,6 +16,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -24,8 +28,8 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply.Refusal;
 
 /**
- * Accepts clients, and sorts them into the connections that are expected. There is no thread: each call that polls one
- * of the pending connections moves all of them.
+ * Accepts clients, and sorts them into the connections that are expected. There is no thread unless one
+ * {@linkplain #attend attends}: each call that polls one of the pending connections moves all of them.
  *
  * <p>
  * A client whose hello is in order but whose key nobody expects yet is kept until its deadline, as a peer may be faster
@@ -46,6 +50,12 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     static final int MAX_USED_KEYS = 16_384;
     /** How many looks, at least, a client's time is made of: see {@link #watched}. */
     private static final int LOOKS = 10;
+    /**
+     * Between two looks of {@link #attend}, which are at all clients each: as few are worth one where few come. The
+     * short one lets those who poll come in between.
+     */
+    private static final long PAUSE_NANOS = 20_000_000;
+    private static final long SHORT_PAUSE_NANOS = 1_000_000;
 
     private final OpenResources network;
     private final String name;
@@ -65,6 +75,8 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
     private long watched;
     private long lastLook = System.nanoTime();
     private boolean closed;
+    /** Of {@link #attend}; null if nobody attends. */
+    private @Nullable Selector selector;
 
     /** Takes bound, non-blocking channels over. */
     protected KeyedListener(OpenResources network, String name, byte[] secret, Duration handshakeDeadline,
@@ -142,12 +154,52 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return connection;
     }
 
-    /** Does what can be done for all connections without waiting. */
-    final synchronized void advance() {
+    /** {@inheritDoc} Those who poll do the same meanwhile. */
+    @Override
+    public final void attend() {
+        try (Selector arrivals = Selector.open()) {
+            if (register(arrivals)) {
+                while (arrivals.isOpen()) {
+                    arrivals.select(key -> {}, lookMillis());
+                    LockSupport.parkNanos(advanceIfOpen() ? SHORT_PAUSE_NANOS : PAUSE_NANOS);
+                }
+            }
+        } catch (ClosedSelectorException over) {
+            LOG.trace("{} was closed", name);
+        } catch (IOException e) {
+            LOG.warn("{}: clients are let in only while a connection is awaited: {}", name, e.getMessage());
+        }
+    }
+
+    private synchronized boolean register(Selector arrivals) throws IOException {
+        if (!closed) {
+            selector = arrivals;
+            for (ServerSocketChannel server : servers) {
+                server.register(arrivals, SelectionKey.OP_ACCEPT);
+            }
+        }
+        return !closed;
+    }
+
+    /** Until the next look at clients that say nothing; 0 where there are none. */
+    private synchronized long lookMillis() {
+        return unproven.isEmpty() ? 0 : Math.max(1, handshakeDeadline.toMillis() / LOOKS);
+    }
+
+    private synchronized boolean advanceIfOpen() {
+        try {
+            return !closed && advance();
+        } catch (ConnectionException shortage) {
+            return false; // whoever polls is told
+        }
+    }
+
+    /** Does what can be done for all connections without waiting; returns whether more clients may wait. */
+    final synchronized boolean advance() {
         checkOpen();
         expected.values().forEach(connection -> connection.dropDeparted(drops::dropped));
         long now = look();
-        acceptClients();
+        boolean more = acceptClients();
         for (C client : unproven.all()) {
             try {
                 if (client.read(secret)) {
@@ -174,6 +226,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
                 drop(client, e);
             }
         }
+        return more;
     }
 
     /** Moves the clients' clock on, by what the last look counts at the most. */
@@ -184,13 +237,17 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
         return watched;
     }
 
-    private void acceptClients() {
-        servers.forEach(server -> unproven.accept(server::accept));
+    private boolean acceptClients() {
+        boolean more = false;
+        for (ServerSocketChannel server : servers) {
+            more |= unproven.accept(server::accept);
+        }
         IOException shortage = unproven.shortageOf(handshakeDeadline.toNanos());
         if (shortage != null) {
             throw new ConnectionException(name + ": cannot accept connections: " + shortage.getMessage()
                     + "; too many open files? See ulimit -n", shortage);
         }
+        return more;
     }
 
     /** Gives a client to the connection that it is for; false to keep it. */
@@ -247,6 +304,7 @@ public abstract class KeyedListener<C extends IncomingHello> implements Listener
             unproven.all().forEach(IncomingHello::close);
             unproven.closeReserve();
             early.forEach(IncomingHello::close);
+            ConnectionState.closeQuietly(selector); // first: it would keep the servers' ports open
             servers.forEach(ConnectionState::closeQuietly);
         }
         left.forEach(connection -> connection.end("its listener was closed"));

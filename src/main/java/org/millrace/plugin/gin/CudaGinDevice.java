@@ -80,7 +80,7 @@ final class CudaGinDevice implements GinDevice {
         this.copyKernel = linger.isZero() ? null : copyKernel(linger);
         this.copyContext = openContext(driver, device);
         this.agent = new GinAgent("gin-" + device.index());
-        this.runner = AgentRunner.start(new OnDevice(agent, device), idle);
+        this.runner = AgentRunner.start(new OnDevice(agent, driver, device), idle);
         this.watch = new PassWatch(agent, runner.thread(), PASS,
                 where -> NcclLog.warn("GIN: " + where
                         + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
@@ -115,11 +115,13 @@ final class CudaGinDevice implements GinDevice {
     /** An agent whose thread has a device current. */
     private static final class OnDevice implements Agent {
         private final GinAgent agent;
+        private final CudaDriver driver;
         private final CudaDevice device;
         private @Nullable CurrentDevice current;
 
-        OnDevice(GinAgent agent, CudaDevice device) {
+        OnDevice(GinAgent agent, CudaDriver driver, CudaDevice device) {
             this.agent = agent;
+            this.driver = driver;
             this.device = device;
         }
 
@@ -139,6 +141,11 @@ final class CudaGinDevice implements GinDevice {
         @Override
         public void onFailure(Throwable failure) {
             agent.onFailure(failure);
+        }
+
+        @Override
+        public void onClose() {
+            driver.leaveContext(); // it may be the copies'
         }
     }
 

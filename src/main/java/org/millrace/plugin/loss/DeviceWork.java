@@ -53,6 +53,7 @@ final class DeviceWork implements CommunicatorLosses.Device {
     private final Driver driver;
     private final long context;
     private volatile boolean stopped = true;
+    private @Nullable Thread thread;
     /** When the wait began that has not returned; 0 while there is none. Written by the thread that waits. */
     private volatile long busySince;
 
@@ -80,13 +81,14 @@ final class DeviceWork implements CommunicatorLosses.Device {
     public void start() {
         if (stopped) {
             stopped = false;
-            Thread.ofPlatform().daemon().name("millrace-device").start(this::run);
+            thread = Thread.ofPlatform().daemon().name("millrace-device").start(this::run);
         }
     }
 
     @Override
     public void stop() {
         stopped = true;
+        LockSupport.unpark(thread);
     }
 
     @Override
@@ -107,6 +109,7 @@ final class DeviceWork implements CommunicatorLosses.Device {
                 busySince = 0;
                 LockSupport.parkNanos(PAUSE_NANOS);
             }
+            driver.makeCurrent.call(0L); // the program may destroy it once this thread has ended
         } catch (Throwable e) {
             busySince = 0;
         }

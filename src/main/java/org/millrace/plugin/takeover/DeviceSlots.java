@@ -101,17 +101,25 @@ public final class DeviceSlots implements AutoCloseable {
         if (context == 0) {
             throw new MillraceException("there is no context to copy in");
         }
-        driver.useContext(context);
-        return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
-                network.register(driver.allocatePinned(bytes)));
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
+            return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
+                    network.register(driver.allocatePinned(bytes)));
+        }
     }
 
     private synchronized AgentCopies copies(ProxyAgent agent, boolean receives, long context) {
         return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
     }
 
+    /** Called by the thread of an agent that copied, as the last thing that it does. */
+    void leave() {
+        driver.leaveContext();
+    }
+
+    /** {@inheritDoc} The agents' threads have ended; a warm-up that has not finds no context any more. */
     @Override
     public synchronized void close() {
+        refused = true;
         copies.values().forEach(AgentCopies::close);
         copies.clear();
         contexts.values().forEach(CopyContext::close);
@@ -305,14 +313,15 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public long map(long process, DeviceRegion.Ticket ticket) {
-            driver.useContext(copies.context);
-            return mapped
-                    .computeIfAbsent((long) ticket.descriptor(),
-                            unused -> ForeignMemory
-                                    .open(driver, device,
-                                            new ForeignMemory.Ticket(process, ticket.descriptor(), ticket.allocated(),
-                                                    ticket.offset())))
-                    .address();
+            try (CudaDriver.EnteredContext _ = driver.enter(copies.context)) {
+                return mapped
+                        .computeIfAbsent((long) ticket.descriptor(),
+                                unused -> ForeignMemory
+                                        .open(driver, device,
+                                                new ForeignMemory.Ticket(process, ticket.descriptor(),
+                                                        ticket.allocated(), ticket.offset())))
+                        .address();
+            }
         }
 
         @Override
@@ -322,8 +331,9 @@ public final class DeviceSlots implements AutoCloseable {
 
         @Override
         public int lendDmaBuf(IntUnaryOperator use) {
-            driver.useContext(copies.context);
-            return ForeignMemory.lendDmaBuf(driver, address, bytes, use);
+            try (CudaDriver.EnteredContext _ = driver.enter(copies.context)) {
+                return ForeignMemory.lendDmaBuf(driver, address, bytes, use);
+            }
         }
 
         @Override

@@ -61,10 +61,11 @@ public final class TakeoverPath implements DataPath {
 
     private record Threads(ProxyThreads number, List<Server> servers) {
 
-        static Threads start(ProxyThreads number) {
+        static Threads start(ProxyThreads number, @Nullable DeviceSlots deviceSlots) {
+            Runnable atEnd = deviceSlots == null ? () -> {} : deviceSlots::leave;
             return new Threads(number,
                     IntStream.range(0, number.count())
-                            .mapToObj(i -> new Server(new ProxyAgent("proxy-" + i), number.newIdleStrategy()))
+                            .mapToObj(i -> new Server(new ProxyAgent("proxy-" + i, atEnd), number.newIdleStrategy()))
                             .toList());
         }
 
@@ -89,7 +90,7 @@ public final class TakeoverPath implements DataPath {
         this.threadsAmong = threadsAmong;
         this.unpack = unpack;
         this.deviceSlots = deviceSlots;
-        serving = Threads.start(threads);
+        serving = Threads.start(threads, deviceSlots);
     }
 
     CallingNccl nccl() {
@@ -151,7 +152,7 @@ public final class TakeoverPath implements DataPath {
                 begun.stop(); // its connections are served by threads that end
             }
             serving.close();
-            serving = Threads.start(threads);
+            serving = Threads.start(threads, deviceSlots);
             NcclLog.info("connections are served by " + threads);
         }
     }

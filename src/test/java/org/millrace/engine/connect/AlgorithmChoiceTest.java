@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.device.function.Algorithm;
+import org.millrace.device.Algorithm;
 
 class AlgorithmChoiceTest {
 

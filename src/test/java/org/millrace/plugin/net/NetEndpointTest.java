@@ -4,13 +4,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.net.InetAddress;
+import java.net.Socket;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.net.ConnectionKey;
@@ -24,6 +31,10 @@ import org.millrace.plugin.shim.CapturedLog;
 /** Which connections the settings of a user of the plugin make. */
 class NetEndpointTest {
 
+    private static final int CLIENTS = 600;
+    /** Of those who have not said who they are a listener keeps so many. */
+    private static final int KEPT = 256;
+
     @BeforeEach
     void capture() {
         CapturedLog.begin();
@@ -32,21 +43,57 @@ class NetEndpointTest {
     /** What a connection of this process to itself says that it is. */
     private static String connection(Map<String, String> environment) {
         try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get))) {
-            ConnectionKey key = new ConnectionKey(1, 2);
-            try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
-                    Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
-                FrameSender sender = null;
-                FrameReceiver receiver = null;
-                while (sender == null || receiver == null) {
-                    sender = sender == null ? connecting.poll() : sender;
-                    receiver = receiver == null ? accepting.poll() : receiver;
-                    Thread.onSpinWait();
-                }
-                String name = sender.toString();
-                sender.close();
-                receiver.close();
-                return name;
+            return connection(endpoint);
+        }
+    }
+
+    private static String connection(NetEndpoint endpoint) {
+        ConnectionKey key = new ConnectionKey(1, 2);
+        try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
+                Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
+            FrameSender sender = null;
+            FrameReceiver receiver = null;
+            while (sender == null || receiver == null) {
+                sender = sender == null ? connecting.poll() : sender;
+                receiver = receiver == null ? accepting.poll() : receiver;
+                Thread.onSpinWait();
             }
+            String name = sender.toString();
+            sender.close();
+            receiver.close();
+            return name;
+        }
+    }
+
+    /** They are let in and dropped in their turn though libnccl asks for no connection: a peer stands behind none. */
+    @ParameterizedTest
+    @ValueSource(strings = {"0", "1"})
+    @Timeout(60)
+    void clientsDoNotGatherWhileNoConnectionIsAwaited(String tls) throws Exception {
+        Map<String, String> environment = Map.of("MILLRACE_NET", "socket", "NCCL_SOCKET_IFNAME", "lo", "MILLRACE_TLS",
+                tls, "MILLRACE_SECRET", "of the ranks");
+        List<Socket> silent = new ArrayList<>();
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(environment::get))) {
+            Matcher port = Pattern.compile("port (\\d+)").matcher(endpoint.listener().toString());
+            assertTrue(port.find());
+            for (int i = 0; i < CLIENTS; i++) {
+                silent.add(new Socket(InetAddress.getLoopbackAddress(), Integer.parseInt(port.group(1))));
+            }
+            while (endpoint.listener().dropped() < CLIENTS - KEPT) {
+                Thread.onSpinWait();
+            }
+            assertEquals(-1, silent.getFirst().getInputStream().read(), "the oldest is told by its end");
+            connection(endpoint);
+        } finally {
+            for (Socket each : silent) {
+                each.close();
+            }
+        }
+        while (Thread.getAllStackTraces()
+                .keySet()
+                .stream()
+                .anyMatch(each -> each.getName().equals("millrace-accept"))) {
+            Thread.onSpinWait();
         }
     }
 

@@ -8,7 +8,7 @@ import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 import org.millrace.bench.comparator.CLibrary;
 import org.millrace.bench.measure.Loop;
-import org.millrace.device.function.WorkFifo;
+import org.millrace.device.WorkFifo;
 
 /**
  * Work items through a FIFO, one at a time: the host puts one in, the device copies it out and says so. {@code work.c}

@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Random;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * A rank of {@link SlowJob} in a process of its own: runs so many operations, pauses at random before some of them, and
@@ -39,7 +39,7 @@ final class SlowRank {
         Random own = new Random(seed + rank + 1);
         try (Arena arena = Arena.ofShared()) {
             try (Communicator communicator = Millrace.join(arguments[0], rank, size, settings);
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment send = communicator.device().allocate(8L * LARGEST * size, arena);
                 MemorySegment receive = communicator.device().allocate(8L * LARGEST * size, arena);
                 int ahead = same.nextInt(AHEAD);
@@ -69,8 +69,8 @@ final class SlowRank {
         return begun;
     }
 
-    private static void operate(Communicator communicator, Stream stream, MemorySegment send, MemorySegment receive,
-            Random same, int size) {
+    private static void operate(Communicator communicator, DeviceStream stream, MemorySegment send,
+            MemorySegment receive, Random same, int size) {
         int count = 1 + same.nextInt(same.nextBoolean() ? LARGEST : 1024);
         int root = same.nextInt(size);
         switch (same.nextInt(6)) {

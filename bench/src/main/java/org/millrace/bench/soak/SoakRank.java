@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.Random;
 import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.ReduceOp;
-import org.millrace.Stream;
 
 /**
  * One rank of one group: joins, runs what the group's seed says, compares every element, and leaves. Also a process of
@@ -52,7 +52,7 @@ final class SoakRank {
     void run(int count, boolean abort) {
         try (Arena arena = Arena.ofShared()) {
             try (Communicator communicator = Millrace.join(rendezvous, rank, size, settings);
-                    Stream stream = communicator.device().newStream()) {
+                    DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment send = communicator.device().allocate(8L * LARGEST * size, arena);
                 MemorySegment receive = communicator.device().allocate(8L * LARGEST * size, arena);
                 for (int number = 0; number < count; number++) {
@@ -65,7 +65,7 @@ final class SoakRank {
         }
     }
 
-    private void operation(Communicator communicator, Stream stream, MemorySegment send, MemorySegment receive) {
+    private void operation(Communicator communicator, DeviceStream stream, MemorySegment send, MemorySegment receive) {
         int count = 1 + random.nextInt(random.nextInt(3) == 0 ? LARGEST : 1024);
         int base = random.nextInt(1000);
         int kind = random.nextInt(4);

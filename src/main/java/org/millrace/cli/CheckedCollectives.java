@@ -1,0 +1,107 @@
+package org.millrace.cli;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.DeviceStream;
+import org.millrace.ReduceOp;
+import org.millrace.Registration;
+
+/**
+ * One rank's part of collectives on random operands, whose results can be compared with a reference that is independent
+ * of what ran them. Used by one thread.
+ */
+public final class CheckedCollectives implements AutoCloseable {
+
+    private final Communicator communicator;
+    private final DeviceStream stream;
+    private final OperandMemory memory;
+    private final MemorySegment send;
+    private final MemorySegment receive;
+    private final List<Registration> registrations;
+    private final RunDeadline deadline;
+
+    /**
+     * Operations on a communicator.
+     *
+     * @param deadline  for all operations together
+     * @param registers whether the operands are registered, to be used in place where that is possible
+     */
+    public CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest,
+            RunDeadline deadline, boolean registers) {
+        this.communicator = communicator;
+        this.stream = stream;
+        this.deadline = deadline;
+        memory = new OperandMemory(communicator.device(), stream, deadline, arena);
+        send = communicator.device().allocate(largest, arena);
+        receive = communicator.device().allocate(largest, arena);
+        registrations = registers ? List.of(communicator.register(send), communicator.register(receive)) : List.of();
+    }
+
+    /** Places operands of so many elements, rounded down to what every rank has the same part of. */
+    public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
+            boolean inPlace) {
+        return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
+    }
+
+    public void fill(OperandBuffers buffers, RandomOperands operands) {
+        memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
+    }
+
+    /** Runs an operation so many times, one behind the other, and waits for the last. */
+    public void run(OperandBuffers buffers, int times) {
+        ReduceOp op = buffers.reduction().operation(communicator.rank());
+        for (int i = 0; i < times; i++) {
+            buffers.call()
+                    .enqueue(communicator, buffers.send(), buffers.receive(), buffers.count(), buffers.type(), op,
+                            stream);
+        }
+        stream.synchronize(deadline.remaining());
+    }
+
+    /**
+     * Runs an operation once, on operands that others have not seen: what those left cannot pass for its result.
+     *
+     * @return how many elements of this rank's result are wrong
+     */
+    public long countWrong(OperandBuffers buffers, RandomOperands operands) {
+        Reference reference = reference(buffers, operands);
+        if (!buffers.overwritesOperand()) {
+            memory.poison(buffers.receive());
+        }
+        memory.fill(buffers.send(), reference, communicator.rank());
+        run(buffers, 1);
+        return memory.countWrong(buffers.receive(), reference,
+                buffers.call().result(communicator.rank(), buffers.count()));
+    }
+
+    private Reference reference(OperandBuffers buffers, RandomOperands operands) {
+        return Reference.of(buffers.type(), buffers.reduction(), communicator.size(), operands);
+    }
+
+    /**
+     * A clock after which all ranks stop something together: an operation that only some of them go on to would never
+     * complete.
+     *
+     * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
+     */
+    public BooleanSupplier commonClock(Duration time) {
+        return forAny(RunDeadline.after(time)::passed);
+    }
+
+    /** What is true if it is for any rank. Collective: all ranks ask, and hear the same. */
+    public BooleanSupplier forAny(BooleanSupplier question) {
+        return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,
+                word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
+    }
+
+    /** Gives the registrations back, before the operands go. */
+    @Override
+    public void close() {
+        registrations.forEach(Registration::close);
+    }
+}

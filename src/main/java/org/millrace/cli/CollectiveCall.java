@@ -1,0 +1,79 @@
+package org.millrace.cli;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import java.util.stream.IntStream;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.DeviceStream;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+
+/**
+ * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
+ * the call is given, as in nccl-tests' table.
+ */
+public record CollectiveCall(Operation operation, int ranks) {
+
+    public static final int ROOT = 0;
+
+    /**
+     * A part of a rank's result, in the order of its memory.
+     *
+     * @param source whose operand it is a copy of; {@link #ALL} if it is the reduction of all ranks'
+     */
+    public record Part(int source, long first, long count) {
+
+        static final int ALL = -1;
+
+        static Part reduced(long first, long count) {
+            return new Part(ALL, first, count);
+        }
+
+        static Part copied(int source, long first, long count) {
+            return new Part(source, first, count);
+        }
+    }
+
+    /**
+     * Enqueues the operation once. In place if send and receive lie as {@link Operation#sendOffset} and
+     * {@link Operation#receiveOffset} say.
+     */
+    void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, long count, DataType type,
+            ReduceOp op, DeviceStream stream) {
+        switch (operation) {
+            case ALL_REDUCE -> communicator.allReduce(send, receive, count, type, op, stream);
+            case ALL_GATHER -> communicator.allGather(send, receive, count, type, stream);
+            case REDUCE_SCATTER -> communicator.reduceScatter(send, receive, count, type, op, stream);
+            case BROADCAST -> communicator.broadcast(send, receive, count, type, ROOT, stream);
+            case REDUCE -> communicator.reduce(send, receive, count, type, op, ROOT, stream);
+            case ALL_TO_ALL -> communicator.allToAll(send, receive, count, type, stream);
+            case GATHER -> communicator.gather(send, receive, count, type, ROOT, stream);
+            case SCATTER -> communicator.scatter(send, receive, count, type, ROOT, stream);
+            case SEND_RECEIVE -> communicator.group(() -> {
+                communicator.send(send, count, type, (communicator.rank() + 1) % ranks, stream);
+                communicator.receive(receive, count, type, (communicator.rank() + ranks - 1) % ranks, stream);
+            });
+        }
+    }
+
+    /** What a rank's receive operand must hold: of gather and reduce only the root has a result. */
+    List<Part> result(int rank, long count) {
+        return switch (operation) {
+            case ALL_REDUCE -> List.of(Part.reduced(0, count));
+            case ALL_GATHER -> copied(0, count);
+            case REDUCE_SCATTER -> List.of(Part.reduced(rank * count, count));
+            case BROADCAST -> List.of(Part.copied(ROOT, 0, count));
+            case REDUCE -> rank == ROOT ? List.of(Part.reduced(0, count)) : List.of();
+            case ALL_TO_ALL -> copied(rank * count, count);
+            case GATHER -> rank == ROOT ? copied(0, count) : List.of();
+            case SCATTER -> List.of(Part.copied(ROOT, rank * count, count));
+            case SEND_RECEIVE -> List.of(Part.copied((rank + ranks - 1) % ranks, 0, count));
+        };
+    }
+
+    /** A part of every rank's operand. */
+    private List<Part> copied(long first, long count) {
+        return IntStream.range(0, ranks).mapToObj(source -> Part.copied(source, first, count)).toList();
+    }
+}

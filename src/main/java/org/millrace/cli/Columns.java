@@ -1,0 +1,70 @@
+package org.millrace.cli;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A table whose columns are as wide as what is in them; those in which nothing is are left out, and those that do not
+ * fit into a width, last first.
+ */
+final class Columns {
+
+    private final String[] names;
+    private final boolean[] left;
+    private final List<String[]> rows = new ArrayList<>();
+
+    /** @param names of columns; one that begins with {@code <} is aligned to the left */
+    Columns(String... names) {
+        this.names = names.clone();
+        left = new boolean[names.length];
+        for (int i = 0; i < names.length; i++) {
+            left[i] = names[i].startsWith("<");
+            this.names[i] = left[i] ? names[i].substring(1) : names[i];
+        }
+    }
+
+    void add(String... cells) {
+        if (cells.length != names.length) {
+            throw new IllegalArgumentException(cells.length + " cells for " + names.length + " columns");
+        }
+        rows.add(cells);
+    }
+
+    /** Its lines, the names first. */
+    List<String> lines(int width) {
+        int[] widths = new int[names.length];
+        for (int i = 0; i < names.length; i++) {
+            widths[i] = names[i].length();
+            for (String[] row : rows) {
+                widths[i] = Math.max(widths[i], row[i].length());
+            }
+        }
+        List<Integer> shown = new ArrayList<>();
+        int total = -1;
+        for (int i = 0; i < names.length; i++) {
+            int column = i;
+            if (rows.isEmpty() || rows.stream().anyMatch(row -> !row[column].isEmpty())) {
+                total += 1 + widths[i];
+                if (total > width) {
+                    break;
+                }
+                shown.add(i);
+            }
+        }
+        List<String> lines = new ArrayList<>();
+        lines.add(line(names, widths, shown));
+        for (String[] row : rows) {
+            lines.add(line(row, widths, shown));
+        }
+        return lines;
+    }
+
+    private String line(String[] cells, int[] widths, List<Integer> shown) {
+        StringBuilder line = new StringBuilder();
+        for (int i : shown) {
+            String padding = " ".repeat(widths[i] - cells[i].length());
+            line.append(line.isEmpty() ? "" : " ").append(left[i] ? cells[i] + padding : padding + cells[i]);
+        }
+        return line.toString().stripTrailing();
+    }
+}

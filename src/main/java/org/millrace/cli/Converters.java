@@ -1,0 +1,112 @@
+package org.millrace.cli;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import org.millrace.config.DurationType;
+import org.millrace.config.NearestName;
+import org.millrace.config.SizeType;
+import org.millrace.config.ValueType;
+import org.millrace.config.ValueTypes;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.TypeConversionException;
+
+/** Lets options of the command line be written as settings are. */
+public final class Converters {
+
+    private Converters() {}
+
+    public abstract static class OfValueType<T> implements ITypeConverter<T> {
+
+        private final ValueType<T> type;
+
+        protected OfValueType(ValueType<T> type) {
+            this.type = type;
+        }
+
+        @Override
+        public T convert(String text) {
+            try {
+                return type.parse(text.strip());
+            } catch (IllegalArgumentException unusable) {
+                throw new TypeConversionException("'" + text + "' is not usable; "
+                        + NearestName.hint(text, names(), "allowed: " + type.allowed()));
+            }
+        }
+
+        /** Where what is allowed is a list of names, these; a number is not mistaken for another. */
+        private List<String> names() {
+            List<String> names = List.of(type.allowed().split(", "));
+            return names.stream().allMatch(name -> name.matches("[A-Za-z]\\w*")) ? names : List.of();
+        }
+    }
+
+    public static final class Size extends OfValueType<Long> {
+        public Size() {
+            super(new SizeType(0, 1L << 40, 1));
+        }
+    }
+
+    public static final class Time extends OfValueType<Duration> {
+        public Time() {
+            super(new DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
+        }
+    }
+
+    public static final class Flag extends OfValueType<Boolean> {
+        public Flag() {
+            super(ValueTypes.booleans());
+        }
+    }
+
+    public static final class Count extends OfValueType<Integer> {
+        public Count() {
+            super(ValueTypes.integers(1, Integer.MAX_VALUE));
+        }
+    }
+
+    public static final class CountOrNone extends OfValueType<Integer> {
+        public CountOrNone() {
+            super(ValueTypes.integers(0, Integer.MAX_VALUE));
+        }
+    }
+
+    /**
+     * How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts,
+     * channels.
+     */
+    public static final class Few extends OfValueType<Integer> {
+        public Few() {
+            super(ValueTypes.integers(1, 256));
+        }
+    }
+
+    public static final class Seed extends OfValueType<Long> {
+        public Seed() {
+            super(ValueTypes.longs());
+        }
+    }
+
+    /**
+     * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
+     */
+    public static final class ResultFile implements ITypeConverter<Path> {
+        @Override
+        public Path convert(String text) {
+            Path file = Path.of(text);
+            require(!text.isBlank(), "the name of a file is missing");
+            require(!Files.isDirectory(file), text + " is a directory; name a file");
+            Path directory = file.toAbsolutePath().getParent();
+            require(Files.isDirectory(directory), text + ": the directory does not exist");
+            require(Files.isWritable(Files.exists(file) ? file : directory), text + " cannot be written by this user");
+            return file;
+        }
+
+        private static void require(boolean condition, String otherwise) {
+            if (!condition) {
+                throw new TypeConversionException(otherwise);
+            }
+        }
+    }
+}

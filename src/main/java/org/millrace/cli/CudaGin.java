@@ -1,0 +1,172 @@
+package org.millrace.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.BiFunction;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.cuda.CudaRuntime;
+import org.millrace.nccl.NcclLibrary;
+
+/**
+ * {@code millrace gin PATTERN --device cuda}: a process for each rank and GPU.
+ *
+ * @param plan     what is measured
+ * @param settings settings by name
+ */
+record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
+
+    /**
+     * Where the kernels come from.
+     *
+     * @param cubin   compiled ones, or null: they are compiled
+     * @param nvcc    the compiler, or null: it is looked for
+     * @param include where NCCL's headers lie, or null: they are looked for
+     */
+    public record Kernels(@Nullable Path cubin, @Nullable Path nvcc, @Nullable Path include) {
+    }
+
+    /**
+     * Runs all ranks and prints a table.
+     *
+     * @param kernels where the kernels come from
+     * @param command the command of a rank, by where it meets the others and the compiled kernels, and then by its
+     *                number; what it starts calls {@link #work}
+     * @param table   where results go
+     * @param err     where failures go
+     * @return whether everything arrived, and was right
+     */
+    public boolean run(Kernels kernels, BiFunction<String, Path, IntFunction<List<String>>> command, ResultTable table,
+            PrintWriter err) {
+        Path directory = null;
+        try {
+            Path image = kernels.cubin();
+            Configuration configuration = Configuration.load(settings);
+            CudaRuntime cuda =
+                    CudaRuntime.load(configuration.get(Settings.CUDART_LIBRARY).map(Object::toString).orElse(null));
+            if (cuda.deviceCount() < plan.ranks()) {
+                throw new MillraceException(plan.ranks() + " ranks need as many GPUs, and here are "
+                        + cuda.deviceCount() + ": NCCL has no two ranks on one GPU");
+            }
+            if (image == null) {
+                directory = Files.createTempDirectory("millrace-gin-");
+                NcclLibrary nccl =
+                        NcclLibrary.load(configuration.get(Settings.NCCL_LIBRARY).map(Object::toString).orElse(null));
+                KernelCompiler.requireGin(nccl.version(), nccl.versionText(), nccl.library().path());
+                image = KernelCompiler.compile(directory, cuda.device(0), kernels.nvcc(), kernels.include(),
+                        nccl.library().path());
+            }
+            Path compiled = image.toAbsolutePath();
+            CaseResults results = new CaseResults(plan, table);
+            List<RankRun.Failure> failures = RankRun.run(plan.ranks(),
+                    (rendezvous, events) -> new ProcessRanks(plan.ranks(), command.apply(rendezvous, compiled),
+                            ProcessRanks::hostWithGpus, events, err),
+                    RunDeadline.after(plan.deadline()), GinEvent.class, results);
+            RankRun.print(failures, err, false);
+            return failures.isEmpty() && results.isRight();
+        } catch (IOException failure) {
+            throw new MillraceException(
+                    "no directory for the kernels can be made in " + System.getProperty("java.io.tmpdir") + ": "
+                            + failure + "; make room there or choose another with -Djava.io.tmpdir=DIR",
+                    failure);
+        } finally {
+            delete(directory);
+        }
+    }
+
+    /**
+     * Is one rank of it, in a process of its own.
+     *
+     * @param rank       its number
+     * @param rendezvous where it meets the others
+     * @param image      the compiled kernels
+     */
+    public void work(int rank, String rendezvous, Path image) {
+        RankMain.run(rank, new CudaGinRank(plan, rank, rendezvous, settings, image));
+    }
+
+    private static void delete(@Nullable Path directory) {
+        if (directory != null) {
+            try (var files = Files.list(directory)) {
+                for (Path file : files.toList()) {
+                    Files.delete(file);
+                }
+                Files.delete(directory);
+            } catch (IOException failure) {
+                System.err.println("millrace: " + directory + " is left behind: " + failure);
+            }
+        }
+    }
+
+    /**
+     * Prints a line when all ranks have measured it: the time of the slowest, and how many bytes are wrong anywhere.
+     */
+    private static final class CaseResults implements RankRun.Listener<GinEvent> {
+
+        private final CudaGinPlan plan;
+        private final ResultTable table;
+        private final int[] heard;
+        private final double[] nanos;
+        private final long[] wrong;
+        private final @Nullable String[] notes;
+        private boolean right = true;
+
+        CaseResults(CudaGinPlan plan, ResultTable table) {
+            this.plan = plan;
+            this.table = table;
+            heard = new int[plan.cases().size()];
+            nanos = new double[heard.length];
+            wrong = new long[heard.length];
+            notes = new String[plan.ranks()];
+            boolean all = plan.all();
+            table.begin(new ResultTable.Column(all ? "bytes/part" : "bytes", "bytes", "%12d"),
+                    new ResultTable.Column("iterations", "iterations", "%12d"),
+                    new ResultTable.Column(all ? "us" : "us one way", all ? "us" : "us_one_way", "%12.2f"),
+                    new ResultTable.Column(all ? "GB/s a rank" : "GB/s", "gb_per_s", "%12.3f"),
+                    new ResultTable.Column("#wrong", "wrong", "%8d"));
+        }
+
+        @Override
+        public void heard(GinEvent event) {
+            switch (event) {
+                case GinEvent.Measured measured -> add(measured);
+                case GinEvent.Noted noted -> note(noted.text(), noted.rank());
+            }
+        }
+
+        private void add(GinEvent.Measured measured) {
+            int index = measured.index();
+            nanos[index] = Math.max(nanos[index], measured.nanos());
+            wrong[index] += measured.wrong();
+            if (++heard[index] == plan.ranks()) {
+                CudaGinPlan.Case line = plan.cases().get(index);
+                right &= wrong[index] == 0;
+                long bytes = line.bytes() * (plan.all() ? plan.ranks() : 1);
+                table.row(line.bytes(), line.iterations(), nanos[index] / 1e3, bytes / nanos[index], wrong[index]);
+            }
+        }
+
+        /** Ranks end in any order: what they noted is printed when all have, in the order of ranks. */
+        private void note(String text, int rank) {
+            notes[rank] = text;
+            if (Arrays.stream(notes).noneMatch(Objects::isNull)) {
+                for (int each = 0; each < notes.length; each++) {
+                    table.say("# rank " + each + ": " + notes[each]);
+                }
+            }
+        }
+
+        boolean isRight() {
+            return right;
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package org.millrace.cli;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace doctor}. */
+@Command(
+        name = "doctor",
+        description = {"Say what was found on this machine, and what to do about the rest.",
+                "Ends with status 0 if at least the emulated device (host) works and every setting is usable, else 1."})
+public final class DoctorCommand implements Callable<Integer> {
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private GlobalOptions parent;
+
+    @Option(names = "--json", description = "Write everything as JSON to standard output, settings with their values.")
+    private boolean json;
+
+    @Option(names = "--probe", hidden = true)
+    private @Nullable Probe probe;
+
+    @Override
+    public Integer call() {
+        if (probe != null) {
+            probe.run(parent.settings());
+            return ExitCode.OK;
+        }
+        DoctorReport report = new DoctorReport(spec.commandLine().getOut(), json, spec.usageMessage().width());
+        GpuChecks gpus = new GpuChecks(parent.settings(), spec.root().commandLine().getParseResult().originalArgs());
+        MachineChecks.list(parent.settings()).forEach(report::add);
+        gpus.list().forEach(report::add);
+        gpus.devices(() -> report.notWorking(GpuChecks.NEEDED)).forEach(report::add);
+        Configuration configuration = null;
+        boolean usable = false;
+        try {
+            configuration = Configuration.load(parent.settings());
+            usable = report.add(new Check("device host", () -> tryOut("host", parent.settings())));
+        } catch (ConfigurationException refused) { // whatever needs settings cannot be tried
+            report.add(new Check("settings", () -> CheckResult.unusable(String.valueOf(refused.getMessage()))));
+        }
+        report.end(configuration, usable);
+        return usable ? ExitCode.OK : ExitCode.SOFTWARE;
+    }
+
+    /** Whether a device, by its name in {@code MILLRACE_DEVICE}, does what it is for. */
+    static CheckResult tryOut(String device, Map<String, String> settings) {
+        Map<String, String> all = new LinkedHashMap<>(settings);
+        all.put(Settings.DEVICE.name(), device);
+        List<String> failures = SelfTest.run(all);
+        return failures.isEmpty() ? CheckResult.works("an all-reduce of two ranks gave what it must")
+                : CheckResult.unusable(failures.getFirst(),
+                        failures.subList(1, failures.size()).toArray(String[]::new));
+    }
+}

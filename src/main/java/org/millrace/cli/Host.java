@@ -1,0 +1,44 @@
+package org.millrace.cli;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+
+/** What Linux says of this machine, in its own files. On other systems the answers are empty. */
+public final class Host {
+
+    private Host() {}
+
+    /** The lines of a file of {@code /proc} or {@code /sys}; none if it cannot be read. */
+    public static List<String> lines(Path path) {
+        try {
+            return Files.readAllLines(path);
+        } catch (IOException absent) {
+            return List.of();
+        }
+    }
+
+    /** The first line of such a file, stripped; empty if there is none. */
+    public static Optional<String> line(String path) {
+        return lines(Path.of(path)).stream().findFirst().map(String::strip);
+    }
+
+    /** What stands behind a key and a colon, as in {@code /proc/meminfo}, stripped. */
+    public static Optional<String> field(String path, String key) {
+        return lines(Path.of(path)).stream()
+                .filter(line -> line.startsWith(key + ":") || line.startsWith(key + "\t"))
+                .map(line -> line.substring(line.indexOf(':') + 1).strip())
+                .findFirst();
+    }
+
+    public static String name() {
+        return line("/proc/sys/kernel/hostname").orElse("localhost");
+    }
+
+    public static String kernel() {
+        return System.getProperty("os.name") + " " + System.getProperty("os.version") + " "
+                + System.getProperty("os.arch");
+    }
+}

@@ -1,0 +1,141 @@
+package org.millrace.cli;
+
+import java.lang.management.CompilationMXBean;
+import java.lang.management.ManagementFactory;
+import java.time.Duration;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.Communicator;
+import org.millrace.Route;
+
+/** The part of a run for which there is a communicator. */
+final class Measurement {
+
+    /**
+     * After how many operations before the first line the ranks ask each other whether to go on, and after what time
+     * they do not.
+     */
+    private static final int STARTERS_ROUND = 1000;
+    private static final Duration STARTERS_TIME = Duration.ofSeconds(4);
+    private static final int LARGE_STARTERS = 10;
+    private static final long LARGE_STARTER_BYTES = 1 << 20;
+
+    private final PerfPlan plan;
+    private final int rank;
+    private final Communicator communicator;
+    private final CheckedCollectives collectives;
+    /** Wrong elements that no line of the table has shown yet. */
+    private long wrongSoFar;
+    private long checked;
+
+    Measurement(PerfPlan plan, Communicator communicator, CheckedCollectives collectives) {
+        this.plan = plan;
+        this.rank = communicator.rank();
+        this.communicator = communicator;
+        this.collectives = collectives;
+    }
+
+    void run(RankWorker.Reporter reporter) {
+        PerfPlan.Case first = plan.cases().getFirst();
+        smallStarters(first);
+        starters(first, Math.min(LARGE_STARTER_BYTES, plan.largestBytes()), LARGE_STARTERS);
+        for (PerfPlan.Case line : plan.cases()) {
+            PerfEvent.CaseResult outOfPlace = measure(line, false);
+            PerfEvent.CaseResult inPlace = measure(line, true);
+            communicator.route()
+                    .map(route -> new Route(route.algorithm(), route.protocol(), route.mode(), route.transports(),
+                            List.of()))
+                    .ifPresent(route -> reporter.tell(new PerfEvent.Routed(rank, line.index(), route)));
+            if (plan.profile()) {
+                reporter.tell(
+                        new PerfEvent.Profiled(rank, line.index(), KernelTimes.text(rank, communicator.recentWork())));
+            }
+            reporter.tell(new PerfEvent.Measured(rank, line.index(), outOfPlace, inPlace));
+        }
+    }
+
+    /**
+     * Until the JIT compiler rests. Bounded: on a machine of too few cores, or a slow network, so many would take
+     * longer than everything after them.
+     */
+    private void smallStarters(PerfPlan.Case first) {
+        if (plan.starters() <= STARTERS_ROUND) {
+            starters(first, plan.smallestBytes(), plan.starters());
+            return;
+        }
+        BooleanSupplier passed = collectives.commonClock(STARTERS_TIME);
+        BooleanSupplier compiling = collectives.forAny(new CompilerWatch()::isBusy);
+        int run = 0;
+        do {
+            starters(first, plan.smallestBytes(), STARTERS_ROUND);
+            run += STARTERS_ROUND;
+        } while (!passed.getAsBoolean() && (run < plan.starters() || compiling.getAsBoolean()));
+    }
+
+    private void starters(PerfPlan.Case like, long bytes, int operations) {
+        run(place(like, bytes / like.type().bytes(), false), 0, operations);
+    }
+
+    private OperandBuffers place(PerfPlan.Case line, long elements, boolean inPlace) {
+        return collectives.place(plan.call(), line.type(), line.reduction(), elements, inPlace);
+    }
+
+    private PerfEvent.CaseResult measure(PerfPlan.Case line, boolean inPlace) {
+        if (inPlace && !plan.collective().hasInPlace()) {
+            return PerfEvent.CaseResult.NONE;
+        }
+        OperandBuffers buffers = place(line, line.count(), inPlace);
+        if (plan.check()) {
+            collectives.fill(buffers, RandomOperands.of(~plan.seed(), line.index(), inPlace));
+        }
+        run(buffers, line.index(), line.warmup());
+        long start = System.nanoTime();
+        run(buffers, line.index(), line.iterations());
+        double nanos = (double) (System.nanoTime() - start) / line.iterations();
+        if (!plan.check()) {
+            return new PerfEvent.CaseResult(nanos, PerfEvent.CaseResult.UNCHECKED);
+        }
+        long wrong =
+                wrongSoFar + collectives.countWrong(buffers, RandomOperands.of(plan.seed(), line.index(), inPlace));
+        wrongSoFar = 0;
+        return new PerfEvent.CaseResult(nanos, wrong);
+    }
+
+    /** Looks whether the JIT compiler is at work: on a machine with few cores it is for seconds. */
+    private static final class CompilerWatch {
+
+        /** Longer than the compilation of a large method. */
+        private static final long LOOK_MILLIS = 300;
+        /** Of a look: what is compiled in less is no more than a straggler. */
+        private static final long BUSY_PARTS = 10;
+
+        private final @Nullable CompilationMXBean compiler = ManagementFactory.getCompilationMXBean();
+        private boolean busy = compiler != null && compiler.isCompilationTimeMonitoringSupported();
+        private long since = System.nanoTime();
+        private long before = busy ? compiler.getTotalCompilationTime() : 0;
+
+        boolean isBusy() {
+            long millis = (System.nanoTime() - since) / 1_000_000;
+            if (busy && millis >= LOOK_MILLIS) {
+                long now = compiler.getTotalCompilationTime();
+                busy = now - before > millis / BUSY_PARTS;
+                before = now;
+                since = System.nanoTime();
+            }
+            return busy;
+        }
+    }
+
+    /** Operations one behind the other; or, where every one is checked, one at a time. */
+    private void run(OperandBuffers buffers, int index, int operations) {
+        if (plan.checking() != PerfPlan.Checking.EVERY) {
+            collectives.run(buffers, operations);
+            return;
+        }
+        for (int i = 0; i < operations; i++) {
+            wrongSoFar += collectives.countWrong(buffers,
+                    RandomOperands.of(plan.seed() + ++checked, index, buffers.inPlace()));
+        }
+    }
+}

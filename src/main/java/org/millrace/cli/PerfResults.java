@@ -1,0 +1,178 @@
+package org.millrace.cli;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.Route;
+import org.millrace.net.fault.Fault;
+
+/**
+ * Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order
+ * too.
+ */
+final class PerfResults {
+
+    /** A complete line; the route is empty if the device does not tell. */
+    record Row(PerfPlan.Case line, PerfEvent.CaseResult outOfPlace, PerfEvent.CaseResult inPlace,
+            Optional<Route> route) {
+    }
+
+    private final PerfPlan plan;
+    private final PerfEvent.@Nullable Joined[] joined;
+    private final int[] done;
+    private final PerfEvent.@Nullable CaseResult[] outOfPlace;
+    private final PerfEvent.@Nullable CaseResult[] inPlace;
+    private final List<List<Route>> routes = new ArrayList<>();
+    /** For each case, by rank. */
+    private final List<Map<Integer, String>> profiles = new ArrayList<>();
+    private final Set<String> faults = new HashSet<>();
+    private final List<Row> rows = new ArrayList<>();
+
+    PerfResults(PerfPlan plan) {
+        this.plan = plan;
+        joined = new PerfEvent.Joined[plan.ranks()];
+        done = new int[plan.ranks()];
+        outOfPlace = new PerfEvent.CaseResult[plan.cases().size()];
+        inPlace = new PerfEvent.CaseResult[plan.cases().size()];
+        plan.cases().forEach(_ -> routes.add(new ArrayList<>()));
+        plan.cases().forEach(_ -> profiles.add(new TreeMap<>()));
+    }
+
+    void add(PerfEvent event) {
+        switch (event) {
+            case PerfEvent.Joined each -> joined[each.rank()] = each;
+            case PerfEvent.Routed each -> routes.get(each.index()).add(each.route());
+            case PerfEvent.Profiled each -> profiles.get(each.index()).put(each.rank(), each.text());
+            case PerfEvent.FaultHappened each -> faults.add(each.fault());
+            case PerfEvent.Measured each -> {
+                int index = each.index();
+                outOfPlace[index] = merge(outOfPlace[index], each.outOfPlace());
+                inPlace[index] = merge(inPlace[index], each.inPlace());
+                done[each.rank()] = index + 1;
+            }
+        }
+    }
+
+    /** What the ranks say of a line's kernels, if that was wanted. */
+    Collection<String> profile(Row row) {
+        return profiles.get(row.line().index()).values();
+    }
+
+    /** Whether a fault has happened at any rank. */
+    boolean happened(Fault fault) {
+        return faults.contains(fault.text());
+    }
+
+    private static PerfEvent.CaseResult merge(PerfEvent.@Nullable CaseResult known, PerfEvent.CaseResult added) {
+        return known == null ? added : known.with(added);
+    }
+
+    /** Lines that have become complete since the last call. */
+    List<Row> takeComplete() {
+        int begin = rows.size();
+        int complete = plan.cases().size();
+        for (int cases : done) {
+            complete = Math.min(complete, cases);
+        }
+        for (int index = begin; index < complete; index++) {
+            rows.add(new Row(plan.cases().get(index), outOfPlace[index], inPlace[index], route(routes.get(index))));
+        }
+        return rows.subList(begin, rows.size());
+    }
+
+    /**
+     * How one operation travelled, as its ranks tell: each sees its own side only. What differs between ranks is named
+     * with a plus between. Empty if no rank told.
+     */
+    private static Optional<Route> route(List<Route> told) {
+        if (told.isEmpty()) {
+            return Optional.empty();
+        }
+        List<String> transports =
+                told.stream().flatMap(route -> route.transports().stream()).sorted().distinct().toList();
+        return Optional.of(new Route(each(told, Route::algorithm), each(told, Route::protocol), each(told, Route::mode),
+                transports, List.of()));
+    }
+
+    private static String each(List<Route> told, Function<Route, String> part) {
+        return told.stream().map(part).sorted().distinct().collect(Collectors.joining("+"));
+    }
+
+    boolean allJoined() {
+        for (PerfEvent.Joined event : joined) {
+            if (event == null) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Who and where the ranks are; null for one that has not joined. */
+    PerfEvent.@Nullable Joined joined(int rank) {
+        return joined[rank];
+    }
+
+    List<Row> rows() {
+        return rows;
+    }
+
+    /** What every rank was last known to do. */
+    String whereabouts() {
+        return IntStream.range(0, plan.ranks()).mapToObj(this::whereabouts).collect(Collectors.joining(", "));
+    }
+
+    private String whereabouts(int rank) {
+        if (joined[rank] == null) {
+            return "rank " + rank + " has not joined";
+        }
+        return "rank " + rank
+                + (done[rank] == plan.cases().size() ? " is leaving" : " is at " + plan.cases().get(done[rank]));
+    }
+
+    /** Wrong elements of all ranks and lines. */
+    long wrong() {
+        return rows.stream()
+                .mapToLong(row -> Math.max(0, row.outOfPlace().wrong()) + Math.max(0, row.inPlace().wrong()))
+                .sum();
+    }
+
+    /** GB/s: operand over time. */
+    static double algorithmBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
+        return sample.nanos() == 0 ? 0 : line.bytes() / sample.nanos();
+    }
+
+    /** GB/s of the busiest link, which does not depend on the number of ranks. */
+    double busBandwidth(PerfPlan.Case line, PerfEvent.CaseResult sample) {
+        return algorithmBandwidth(line, sample) * busFactor();
+    }
+
+    /** How many bytes the busiest link carries for each byte of the operand, as in PERFORMANCE.md of nccl-tests. */
+    private double busFactor() {
+        int ranks = plan.ranks();
+        return switch (plan.collective()) {
+            case ALL_REDUCE -> 2.0 * (ranks - 1) / ranks; // a ring moves every byte but a rank's own share twice
+            case ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, GATHER, SCATTER -> (ranks - 1.0) / ranks;
+            case BROADCAST, REDUCE, SEND_RECEIVE -> 1;
+        };
+    }
+
+    /** Over all lines, in place and not; 0 if there is none. */
+    double averageBusBandwidth() {
+        return rows.stream()
+                .flatMapToDouble(row -> Stream.of(row.outOfPlace(), row.inPlace())
+                        .filter(PerfEvent.CaseResult::isMeasured)
+                        .mapToDouble(sample -> busBandwidth(row.line(), sample)))
+                .average()
+                .orElse(0);
+    }
+}

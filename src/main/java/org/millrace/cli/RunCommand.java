@@ -1,0 +1,205 @@
+package org.millrace.cli;
+
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.net.ServerSocket;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.ExitCode;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.ParentCommand;
+import picocli.CommandLine.Spec;
+
+/** {@code millrace run -n RANKS -- COMMAND}. */
+@Command(
+        name = "run",
+        description = {
+                "Start a command as ranks that find each other: Millrace.join() and torch.distributed read RANK, "
+                        + "WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT.",
+                "What they write comes with the rank before each line; their standard input is empty. When one fails, "
+                        + "all end, and the status is its own. INT, TERM and HUP are passed on to all ranks and "
+                        + "what they have started, and a second one ends them by force; USR1 goes to the ranks."},
+        sortOptions = false)
+public final class RunCommand implements Callable<Integer> {
+
+    /** For those that other hosts must reach, when nobody can know which port is free there: torch's own. */
+    private static final int USUAL_PORT = 29_500;
+    private static final int SECRET_BYTES = 32;
+    /** Longer than any run, and short enough to count with. */
+    private static final Duration NO_LIMIT = Duration.ofDays(36_500);
+
+    @Spec
+    private CommandSpec spec;
+
+    @ParentCommand
+    private GlobalOptions parent;
+
+    @Option(
+            names = {"-n", "--ranks"},
+            paramLabel = "RANKS",
+            converter = Converters.Few.class,
+            description = "How many ranks, on all hosts together; may be left out where --hosts says it.")
+    private @Nullable Integer ranks;
+
+    @Option(
+            names = "--hosts",
+            paramLabel = "HOST[:RANKS]",
+            split = ",",
+            description = "Where they run: by ssh, which must not have to ask for a password, in the directory of the "
+                    + "same name, with the NCCL_* and MILLRACE_* variables of this environment (default: here).")
+    private List<String> hosts = List.of("localhost");
+
+    @Option(
+            names = {"-x", "--env"},
+            paramLabel = "NAME[=VALUE]",
+            description = "A variable for all ranks; without a value that which it has here.")
+    private List<String> exported = List.of();
+
+    @Option(
+            names = "--ranks-per-host",
+            paramLabel = "K",
+            converter = Converters.Few.class,
+            description = "Let each K ranks of a host look like a host of their own to NCCL, by NCCL_HOSTID: they then "
+                    + "use the network.")
+    private @Nullable Integer ranksPerHost;
+
+    @Option(
+            names = "--master-port",
+            paramLabel = "PORT",
+            description = "Where rank 0 listens (default: a free port on this host, " + USUAL_PORT + " on another).")
+    private @Nullable Integer port;
+
+    @Option(
+            names = "--ssh",
+            paramLabel = "COMMAND",
+            defaultValue = "ssh",
+            description = "What starts a command on another host, with options and blanks between (default: "
+                    + "${DEFAULT-VALUE}).")
+    private String ssh;
+
+    @Option(
+            names = "--grace",
+            paramLabel = "TIME",
+            defaultValue = "10s",
+            converter = Converters.Time.class,
+            description = "How long ranks that are asked to end may take, before they are killed (default: "
+                    + "${DEFAULT-VALUE}).")
+    private Duration grace;
+
+    @Option(
+            names = "--deadline",
+            paramLabel = "TIME",
+            converter = Converters.Time.class,
+            description = "End everything after that time, as a failure (default: never).")
+    private @Nullable Duration deadline;
+
+    @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "The command and its arguments, behind --.")
+    private List<String> words;
+
+    @Override
+    public Integer call() {
+        Configuration.load(parent.settings()); // here, so that it is said once, and not by every rank
+        List<Placement> placements = placements();
+        Map<String, String> common = common(placements.getFirst(), placements.size());
+        CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, common),
+                List.of(ssh.strip().split(" +")), grace);
+        AtomicReference<CommandRanks> made = new AtomicReference<>();
+        List<RankRun.Failure> failures = RankRun.run(placements.size(), (rendezvous, events) -> {
+            made.set(new CommandRanks(placements, command, new FileOutputStream(FileDescriptor.out),
+                    new FileOutputStream(FileDescriptor.err), events));
+            return made.get();
+        }, RunDeadline.after(deadline == null ? NO_LIMIT : deadline), RankEvent.class, event -> {});
+        PrintWriter err = spec.commandLine().getErr();
+        RankRun.print(failures, err, parent.stackTraces());
+        CommandRanks ranks = made.get();
+        if (ranks.ending() != null) {
+            err.println("millrace: SIG" + ranks.ending() + " was passed on, and the ranks have ended");
+        }
+        return Math.max(ranks.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+    }
+
+    private List<Placement> placements() {
+        require(port == null || port > 0 && port < 1 << Short.SIZE, "--master-port: a number from 1 to 65535");
+        require(!ssh.isBlank(), "--ssh: a command is missing");
+        try {
+            return Placement.of(ranks, hosts);
+        } catch (IllegalArgumentException refused) {
+            throw new ParameterException(spec.commandLine(), refused.getMessage());
+        }
+    }
+
+    /** What all ranks have in their environments. */
+    private Map<String, String> common(Placement first, int size) {
+        Map<String, String> common = new LinkedHashMap<>();
+        // of a torchrun around this: its store is not theirs
+        common.put("TORCHELASTIC_USE_AGENT_STORE", "");
+        if (System.getenv("MILLRACE_SECRET") == null) {
+            byte[] secret = new byte[SECRET_BYTES];
+            new SecureRandom().nextBytes(secret);
+            common.put("MILLRACE_SECRET", HexFormat.of().formatHex(secret));
+        }
+        common.putAll(parent.settings());
+        for (String each : exported) {
+            String[] parts = each.split("=", 2);
+            require(parts[0].matches("[A-Za-z_][A-Za-z0-9_]*"), "-x: '" + parts[0] + "' is no name of a variable");
+            String value = parts.length == 2 ? parts[1] : System.getenv(parts[0]);
+            require(value != null, "-x " + each + ": there is no such variable here; write " + each + "=VALUE");
+            common.put(parts[0], value);
+        }
+        common.put("WORLD_SIZE", String.valueOf(size));
+        boolean alone = hosts.size() == 1 && first.isHere();
+        common.put("MASTER_ADDR", alone ? "127.0.0.1" : first.address());
+        common.put("MASTER_PORT", String.valueOf(port != null ? port : first.isHere() ? freePort() : USUAL_PORT));
+        return common;
+    }
+
+    private Map<String, String> variables(Placement placement, Map<String, String> common) {
+        Map<String, String> variables = new LinkedHashMap<>();
+        if (!placement.isHere()) {
+            System.getenv().forEach((name, value) -> {
+                if (name.startsWith("NCCL_") || name.startsWith("MILLRACE_")) {
+                    variables.put(name, value);
+                }
+            });
+        }
+        variables.putAll(common);
+        variables.put("RANK", String.valueOf(placement.rank()));
+        variables.put("LOCAL_RANK", String.valueOf(placement.localRank()));
+        variables.put("LOCAL_WORLD_SIZE", String.valueOf(placement.localSize()));
+        if (ranksPerHost != null) {
+            String host = placement.isHere() ? Host.name() : placement.address();
+            variables.put("NCCL_HOSTID", host + "-millrace-host-" + placement.localRank() / ranksPerHost);
+        }
+        return variables;
+    }
+
+    /** One that is free now; rank 0 takes it a moment later. */
+    private static int freePort() {
+        try (ServerSocket socket = new ServerSocket(0)) {
+            return socket.getLocalPort();
+        } catch (IOException none) {
+            throw new MillraceException("no port is free for rank 0 to listen at: " + none.getMessage(), none);
+        }
+    }
+
+    private void require(boolean condition, String otherwise) {
+        if (!condition) {
+            throw new ParameterException(spec.commandLine(), otherwise);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+package org.millrace.cli;
+
+import java.time.Duration;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+
+/** What a run's JSON says of where and how it ran. */
+public final class RunJson {
+
+    private static final double NANOS = 1e9;
+
+    private RunJson() {}
+
+    /** Which Millrace, when, and on what machine. */
+    public static Map<String, Object> environment() {
+        Map<String, Object> environment = new LinkedHashMap<>();
+        environment.put("millrace", Version.millrace());
+        environment.put("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
+        environment.put("host", Host.name());
+        environment.put("kernel", Host.kernel());
+        environment.put("java", Runtime.version().toString());
+        environment.put("java_vendor", System.getProperty("java.vendor"));
+        environment.put("cores", Runtime.getRuntime().availableProcessors());
+        environment.put("processor", Host.field("/proc/cpuinfo", "model name").orElse(null));
+        return environment;
+    }
+
+    /** All settings by name, each with its value, the text that says the same to Millrace, and where it came from. */
+    public static Map<String, Object> settings(Configuration configuration) {
+        Map<String, Object> settings = new LinkedHashMap<>();
+        for (Setting<?> setting : Settings.ofPrograms()) {
+            Map<String, Object> entry = new LinkedHashMap<>();
+            entry.put("value", setting.secret() ? null : value(configuration.get(setting)));
+            entry.put("text", configuration.show(setting));
+            entry.put("origin", configuration.origin(setting).toString());
+            settings.put(setting.name(), entry);
+        }
+        return settings;
+    }
+
+    /** Sizes are bytes, times seconds, what is not set is null. */
+    private static @Nullable Object value(Object value) {
+        return switch (value) {
+            case Boolean truth -> truth;
+            case Number number -> number;
+            case Duration time -> time.toNanos() / NANOS;
+            case Optional<?> optional -> optional.map(RunJson::value).orElse(null);
+            case Collection<?> several -> several.stream().map(RunJson::value).toList();
+            default -> value.toString();
+        };
+    }
+}

@@ -1,0 +1,158 @@
+package org.millrace.cli;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.OverlappingFileLockException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.SharedDirectory;
+
+/**
+ * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
+ * ranks.
+ */
+public final class RunScope implements AutoCloseable {
+
+    private static final String PREFIX = "millrace-perf-";
+    /** Locked as long as the run lives: the system unlocks it when the process is killed, in whatever container. */
+    private static final String OWNER = "owner";
+
+    private final Path directory;
+    private final FileChannel owner;
+    private final Thread hook = new Thread(this::clean, "perf-cleanup");
+    private volatile @Nullable Ranks ranks;
+
+    public RunScope() {
+        try {
+            directory = newDirectory();
+            owner = lock(directory);
+            deleteLeftOvers(directory);
+        } catch (IOException failure) {
+            throw new MillraceException(
+                    "no directory for the ranks to meet can be made in " + System.getProperty("java.io.tmpdir") + ": "
+                            + failure + "; make room there or choose another with -Djava.io.tmpdir=DIR",
+                    failure);
+        }
+        try {
+            Runtime.getRuntime().addShutdownHook(hook);
+        } catch (IllegalStateException shuttingDown) {
+            delete(directory);
+            throw new MillraceException("the run was interrupted", shuttingDown);
+        }
+    }
+
+    /** Readable by its owner only. Where the directory for temporary files cannot be written, memory can. */
+    private static Path newDirectory() throws IOException {
+        String name = PREFIX + ProcessHandle.current().pid() + "-";
+        try {
+            return Files.createTempDirectory(name);
+        } catch (IOException readOnly) {
+            if (!Files.isWritable(SharedDirectory.MEMORY)) {
+                throw readOnly;
+            }
+            return Files.createTempDirectory(SharedDirectory.MEMORY, name);
+        }
+    }
+
+    /** The file has its name from when it is locked on: without one, the directory is being made. */
+    private static FileChannel lock(Path directory) throws IOException {
+        Path making = directory.resolve(OWNER + ".new");
+        FileChannel channel = FileChannel.open(making, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        try {
+            channel.lock();
+            Files.move(making, directory.resolve(OWNER), StandardCopyOption.ATOMIC_MOVE);
+            return channel;
+        } catch (IOException failure) {
+            channel.close();
+            throw failure;
+        }
+    }
+
+    /** Deletes what runs of this user left that were killed. */
+    private static void deleteLeftOvers(Path own) {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(own.getParent(), PREFIX + "*")) {
+            for (Path each : all) {
+                if (isLeftOver(each)) {
+                    delete(each);
+                }
+            }
+        } catch (IOException | DirectoryIteratorException unreadable) {
+            // what others left is no reason to fail
+        }
+    }
+
+    private static boolean isLeftOver(Path directory) {
+        // to close a file that this process has locked, too, would unlock it
+        boolean own = directory.getFileName().toString().startsWith(PREFIX + ProcessHandle.current().pid() + "-");
+        try {
+            if (own || !Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS) || !PrivateFile.isOurs(directory)) {
+                return false;
+            }
+            try (FileChannel channel =
+                    FileChannel.open(directory.resolve(OWNER), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+                return channel.tryLock() != null;
+            }
+        } catch (IOException | OverlappingFileLockException notOurs) {
+            return false;
+        }
+    }
+
+    public String rendezvous() {
+        return "file:" + directory.resolve("rendezvous");
+    }
+
+    /** Ranks that must not outlive the run. */
+    public void owns(Ranks started) {
+        ranks = started;
+    }
+
+    @Override
+    public void close() {
+        clean();
+        try {
+            Runtime.getRuntime().removeShutdownHook(hook);
+        } catch (IllegalStateException shuttingDown) {
+            // then the hook cleans too, which does no harm
+        }
+    }
+
+    private void clean() {
+        if (ranks != null) {
+            ranks.stop();
+        }
+        delete(directory);
+        try {
+            owner.close();
+        } catch (IOException closed) {
+            // the end of the process unlocks it
+        }
+    }
+
+    private static void delete(Path directory) {
+        List<Path> deepestFirst;
+        try (Stream<Path> files = Files.walk(directory)) {
+            deepestFirst = files.sorted(Comparator.reverseOrder()).toList();
+        } catch (IOException | UncheckedIOException gone) {
+            return; // deleted already
+        }
+        for (Path path : deepestFirst) {
+            try {
+                Files.deleteIfExists(path);
+            } catch (IOException failure) {
+                System.err.println("millrace: " + path + " is left behind: " + failure);
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package org.millrace.cli;
+
+import java.io.IOException;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/**
+ * A line on a terminal that says what is going on, in the place of the one before. Where there is no terminal there is
+ * no line.
+ */
+public final class StatusLine {
+
+    public static final int OUT = 1;
+    public static final int ERR = 2;
+
+    private static final List<String> TERMINALS = List.of("/dev/pts/", "/dev/tty", "/dev/console");
+
+    private final PrintWriter out;
+    private final boolean terminal;
+    private int shown;
+
+    public StatusLine(PrintWriter out, boolean terminal) {
+        this.out = out;
+        this.terminal = terminal;
+    }
+
+    /**
+     * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and
+     * nothing of standard error.
+     */
+    public static boolean isTerminal(int descriptor) {
+        try {
+            String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor)).toString();
+            return TERMINALS.stream().anyMatch(target::startsWith);
+        } catch (IOException closedOrOtherSystem) {
+            return false;
+        }
+    }
+
+    public void show(String text) {
+        if (terminal) {
+            erase();
+            out.print(text);
+            out.flush();
+            shown = text.length();
+        }
+    }
+
+    public void erase() {
+        if (shown > 0) {
+            out.print("\r" + " ".repeat(shown) + "\r");
+            out.flush();
+            shown = 0;
+        }
+    }
+}

@@ -1,0 +1,71 @@
+package org.millrace.cli;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
+import java.util.function.IntFunction;
+import org.apache.logging.log4j.LogManager;
+
+/** Ranks as threads of this process. */
+public final class ThreadRanks implements Ranks {
+
+    /** For a communicator to abort. It tells its peers and waits for its own threads. */
+    private static final Duration PATIENCE = Duration.ofSeconds(3);
+
+    private final List<RankWorker> workers = new ArrayList<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private final AtomicBoolean stopped = new AtomicBoolean();
+
+    public ThreadRanks(int size, IntFunction<? extends RankWorker> worker, Consumer<RankEvent> events) {
+        for (int rank = 0; rank < size; rank++) {
+            RankWorker each = worker.apply(rank);
+            RankWorker.Reporter reporter = new RankWorker.Reporter(rank, events);
+            workers.add(each);
+            // daemons: a rank that ignores everything must not keep the process alive
+            threads.add(Thread.ofPlatform().daemon().name("rank-" + rank).unstarted(() -> reporter.run(each)));
+        }
+    }
+
+    @Override
+    public void start() {
+        LogManager.getContext(false); // loads Log4j: a rank that were the first to need it, and is interrupted there,
+                                      // would leave it with a stack trace
+        threads.forEach(Thread::start);
+    }
+
+    @Override
+    public void stop() {
+        if (awaitEnd(Duration.ZERO) || !stopped.compareAndSet(false, true)) {
+            return;
+        }
+        List<Thread> aborts = workers.stream()
+                .map(worker -> Thread.ofPlatform().daemon().name("abort").start(worker::abort))
+                .toList();
+        await(aborts, PATIENCE);
+        // for one that waits for others outside of a communicator, as in join
+        threads.forEach(Thread::interrupt);
+        awaitEnd(PATIENCE);
+    }
+
+    @Override
+    public boolean awaitEnd(Duration patience) {
+        return await(threads, patience);
+    }
+
+    private static boolean await(List<Thread> threads, Duration patience) {
+        RunDeadline deadline = RunDeadline.after(patience);
+        try {
+            for (Thread thread : threads) {
+                if (!thread.join(deadline.remaining())) {
+                    return false;
+                }
+            }
+            return true;
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+}

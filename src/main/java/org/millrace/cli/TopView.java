@@ -1,0 +1,222 @@
+package org.millrace.cli;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.reader.TracedCommunicator;
+import org.millrace.trace.reader.TracedConnection;
+import org.millrace.trace.reader.TracedLink;
+import org.millrace.trace.reader.TracedProcess.TracedAgent;
+import org.millrace.trace.reader.TracedProcess;
+
+/** What happened between two looks at processes. */
+final class TopView {
+
+    private final List<TracedProcess> processes;
+    private final List<TracedLink> links;
+    private final GinView gin;
+    private final Map<String, TracedProcess> processesBefore = new HashMap<>();
+    private final Map<String, TracedConnection> before = new HashMap<>();
+
+    /** @param earlier the same processes some time ago; rates of those that are not there are since their beginning */
+    TopView(List<TracedProcess> earlier, List<TracedProcess> now) {
+        processes = now;
+        links = TracedLink.of(now);
+        for (TracedProcess process : earlier) {
+            processesBefore.put(process.file().toString(), process);
+            process.connections().forEach(connection -> before.put(key(process, connection), connection));
+        }
+        gin = new GinView(earlier, now, this::seconds);
+    }
+
+    private static String key(TracedProcess process, TracedConnection connection) {
+        return process.file() + "/" + connection.block() + "/" + connection.generation();
+    }
+
+    private double seconds(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        return Math.max(1e-3, (process.read() - (earlier == null ? process.epochNanos() : earlier.read())) / 1e9);
+    }
+
+    private double bytesPerSecond(TracedLink link) {
+        TracedConnection earlier = before.get(key(link.process(), link.connection()));
+        return (link.connection().bytes() - (earlier == null ? 0 : earlier.bytes())) / seconds(link.process());
+    }
+
+    private double stepsPerSecond(TracedLink link) {
+        TracedConnection earlier = before.get(key(link.process(), link.connection()));
+        return (link.connection().done()
+                - (earlier == null ? link.connection().identity().firstStep() : earlier.done()))
+                / seconds(link.process());
+    }
+
+    private double sum(@Nullable TracedProcess of, boolean sends) {
+        return links.stream()
+                .filter(link -> (of == null || link.process() == of) && link.connection().sends() == sends)
+                .mapToDouble(this::bytesPerSecond)
+                .sum();
+    }
+
+    /** Its lines, none longer than a width, and no more than a height; the busiest connections are shown. */
+    List<String> lines(int width, int height) {
+        List<String> lines = new ArrayList<>();
+        lines.add(cut("millrace top: " + Units.count(processes.size(), "process", "processes") + ", " + connections(),
+                width));
+        lines.addAll(processTable().lines(width));
+        List<TracedLink> sorted = new ArrayList<>(links);
+        List<String> contexts = gin.lines(width, Math.max(2, (height - lines.size()) / 2));
+        int room = Math.max(1, height - lines.size() - contexts.size() - 3);
+        if (sorted.size() > room) {
+            // those that move, then those that have stood still for the shortest time
+            sorted.sort(Comparator.comparingDouble((TracedLink link) -> -bytesPerSecond(link))
+                    .thenComparingDouble(TracedLink::standsSeconds));
+            sorted = sorted.subList(0, room);
+        }
+        if (!links.isEmpty() || contexts.isEmpty()) {
+            lines.add("");
+            lines.addAll(connectionTable(sorted).lines(width));
+        }
+        if (sorted.size() < links.size()) {
+            lines.add(cut("... and " + (links.size() - sorted.size()) + " more", width));
+        }
+        lines.addAll(contexts);
+        return lines;
+    }
+
+    private String connections() {
+        int direct = (int) links.stream().filter(link -> link.connection().isDirect()).count();
+        if (direct == links.size() && direct != 0) {
+            return Units.count(direct, "direct connection", "direct connections") + " (bytes are not counted)";
+        }
+        return Units.count(links.size(), "connection", "connections") + (direct == 0 ? "" : " (" + direct + " direct)")
+                + ", " + Units.decimal(sum(null, true)) + "B/s out, " + Units.decimal(sum(null, false)) + "B/s in";
+    }
+
+    private static String cut(String line, int width) {
+        return line.length() <= width ? line : line.substring(0, width);
+    }
+
+    private Columns processTable() {
+        Columns table =
+                new Columns("PID", "RANK", "<STATE", "OUT/s", "IN/s", "CPU%", "BUSY%", "<OPERATION", "<PROGRAM");
+        for (TracedProcess process : processes) {
+            table.add(Long.toString(process.identity().pid()), Processes.rank(process, links), Processes.state(process),
+                    rate(process, true), rate(process, false), cpu(process), busy(process), operation(process),
+                    process.program());
+        }
+        return table;
+    }
+
+    /** Blank where nothing is counted. */
+    private String rate(TracedProcess process, boolean sends) {
+        List<TracedLink> own = links.stream().filter(link -> link.process() == process).toList();
+        return !own.isEmpty() && own.stream().allMatch(link -> link.connection().isDirect()) ? ""
+                : Units.decimal(sum(process, sends));
+    }
+
+    /** Of one core, all agents together. */
+    private String cpu(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        double nanos = process.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
+        double then = earlier == null ? 0 : earlier.agents().stream().mapToLong(TracedAgent::cpuNanos).sum();
+        return process.agents().isEmpty() ? "" : Units.percent((nanos - then) / 1e9, seconds(process));
+    }
+
+    private String busy(TracedProcess process) {
+        TracedProcess earlier = processesBefore.get(process.file().toString());
+        double passes = process.agents().stream().mapToLong(TracedAgent::passes).sum();
+        double busy = process.agents().stream().mapToLong(TracedAgent::busy).sum();
+        if (earlier != null) {
+            passes -= earlier.agents().stream().mapToLong(TracedAgent::passes).sum();
+            busy -= earlier.agents().stream().mapToLong(TracedAgent::busy).sum();
+        }
+        return Units.percent(busy, passes);
+    }
+
+    private static String operation(TracedProcess process) {
+        return process.communicators()
+                .stream()
+                .map(TracedCommunicator::present)
+                .filter(Objects::nonNull)
+                .max(Comparator.comparingLong(Operation::enqueued))
+                .map(TopView::text)
+                .orElse("");
+    }
+
+    /** An operation in words: all_reduce #4933 16M. */
+    static String text(Operation operation) {
+        return operation.name()
+                + (operation.peer() >= 0 ? (operation.name().equals("receive") ? " from " : " to ") + operation.peer()
+                        : operation.sequence() < 0 ? "" : " #" + operation.sequence())
+                + (operation.bytes() <= 0 ? "" : " " + Units.bytes(operation.bytes()));
+    }
+
+    private Columns connectionTable(List<TracedLink> shown) {
+        Columns table = new Columns("PID", "RANK", "<", "PEER", "CH", "<NET", "B/s", "STEPS/s", "<WAITS FOR", "SINCE",
+                "STEP", "<PROTO", "FRAMES", "BYTES", "KERNEL%", "WIRE%", "PEER%", "AGENT", "<PEER'S PROCESS");
+        for (TracedLink link : shown) {
+            TracedConnection connection = link.connection();
+            boolean direct = connection.isDirect();
+            double waits = connection.kernelNanos() + connection.wireNanos() + connection.peerNanos();
+            table.add(Long.toString(link.process().identity().pid()), number(link.rank()),
+                    connection.sends() ? "->" : "<-",
+                    connection.identity().kind() == ConnectionIdentity.COLLNET ? "all"
+                            : who(link.peer(), link.other() == null ? null : link.other().process()),
+                    number(link.channel()), network(connection.identity()),
+                    direct ? "" : Units.decimal(bytesPerSecond(link)), Units.decimal(stepsPerSecond(link)),
+                    link.waitsFor().label(), Units.seconds(link.standsSeconds()), Long.toString(connection.done()),
+                    connection.last().isEmpty() ? "" : connection.last().getLast().protocol(),
+                    direct ? "" : Units.decimal(connection.frames()), direct ? "" : Units.bytes(connection.bytes()),
+                    Units.percent(connection.kernelNanos(), waits), Units.percent(connection.wireNanos(), waits),
+                    Units.percent(connection.peerNanos(), waits), direct ? "" : number(connection.agent()),
+                    connection.identity().peerText());
+        }
+        return table;
+    }
+
+    /** What carries data, and for what: collectives, unless it is said. */
+    private static String network(ConnectionIdentity identity) {
+        return identity.network() + (identity.kind() == 1 ? " p2p" : "");
+    }
+
+    /** A rank; where nobody says it, the process. */
+    private static String who(int rank, @Nullable TracedProcess process) {
+        return rank >= 0 ? Integer.toString(rank) : process == null ? "?" : "pid " + process.identity().pid();
+    }
+
+    private static String number(int number) {
+        return number < 0 ? "?" : Integer.toString(number);
+    }
+
+    Map<String, Object> json() {
+        Map<String, Object> all = new LinkedHashMap<>();
+        List<Object> each = new ArrayList<>();
+        for (TracedProcess process : processes) {
+            Map<String, Object> one = new LinkedHashMap<>();
+            one.put("pid", process.identity().pid());
+            one.put("rank", Processes.rank(process, links));
+            one.put("state", Processes.state(process));
+            one.put("seconds", seconds(process));
+            one.put("bytes_out_per_second", sum(process, true));
+            one.put("bytes_in_per_second", sum(process, false));
+            one.put("operation", operation(process));
+            each.add(one);
+        }
+        all.put("processes", each);
+        all.put("connections", links.stream().map(link -> {
+            Map<String, Object> one = new LinkedHashMap<>(DumpDocument.link(link));
+            one.put("bytes_per_second", bytesPerSecond(link));
+            one.put("steps_per_second", stepsPerSecond(link));
+            return one;
+        }).toList());
+        all.put("gin", gin.json());
+        return all;
+    }
+}

@@ -1,0 +1,56 @@
+package org.millrace.cli;
+
+import java.util.Locale;
+
+/** Numbers for people, in few characters. */
+final class Units {
+
+    private Units() {}
+
+    /** With a prefix of a thousand: 1.23 G. */
+    static String decimal(double number) {
+        return scaled(number, 1000, "");
+    }
+
+    /** Bytes, as sizes are given on the command line: 16M is 16 MiB. */
+    static String bytes(double number) {
+        return scaled(number, 1024, "");
+    }
+
+    private static String scaled(double number, int thousand, String unit) {
+        String prefixes = " kMGTPE";
+        int prefix = 0;
+        double rest = number;
+        while (rest >= thousand * 0.9995 && prefix < prefixes.length() - 1) {
+            rest /= thousand;
+            prefix++;
+        }
+        String digits = rest == Math.rint(rest) && (rest < 10 || prefix == 0) || rest >= 99.95
+                ? String.format(Locale.ROOT, "%.0f", rest)
+                : String.format(Locale.ROOT, rest >= 9.995 ? "%.1f" : "%.2f", rest);
+        return prefix == 0 ? digits + unit : digits + prefixes.charAt(prefix) + unit;
+    }
+
+    /** So many of something: 1 process, 2 processes. */
+    static String count(long number, String one, String several) {
+        return number + " " + (number == 1 ? one : several);
+    }
+
+    /** A time: 12ms, 3.4s, 2m05, 3h12. */
+    static String seconds(double seconds) {
+        if (seconds < 0.0995) {
+            return String.format(Locale.ROOT, "%.0fms", seconds * 1e3);
+        }
+        if (seconds < 99.95) {
+            return String.format(Locale.ROOT, "%.1fs", seconds);
+        }
+        long whole = Math.round(seconds);
+        return whole < 3600 ? String.format(Locale.ROOT, "%dm%02d", whole / 60, whole % 60)
+                : String.format(Locale.ROOT, "%dh%02d", whole / 3600, whole % 3600 / 60);
+    }
+
+    /** A part of the whole; empty if there is no whole. */
+    static String percent(double part, double whole) {
+        return whole <= 0 ? "" : String.format(Locale.ROOT, "%.0f", 100 * part / whole);
+    }
+}

@@ -1,0 +1,103 @@
+package org.millrace.device;
+
+/**
+ * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all
+ * alike. Knows neither protocol nor memory, and keeps its place; one instance runs once.
+ */
+public abstract class ChunkSchedule {
+
+    private final ChannelPart share;
+    private final int parts;
+    private final int primitives;
+    private final int sends;
+    private final int receives;
+
+    private long roundFirst;
+    private long chunkElements;
+    private int primitive;
+    private boolean begun;
+
+    private int kind;
+    private long inputElement;
+    private long outputElement;
+    private long elements;
+
+    /**
+     * @param parts      chunks of a round
+     * @param primitives of a round
+     * @param sends      of a round
+     * @param receives   of a round
+     */
+    ChunkSchedule(ChannelPart share, int parts, int primitives, int sends, int receives) {
+        this.share = share;
+        this.parts = parts;
+        this.primitives = primitives;
+        this.sends = sends;
+        this.receives = receives;
+    }
+
+    /** Chunks that the block posts on each connection it sends on. */
+    public final long chunksSent() {
+        return share.rounds(parts) * sends;
+    }
+
+    /** Chunks that the block takes from each connection it receives on. */
+    public final long chunksReceived() {
+        return share.rounds(parts) * receives;
+    }
+
+    /** Says what a primitive of a round does, by {@link #set}. */
+    abstract void choose(int primitiveOfRound);
+
+    /**
+     * Says what the chosen primitive does.
+     *
+     * @param part      which chunk of the round
+     * @param inputBase where in the input the share's elements begin that are meant
+     */
+    final void set(int primitiveKind, int part, long inputBase, long outputBase) {
+        long inShare = roundFirst + part * chunkElements;
+        kind = primitiveKind;
+        inputElement = inputBase + share.first() + inShare;
+        outputElement = outputBase + share.first() + inShare;
+        elements = Math.max(0, Math.min(chunkElements, share.elements() - inShare));
+    }
+
+    /** The same of what of the chunk lies within bounds: it is counted from where they begin. */
+    final void setWithin(int primitiveKind, long begin, long end) {
+        long first = share.first() + roundFirst;
+        long last = first + Math.min(chunkElements, share.elements() - roundFirst);
+        kind = primitiveKind;
+        inputElement = Math.clamp(first, begin, end) - begin;
+        outputElement = inputElement;
+        elements = Math.clamp(last, begin, end) - begin - inputElement;
+    }
+
+    /** Goes on to the next primitive; false if there is none. */
+    final boolean next() {
+        if (!begun) {
+            begun = true;
+            chunkElements = share.chunkElements(0, parts);
+        } else if (++primitive == primitives) {
+            primitive = 0;
+            roundFirst += parts * chunkElements;
+            if (roundFirst >= share.elements()) {
+                return false;
+            }
+            chunkElements = share.chunkElements(roundFirst, parts);
+        }
+        choose(primitive);
+        return true;
+    }
+
+    /** Goes back to where it was before the first primitive. */
+    final void rewind() {
+        roundFirst = 0;
+        primitive = 0;
+        begun = false;
+    }
+
+    final void begin(Primitives on) {
+        on.begin(kind, inputElement, outputElement, elements);
+    }
+}

@@ -1,0 +1,85 @@
+package org.millrace.device;
+
+import java.util.List;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
+import org.millrace.abi.Protocol;
+import org.millrace.proxy.CollNetOp;
+
+/**
+ * A collective that the network carries out: a slot at a time this rank's elements go to it, and results come from it.
+ * What is sent does not wait for what is received: it goes ahead as far as there are slots.
+ *
+ * <pre>
+ *                   each slot sent         each slot received
+ *   all-reduce      a window of the input  the same window of the output
+ *   all-gather      what of the window is  a window of the output
+ *                   this rank's, or nothing
+ *   reduce-scatter  a window of the input  what of the window is this rank's, or nothing
+ * </pre>
+ *
+ * <p>
+ * It works in bytes: what the network combines is not touched here.
+ */
+final class CollNetFunction extends CollectiveFunction {
+
+    @Override
+    public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        ChannelPart part = windows(number, work, communicator, channel.number());
+        long rankBytes = bytesPerRank(number, work);
+        long begin = communicator.rank() * rankBytes;
+        int network = channel.view().network();
+        Operation operation = FunctionNumber.operation(number);
+        ChunkSchedule sent = operation == Operation.ALL_GATHER ? own(part, true, begin, begin + rankBytes)
+                : Chain.spread(part, true, false, true);
+        ChunkSchedule received = operation == Operation.REDUCE_SCATTER ? own(part, false, begin, begin + rankBytes)
+                : Chain.spread(part, false, true, false);
+        return List.of(ChannelTask.between(network, sent, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network),
+                ChannelTask.between(network, received, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network));
+    }
+
+    @Override
+    public CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+        ChannelPart part = windows(number, work, communicator, channel);
+        return new CollNetOp(FunctionNumber.operation(number), FunctionNumber.type(number),
+                (ReduceOp.BuiltIn) FunctionNumber.op(number, 0), part.first(), part.elements(), part.fullChunk(),
+                bytesPerRank(number, work));
+    }
+
+    /** The bytes that a channel carries, of all ranks' parts where each has one; a chunk fills a slot. */
+    private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+        long elementBytes = FunctionNumber.type(number).bytes();
+        long scale = elementBytes * (bytesPerRank(number, work) == 0 ? 1 : communicator.ranks());
+        long slotBytes = communicator.layout().slotBytes(Protocol.SIMPLE) / elementBytes * elementBytes;
+        return ChannelPart.of(work.firstElement(channel) * scale, work.elements(channel) * scale, 1, slotBytes);
+    }
+
+    /** Length of each rank's part; 0 of an all-reduce. */
+    private static long bytesPerRank(int number, CollectiveWork work) {
+        return FunctionNumber.operation(number) == Operation.ALL_REDUCE ? 0
+                : work.count() * FunctionNumber.type(number).bytes();
+    }
+
+    @Override
+    BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
+        Operation operation = FunctionNumber.operation(number);
+        long bytes = work.count() * FunctionNumber.type(number).bytes();
+        return BlockMemory.copied(lookup.at(work.sendBuffer(), operation.sendCount(bytes, ranks)),
+                lookup.at(work.receiveBuffer(), operation.receiveCount(bytes, ranks)));
+    }
+
+    /** Chunks of which this rank has only what lies in its own part, from that part's beginning on. */
+    private static ChunkSchedule own(ChannelPart part, boolean sends, long begin, long end) {
+        int kind = sends ? Primitives.INPUT | Primitives.SEND : Primitives.RECEIVE | Primitives.OUTPUT;
+        return new ChunkSchedule(part, 1, 1, sends ? 1 : 0, sends ? 0 : 1) {
+            @Override
+            void choose(int primitive) {
+                setWithin(kind, begin, end);
+            }
+        };
+    }
+}

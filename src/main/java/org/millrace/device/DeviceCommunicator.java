@@ -1,0 +1,169 @@
+package org.millrace.device;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.millrace.ChannelWork;
+import org.millrace.abi.AbortFlag;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.KernelChannel;
+import org.millrace.abi.KernelCommunicator;
+import org.millrace.abi.WorkCounters;
+import org.millrace.abi.WorkFifoCounters;
+
+/**
+ * A communicator's memory that host and device share ({@code ncclDevComm}): who the ranks are, their channels, the work
+ * FIFO, the abort flag, and counters of the work on each channel, which the host may read while kernels run. The host
+ * makes and fills it; kernels find it by its address.
+ */
+public final class DeviceCommunicator {
+
+    private static final long LINE = 128;
+
+    private final KernelCommunicator view;
+    private final ConnectionLayout layout;
+    private final DeviceChannel[] channels;
+    private final AbortFlag abortFlag;
+    private final WorkFifo fifo;
+    private final WorkFifoCounters fifoCounters;
+    private final WorkCounters[] started = new WorkCounters[KernelArguments.MAX_CHANNELS];
+    private final WorkCounters[] completed = new WorkCounters[KernelArguments.MAX_CHANNELS];
+
+    /**
+     * A communicator whose kernels have done nothing.
+     *
+     * @param arena         the memory's lifetime; must outlast the last kernel
+     * @param nodes         the machine of each rank, from 0 on in the order of their first ranks
+     * @param transferChunk bytes of a chunk of sends and receives
+     * @param fifoBytes     of the work FIFO, a power of two
+     * @param firstWork     where the FIFO's counters begin: 0 but for tests of their wrap
+     */
+    public DeviceCommunicator(Arena arena, int rank, int[] nodes, ConnectionLayout layout, int transferChunk,
+            int channelCount, int fifoBytes, int firstWork) {
+        view = KernelCommunicator.of(arena.allocate(KernelCommunicator.BYTES, LINE));
+        MemorySegment flag = arena.allocate(LINE, LINE).asSlice(0, AbortFlag.BYTES);
+        MemorySegment begun = arena.allocate(KernelArguments.MAX_CHANNELS * WorkCounters.BYTES, LINE);
+        MemorySegment ended = arena.allocate(KernelArguments.MAX_CHANNELS * WorkCounters.BYTES, LINE);
+        abortFlag = AbortFlag.of(flag);
+        for (int channel = 0; channel < started.length; channel++) {
+            started[channel] = WorkCounters.of(begun.asSlice(channel * WorkCounters.BYTES, WorkCounters.BYTES));
+            completed[channel] = WorkCounters.of(ended.asSlice(channel * WorkCounters.BYTES, WorkCounters.BYTES));
+        }
+        fifoCounters = WorkFifoCounters.of(arena.allocate(WorkFifoCounters.BYTES, WorkFifoCounters.ALIGNMENT));
+        fifo = new WorkFifo(arena.allocate(fifoBytes, LINE), fifoCounters, firstWork);
+        view.place(rank, nodes.length, nodes[rank], Arrays.stream(nodes).max().orElse(0) + 1);
+        view.sizes(layout, transferChunk);
+        view.shared(flag.address(), begun.address(), ended.address());
+        this.layout = view.layout();
+        this.channels = new DeviceChannel[channelCount];
+        MemorySegment structs = arena.allocate(KernelArguments.MAX_CHANNELS * KernelChannel.BYTES, LINE);
+        for (int channel = 0; channel < channelCount; channel++) {
+            channels[channel] = new DeviceChannel(rank, channel,
+                    KernelChannel.of(structs.asSlice(channel * KernelChannel.BYTES, KernelChannel.BYTES)),
+                    arena.allocate((long) nodes.length * Integer.BYTES, Integer.BYTES));
+        }
+        view.topology(structs.address(), localRanks(arena, nodes).address());
+    }
+
+    private static MemorySegment localRanks(Arena arena, int[] nodes) {
+        MemorySegment localRanks = arena.allocate((long) nodes.length * Integer.BYTES, Integer.BYTES);
+        int[] onNode = new int[nodes.length];
+        for (int rank = 0; rank < nodes.length; rank++) {
+            localRanks.setAtIndex(ValueLayout.JAVA_INT, rank, onNode[nodes[rank]]++);
+        }
+        return localRanks;
+    }
+
+    /** What kernels are launched with. */
+    public long address() {
+        return view.address();
+    }
+
+    public KernelCommunicator view() {
+        return view;
+    }
+
+    public int rank() {
+        return view.rank();
+    }
+
+    public int ranks() {
+        return view.ranks();
+    }
+
+    public ConnectionLayout layout() {
+        return layout;
+    }
+
+    public int channels() {
+        return channels.length;
+    }
+
+    public DeviceChannel channel(int number) {
+        return channels[number];
+    }
+
+    public WorkFifo fifo() {
+        return fifo;
+    }
+
+    public WorkFifoCounters fifoCounters() {
+        return fifoCounters;
+    }
+
+    /** Makes kernels leave, now and later. Any thread. */
+    public void abort() {
+        abortFlag.raise();
+    }
+
+    public AbortFlag abortFlag() {
+        return abortFlag;
+    }
+
+    /** Whether {@link #abort} was called; what was done before it is visible then. */
+    public boolean aborted() {
+        return abortFlag.raisedAcquire();
+    }
+
+    /** Where kernels note the work that they begin on a channel. */
+    public WorkCounters startedWork(int channel) {
+        return started[channel];
+    }
+
+    /** Where kernels note the work that they complete on a channel. */
+    public WorkCounters completedWork(int channel) {
+        return completed[channel];
+    }
+
+    /**
+     * When a work, counted from 1 on, began on a channel: {@link System#nanoTime}, or -1 if it has not begun or was too
+     * long ago. Any thread.
+     */
+    public long started(int channel, long number) {
+        return started[channel].timestamp(number);
+    }
+
+    /** For each channel the last works that were begun, oldest first. Any thread. */
+    public List<ChannelWork> recentWork() {
+        List<ChannelWork> recent = new ArrayList<>();
+        for (int channel = 0; channel < channels(); channel++) {
+            long latest = started[channel].latest();
+            for (long number = Math.max(1, latest - WorkCounters.SLOTS + 1); number <= latest; number++) {
+                long begun = started(channel, number);
+                if (begun != -1) { // otherwise a later one has its place by now
+                    recent.add(new ChannelWork(channel, number, begun, completed(channel, number)));
+                }
+            }
+        }
+        return recent;
+    }
+
+    /** When a work was complete; likewise. */
+    public long completed(int channel, long number) {
+        return completed[channel].timestamp(number);
+    }
+}

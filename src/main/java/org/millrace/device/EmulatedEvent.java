@@ -1,0 +1,159 @@
+package org.millrace.device;
+
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.device.StreamCapture.CapturedMark;
+
+/** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
+final class EmulatedEvent implements Event {
+
+    private final EmulatedDevice device;
+    private volatile @Nullable EventMark latest;
+    /** Where it was recorded last, if that was in a capture. */
+    private volatile @Nullable CapturedMark captured;
+
+    EmulatedEvent(EmulatedDevice device) {
+        this.device = device;
+    }
+
+    static EmulatedEvent of(Event event) {
+        if (event instanceof EmulatedEvent host) {
+            return host;
+        }
+        throw new IllegalArgumentException(
+                "event " + event + " is none of an emulated device: make it with the device's newEvent()");
+    }
+
+    EventMark newMark() {
+        EventMark mark = new EventMark();
+        captured = null;
+        latest = mark;
+        return mark;
+    }
+
+    void captured(CapturedMark mark) {
+        captured = mark;
+    }
+
+    @Nullable
+    CapturedMark captured() {
+        return captured;
+    }
+
+    private void refuseIfCaptured() {
+        if (captured != null) {
+            throw new MillraceException("the event was recorded while its stream was captured: it is reached when a"
+                    + " plan runs, and cannot be asked or waited for by a program");
+        }
+    }
+
+    EventMark latest() {
+        return latest;
+    }
+
+    @Override
+    public boolean query() {
+        refuseIfCaptured();
+        EventMark mark = latest;
+        return mark == null || isReached(mark);
+    }
+
+    /** The same, but that nobody is told of what failed before it: nothing runs there any more. */
+    boolean isReachedOrFailed() {
+        EventMark mark = latest;
+        return mark == null || mark.done();
+    }
+
+    private static boolean isReached(EventMark mark) {
+        if (!mark.done()) {
+            return false;
+        }
+        Throwable failure = mark.failure();
+        if (failure != null) {
+            throw MillraceException.again(failure.getMessage(), failure);
+        }
+        return true;
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        refuseIfCaptured();
+        EventMark mark = latest;
+        if (mark == null || isReached(mark)) {
+            return;
+        }
+        if (!device.await(mark::done, deadline.toNanos())) {
+            if (Thread.currentThread().isInterrupted()) {
+                throw new MillraceException("the thread was interrupted while it waited for an event");
+            }
+            throw new DeadlineException(
+                    "the event was not reached within " + deadline.toMillis()
+                            + " ms: what was enqueued before it is still under way",
+                    device.rank(), CommunicatorException.NOBODY, null, null);
+        }
+        isReached(mark);
+    }
+
+    @Override
+    public Duration elapsedSince(Event earlier) {
+        return Duration.ofNanos(reachedNanos() - of(earlier).reachedNanos());
+    }
+
+    private long reachedNanos() {
+        refuseIfCaptured();
+        EventMark mark = latest;
+        if (mark == null || !isReached(mark)) {
+            throw new MillraceException(
+                    "the event has no time: it " + (mark == null ? "was not recorded" : "is not reached"));
+        }
+        return mark.nanos();
+    }
+
+    @Override
+    public void close() {
+        // holds nothing that the garbage collector does not free
+    }
+
+    /**
+     * Where an event was recorded once. The device's thread reaches it; any thread may look. One that sees that it is
+     * done sees what the stream did before (volatile).
+     */
+    static final class EventMark implements StreamTask {
+
+        private long nanos;
+        private Throwable failure;
+        private volatile boolean done;
+
+        @Override
+        public int progress() {
+            nanos = System.nanoTime();
+            done = true;
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            failure = reason;
+            done = true;
+        }
+
+        @Override
+        public boolean done() {
+            return done;
+        }
+
+        /** Why what came before it failed, null if it did not; to be asked when it is done. */
+        Throwable failure() {
+            return failure;
+        }
+
+        /** When it was reached; to be asked when it is done and did not fail. */
+        long nanos() {
+            return nanos;
+        }
+    }
+}

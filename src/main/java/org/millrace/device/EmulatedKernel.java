@@ -1,0 +1,155 @@
+package org.millrace.device;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.millrace.CommunicatorException;
+import org.millrace.MillraceException;
+
+/**
+ * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
+ * are.
+ */
+public final class EmulatedKernel implements StreamTask {
+
+    private static final VarHandle LAST_MOVED;
+    static {
+        try {
+            LAST_MOVED = MethodHandles.lookup().findVarHandle(EmulatedKernel.class, "lastMoved", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final Object name;
+    private final Block[] blocks;
+    private final Supplier<? extends Throwable> abort;
+    private final Consumer<? super Throwable> onFailure;
+    private final KernelWatch watch;
+    private final long patienceNanos;
+    private boolean stood;
+    private boolean begun;
+    private volatile boolean done;
+    /** By {@link #LAST_MOVED} where another thread looks. */
+    private long lastMoved;
+
+    /**
+     * @param name      says what the operation is; asked for its text when something fails, and kept while the kernel
+     *                  is on the device
+     * @param blocks    not copied
+     * @param abort     gives the reason why blocks should leave, or null; read on every pass
+     * @param onFailure learns why the kernel left before it was complete
+     * @param watch     judges it if none of its blocks moves a slice
+     */
+    public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
+            Consumer<? super Throwable> onFailure, KernelWatch watch) {
+        this.name = name;
+        this.blocks = blocks;
+        this.abort = abort;
+        this.onFailure = onFailure;
+        this.watch = watch;
+        this.patienceNanos = watch.patienceNanos();
+    }
+
+    @Override
+    public int progress() {
+        try {
+            return runBlocks();
+        } catch (Throwable failure) {
+            skip(failure);
+            throw failure;
+        }
+    }
+
+    /** An operation that one rank leaves out is lost for all: the host must know. */
+    @Override
+    public void skip(Throwable reason) {
+        done = true;
+        onFailure.accept(reason);
+    }
+
+    private int runBlocks() {
+        Throwable reason = abort.get();
+        if (reason != null) {
+            throw left(reason);
+        }
+        if (!begun) {
+            begun = true;
+            for (Block block : blocks) {
+                block.begin();
+            }
+            LAST_MOVED.setOpaque(this, System.nanoTime());
+        }
+        int moved = 0;
+        boolean allDone = true;
+        for (Block block : blocks) {
+            if (!block.done()) {
+                moved += block.progress();
+                allDone &= block.done();
+            }
+        }
+        if (stood && (moved > 0 || allDone)) {
+            stood = false;
+            watch.moved();
+        }
+        if (allDone) {
+            done = true;
+        } else {
+            watch(moved);
+        }
+        return moved;
+    }
+
+    private void watch(int moved) {
+        long now = System.nanoTime();
+        if (moved > 0) {
+            LAST_MOVED.setOpaque(this, now);
+        } else if (now - lastMoved > patienceNanos) {
+            stood = true;
+            MillraceException verdict = watch.judge(name, lastMoved, this::waitingFor);
+            if (verdict != null) {
+                throw verdict;
+            }
+        }
+    }
+
+    private MillraceException left(Throwable reason) {
+        String text = name + ": " + reason.getMessage();
+        return reason instanceof CommunicatorException known ? known.during(text, name.toString())
+                : MillraceException.again(text, reason);
+    }
+
+    private String waitingFor() {
+        for (Block block : blocks) {
+            if (!block.done()) {
+                return block.waitingFor();
+            }
+        }
+        return "all blocks are done";
+    }
+
+    /** When a block last moved something, or began; another number from time to time while it moves. Any thread. */
+    long lastMoved() {
+        return (long) LAST_MOVED.getOpaque(this);
+    }
+
+    /** Whether its blocks have begun. Any thread. */
+    public boolean begun() {
+        return lastMoved() != 0;
+    }
+
+    @Override
+    public String toString() {
+        return String.valueOf(name);
+    }
+
+    /**
+     * Whether the kernel has left the device, complete or not: no block touches memory any more. Any thread; what the
+     * kernel wrote is visible to one that reads true.
+     */
+    @Override
+    public boolean done() {
+        return done;
+    }
+}

@@ -1,0 +1,240 @@
+package org.millrace.device;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DeviceStream;
+import org.millrace.Event;
+import org.millrace.MillraceException;
+import org.millrace.Plan;
+import org.millrace.device.EmulatedEvent.EventMark;
+import org.millrace.device.StreamCapture.CapturedMark;
+import org.millrace.device.StreamTask.Work;
+
+/**
+ * A stream of the emulated device: what it is given becomes tasks, or, while it is captured, part of a plan.
+ */
+public final class EmulatedStream implements DeviceStream {
+
+    private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
+
+    private final EmulatedDevice device;
+    private final String name;
+    private final TaskQueue tasks;
+    /** What it is given goes there; null while it is not captured. */
+    private volatile @Nullable StreamCapture capture;
+
+    EmulatedStream(EmulatedDevice device, String name) {
+        this.device = device;
+        this.name = name;
+        tasks = new TaskQueue(device, name);
+    }
+
+    TaskQueue tasks() {
+        return tasks;
+    }
+
+    void enqueue(StreamTask task) {
+        refuseIfCaptured("it is given what cannot be captured");
+        tasks.add(task);
+    }
+
+    @Override
+    public void beginCapture() {
+        device.check(this);
+        synchronized (this) {
+            if (capture != null) {
+                throw new IllegalStateException(name + " is captured already");
+            }
+            capture = new StreamCapture(device, this);
+        }
+    }
+
+    @Override
+    public Plan endCapture() {
+        StreamCapture under = capture;
+        if (under == null) {
+            throw new IllegalStateException(name + " is not captured");
+        }
+        return under.end(this);
+    }
+
+    @Override
+    public boolean isCapturing() {
+        return capture != null;
+    }
+
+    @Nullable
+    StreamCapture capture() {
+        return capture;
+    }
+
+    void captureEnded(StreamCapture ended) {
+        synchronized (this) {
+            capture = capture == ended ? null : capture;
+        }
+    }
+
+    /** Keeps an operation for a plan, if the stream is captured; false if it is to be enqueued now. */
+    public boolean captures(CapturedOperation operation) {
+        StreamCapture under = capture;
+        return under != null && under.add(this, operation);
+    }
+
+    /** What cannot be done with a captured stream makes the capture invalid, as on a GPU. */
+    private void refuseIfCaptured(String what) {
+        StreamCapture under = capture;
+        if (under != null) {
+            under.refuse(name + " is captured: " + what);
+        }
+    }
+
+    @Override
+    public void record(Event event) {
+        StreamCapture under = capture;
+        CapturedMark captured = under == null ? null : under.mark(this);
+        if (captured != null) {
+            EmulatedEvent.of(event).captured(captured);
+            return;
+        }
+        tasks.awaitRoom();
+        enqueue(EmulatedEvent.of(event).newMark());
+    }
+
+    @Override
+    public void waitFor(Event event) {
+        CapturedMark captured = EmulatedEvent.of(event).captured();
+        if (captured != null) {
+            join(captured);
+            return;
+        }
+        EventMark mark = EmulatedEvent.of(event).latest();
+        if (mark != null) {
+            refuseIfCaptured("it cannot wait for an event that was recorded outside of the capture");
+            tasks.awaitRoom();
+            enqueue(new Work(() -> isReached(mark)));
+        }
+    }
+
+    private void join(CapturedMark mark) {
+        synchronized (this) {
+            if (capture != mark.capture()) {
+                refuseIfCaptured("it cannot wait for an event of another capture");
+            }
+            mark.capture().waitFor(this, mark);
+            capture = mark.capture();
+        }
+    }
+
+    /** Marks that can be waited for were recorded before, so that streams cannot wait for each other in a circle. */
+    private static boolean isReached(EventMark mark) {
+        if (mark.done() && mark.failure() != null) {
+            throw MillraceException.again("what this stream waits for failed: " + mark.failure().getMessage(),
+                    mark.failure());
+        }
+        return mark.done();
+    }
+
+    @Override
+    public void call(Runnable function) {
+        if (captures(target -> target.call(function))) {
+            return;
+        }
+        tasks.awaitRoom();
+        enqueue(new Work(() -> {
+            if (!device.mayCallFunctions()) {
+                return false;
+            }
+            try {
+                device.callFunction(function);
+            } catch (RuntimeException | Error thrown) { // does not concern the stream, as on a GPU
+                LOG.error("{}: a host function failed; the stream goes on", this, thrown);
+            }
+            return true;
+        }));
+    }
+
+    @Override
+    public CompletionStage<Void> completion() {
+        refuseIfCaptured("there is nothing that completes; ask behind Plan.launch");
+        tasks.awaitRoom();
+        CompletableFuture<Void> stage = new CompletableFuture<>();
+        enqueue(new Work(() -> {
+            stage.completeAsync(() -> null);
+            return true;
+        }) {
+            @Override
+            public void skip(Throwable reason) {
+                super.skip(reason);
+                stage.defaultExecutor()
+                        .execute(() -> stage
+                                .completeExceptionally(MillraceException.again(reason.getMessage(), reason)));
+            }
+        });
+        return stage;
+    }
+
+    @Override
+    public boolean query() {
+        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        if (!tasks.isIdle()) {
+            return false;
+        }
+        tasks.throwFailure();
+        return true;
+    }
+
+    @Override
+    public void synchronize(Duration deadline) {
+        refuseIfCaptured("nothing runs, and nothing can be asked or waited for");
+        tasks.await(deadline);
+        tasks.throwFailure();
+    }
+
+    /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
+    public void closeWhenDone() {
+        if (capture != null) {
+            device.unregister(this); // it holds nothing but what is captured
+            return;
+        }
+        enqueue(new Work(() -> {
+            device.unregister(this);
+            return true;
+        }) {
+            @Override
+            public void skip(Throwable reason) {
+                progress();
+            }
+        });
+    }
+
+    @Override
+    public void close() {
+        if (!device.isRegistered(this)) {
+            return;
+        }
+        StreamCapture under = capture;
+        if (under != null) {
+            under.leave(this);
+            captureEnded(under);
+        }
+        try {
+            tasks.await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
+        } catch (MillraceException notDone) {
+            // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
+            // just forgotten would wait for ever.
+            tasks.fail(notDone);
+            closeWhenDone();
+            throw notDone;
+        }
+        device.unregister(this);
+    }
+
+    @Override
+    public String toString() {
+        return name;
+    }
+}

@@ -1,0 +1,81 @@
+package org.millrace.device;
+
+import org.millrace.DataType;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.Protocol;
+
+/**
+ * The number by which a batch of work names its device function. NCCL looks its numbers up in a table that its build
+ * generates; here the bits themselves say what is meant. Operation and algorithm are the function's row in the
+ * {@link FunctionTable}.
+ *
+ * <pre>
+ *   0           3           6          8      12    15
+ *   +-----------+-----------+----------+------+-----+
+ *   | operation | algorithm | protocol | type | op  |
+ *   +-----------+-----------+----------+------+-----+
+ * </pre>
+ */
+public final class FunctionNumber {
+
+    static final int ROWS = 1 << 6;
+
+    private static final Algorithm[] ALGORITHMS = Algorithm.values();
+    private static final Protocol[] PROTOCOLS = Protocol.values();
+    private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
+    /** The sum of elements that are first multiplied by a scalar, which is the work's argument. */
+    private static final int PRE_MUL_SUM = OPS.length;
+
+    private static final int ALGORITHM_SHIFT = 3;
+    private static final int PROTOCOL_SHIFT = 6;
+    private static final int TYPE_SHIFT = 8;
+    private static final int OP_SHIFT = 12;
+    private static final int OPERATION_MASK = 0x7;
+    private static final int ALGORITHM_MASK = 0x7;
+    private static final int PROTOCOL_MASK = 0x3;
+    private static final int TYPE_MASK = 0xf;
+    private static final int OP_MASK = 0x7;
+
+    private FunctionNumber() {}
+
+    public static int pack(Operation operation, Algorithm algorithm, Protocol protocol, DataType type, ReduceOp op) {
+        int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
+        return row(operation, algorithm) | protocol.ordinal() << PROTOCOL_SHIFT | type.code() << TYPE_SHIFT
+                | opCode << OP_SHIFT;
+    }
+
+    static int row(Operation operation, Algorithm algorithm) {
+        return operation.code() | algorithm.ordinal() << ALGORITHM_SHIFT;
+    }
+
+    static int row(int number) {
+        return number & ROWS - 1;
+    }
+
+    public static Operation operation(int number) {
+        return Operation.ofCode(number & OPERATION_MASK);
+    }
+
+    public static Algorithm algorithm(int number) {
+        return ALGORITHMS[number >>> ALGORITHM_SHIFT & ALGORITHM_MASK];
+    }
+
+    public static Protocol protocol(int number) {
+        return PROTOCOLS[number >>> PROTOCOL_SHIFT & PROTOCOL_MASK];
+    }
+
+    public static DataType type(int number) {
+        return DataType.ofCode(number >>> TYPE_SHIFT & TYPE_MASK);
+    }
+
+    public static ReduceOp op(int number, long argument) {
+        int op = number >>> OP_SHIFT & OP_MASK;
+        return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];
+    }
+
+    /** The scalar's bits, which go into the work beside the number; 0 if there is none. */
+    public static long argument(ReduceOp op) {
+        return op instanceof ReduceOp.PreMulSum(double scalar) ? Double.doubleToRawLongBits(scalar) : 0;
+    }
+}

@@ -1,0 +1,133 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.Protocol;
+import org.millrace.device.LineFormat.Piece;
+
+/**
+ * The primitives of LL and LL128. A chunk is one step: it is taken when all its lines are there, and its size is said
+ * before its data is written.
+ *
+ * <p>
+ * What is received is taken out of its lines into a piece of this thread's memory, combined there, and put into lines
+ * or the output from there: so the arithmetic runs over elements that lie side by side, in memory of which HotSpot
+ * knows that nothing overlaps.
+ */
+final class LinePrimitives extends Primitives {
+
+    /** Whole lines of LL (8 bytes), and whole units of LL128 (1920). */
+    private static final int PIECE_BYTES = 2 * 1920;
+    private static final Piece ZEROS = Piece.of(PIECE_BYTES);
+    private static final ThreadLocal<Piece[]> PIECES =
+            ThreadLocal.withInitial(() -> new Piece[] {Piece.of(PIECE_BYTES), Piece.of(PIECE_BYTES)});
+
+    private final LineFormat format;
+    private final Protocol protocol;
+
+    private long bytes;
+    private boolean complete = true;
+
+    LinePrimitives(LineFormat format, ReceivePort[] from, SendPort[] to, BlockMemory memory) {
+        super(from, to, memory);
+        this.format = format;
+        this.protocol = format.protocol();
+    }
+
+    /** Every step is a chunk: nothing is rounded. */
+    @Override
+    public void enter() {
+        // the steps go on where they are
+    }
+
+    @Override
+    public void begin(int primitiveKind, long inputElement, long outputElement, long elementCount) {
+        set(primitiveKind, inputElement, outputElement);
+        bytes = Math.max(elementCount, 0) * elementBytes;
+        complete = false;
+    }
+
+    @Override
+    public boolean complete() {
+        return complete;
+    }
+
+    @Override
+    public int progress() {
+        if (complete || waitedFor() != null) {
+            return 0;
+        }
+        long lineBytes = format.lineBytes(bytes);
+        for (int i = 0; i < sends; i++) {
+            to[i].postSize(format.postedBytes(to[i].slotBytes(protocol), lineBytes, to[i].step()));
+        }
+        Piece[] pieces = PIECES.get();
+        for (long done = 0; done < bytes; done += PIECE_BYTES) {
+            move(pieces[0], pieces[1], done, (int) Math.min(PIECE_BYTES, bytes - done));
+        }
+        for (int i = 0; i < sends; i++) {
+            finish(to[i], lineBytes);
+        }
+        for (int i = 0; i < receives; i++) {
+            from[i].release(1);
+        }
+        complete = true;
+        return 1;
+    }
+
+    @Override
+    @Nullable
+    Port waitedFor() {
+        long lineBytes = format.lineBytes(bytes);
+        for (int i = 0; i < receives; i++) {
+            if (!from[i].hasLines(protocol, lineBytes)) {
+                return from[i];
+            }
+        }
+        for (int i = 0; i < sends; i++) {
+            if (!to[i].hasRoom(1)) {
+                return to[i];
+            }
+        }
+        return null;
+    }
+
+    private void move(Piece into, Piece more, long done, int length) {
+        MemorySegment result = into.elements();
+        MemorySegment other = more.elements();
+        long lineAt = format.lineBytes(done);
+        int count = length / elementBytes;
+        for (int i = 0; i < receives; i++) {
+            Piece received = i == 0 ? into : more;
+            format.unpack(from[i].lines(), from[i].linesOffset(protocol) + lineAt, received, length);
+            boolean last = (kind & LAST) != 0 && i == receives - 1;
+            if (i > 0) {
+                memory.among().reduce(other, 0, result, 0, result, 0, count, last);
+            } else if ((kind & INPUT) != 0) {
+                memory.own().reduce(memory.input(), inputOffset + done, result, 0, result, 0, count, last);
+            }
+        }
+        if (receives == 0) {
+            memory.own().copy(memory.input(), inputOffset + done, result, 0, count);
+        }
+        for (int i = 0; i < sends; i++) {
+            format.pack(into, length, to[i].lines(), to[i].linesOffset(protocol) + lineAt, to[i].step());
+        }
+        if ((kind & OUTPUT) != 0) {
+            MemorySegment.copy(result, 0, memory.output(), outputOffset + done, length);
+        }
+    }
+
+    private void finish(SendPort port, long lineBytes) {
+        long posted = format.postedBytes(port.slotBytes(protocol), lineBytes, port.step());
+        for (long at = lineBytes; at < posted; at += format.lineBytes(PIECE_BYTES)) {
+            int left = (int) Math.min(PIECE_BYTES, format.dataCapacity(posted - at));
+            format.pack(ZEROS, left, port.lines(), port.linesOffset(protocol) + at, port.step());
+        }
+        if (format.movesTail()) {
+            port.post(1);
+        } else {
+            port.passLines();
+        }
+    }
+}

@@ -1,0 +1,46 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+
+/** A collective of a rank that is alone, or of no elements: what there is goes from input to output. */
+final class LocalCopy extends CollectiveFunction {
+
+    @Override
+    public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        return List.of();
+    }
+
+    @Override
+    public Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
+            KernelMemory lookup) {
+        CollectiveWork work = CollectiveWork.of(item);
+        return block(memory(number, work, communicator.ranks(), lookup), work.count());
+    }
+
+    /** A block that copies once, with what the operator does to each element. */
+    static Block block(BlockMemory memory, long elements) {
+        return new Block() {
+            private boolean done;
+
+            @Override
+            public int progress() {
+                memory.own().copy(memory.input(), 0, memory.output(), 0, elements);
+                done = true;
+                return 1;
+            }
+
+            @Override
+            public boolean done() {
+                return done;
+            }
+
+            @Override
+            public String waitingFor() {
+                return "nobody";
+            }
+        };
+    }
+}

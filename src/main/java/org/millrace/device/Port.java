@@ -1,0 +1,65 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.abi.SendMem;
+import org.millrace.proxy.ConnectionName;
+
+/** The device's end of a connection: its memory, and the step it is at. */
+public abstract sealed class Port permits SendPort, ReceivePort {
+
+    final ConnectionName name;
+    final ConnectionLayout layout;
+    final SendMem sendMem;
+    final RecvMem recvMem;
+    private final MemorySegment buffers;
+    private final MemorySegment simple;
+    final long slotBytes;
+    private final boolean shared;
+    long step;
+
+    Port(ConnectionName name, ConnectionInfo info) {
+        this.name = name;
+        this.layout = info.layout();
+        this.sendMem = info.sendMem();
+        this.recvMem = info.recvMem();
+        this.buffers = info.buffers();
+        this.shared = info.shared() != null;
+        this.simple = shared ? info.shared().memory() : info.buffer(Protocol.SIMPLE);
+        this.slotBytes = info.slotBytes(Protocol.SIMPLE);
+        this.step = info.firstStep();
+    }
+
+    /** The next step: what was posted, or used, is before it. Any thread; what another one sees may be a little old. */
+    public final long step() {
+        return step;
+    }
+
+    /** Where the slots of protocol Simple are. */
+    public final MemorySegment buffer() {
+        return simple;
+    }
+
+    /** Of the next step's slot in {@link #buffer()}. */
+    public final long slotOffset() {
+        int slot = ConnectionLayout.slot(step);
+        return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
+    }
+
+    public final long slotBytes() {
+        return slotBytes;
+    }
+
+    /** Where the slots of all protocols are that have lines. */
+    public final MemorySegment lines() {
+        return buffers;
+    }
+
+    /** Of the next step's slot in {@link #lines()}. */
+    public final long linesOffset(Protocol protocol) {
+        return layout.slotOffset(protocol, step);
+    }
+}

@@ -1,0 +1,154 @@
+package org.millrace.device;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A block that runs a schedule of chunks over its connections, when its turn has come on all of them. */
+final class PrimitiveBlock implements Block {
+
+    private final ChunkSchedule schedule;
+    private final BlockMemory memory;
+    private final ChunkShape shape;
+    private final List<DeviceEndpoint<ReceivePort>> from;
+    private final List<DeviceEndpoint<SendPort>> to;
+    private final long[] fromPlaces;
+    private final long[] toPlaces;
+
+    /** Null before it enters for the first time. */
+    private @Nullable Primitives primitives;
+    private boolean entered;
+    /** Whether the schedule is at its end. */
+    private boolean passed;
+    private boolean done;
+
+    /**
+     * Takes its place on all connections: blocks are made in the order in which operations are issued, by one thread at
+     * a time.
+     *
+     * @param from the connections it receives on; the order says how elements are combined
+     */
+    PrimitiveBlock(ChunkSchedule schedule, BlockMemory memory, ChunkShape shape, List<DeviceEndpoint<ReceivePort>> from,
+            List<DeviceEndpoint<SendPort>> to) {
+        this.schedule = schedule;
+        this.memory = memory;
+        this.shape = shape;
+        this.from = from;
+        this.to = to;
+        this.fromPlaces = new long[from.size()];
+        this.toPlaces = new long[to.size()];
+        reserve();
+    }
+
+    private void reserve() {
+        for (int i = 0; i < fromPlaces.length; i++) {
+            fromPlaces[i] = from.get(i).reserve();
+        }
+        for (int i = 0; i < toPlaces.length; i++) {
+            toPlaces[i] = to.get(i).reserve();
+        }
+    }
+
+    @Override
+    public boolean canRewind() {
+        return done;
+    }
+
+    @Override
+    public void rewind() {
+        reserve();
+        schedule.rewind();
+        entered = false;
+        passed = false;
+        done = false;
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        if (!entered) {
+            if (awaited() != null) {
+                return 0;
+            }
+            enter();
+            moved++;
+        }
+        while (!done) {
+            moved += primitives.progress();
+            if (!primitives.complete() || !advance()) {
+                break;
+            }
+        }
+        return moved;
+    }
+
+    private void enter() {
+        if (primitives == null) {
+            primitives = newPrimitives();
+        }
+        entered = true;
+        primitives.enter();
+        advance();
+    }
+
+    private Primitives newPrimitives() {
+        ReceivePort[] receivePorts = new ReceivePort[from.size()];
+        for (int i = 0; i < receivePorts.length; i++) {
+            receivePorts[i] = from.get(i).port();
+        }
+        SendPort[] sendPorts = new SendPort[to.size()];
+        for (int i = 0; i < sendPorts.length; i++) {
+            sendPorts[i] = to.get(i).port();
+        }
+        return shape.primitives(receivePorts, sendPorts, memory);
+    }
+
+    /** Goes on to the next primitive, or to the end; false if the end has to wait. */
+    private boolean advance() {
+        if (!passed && schedule.next()) {
+            schedule.begin(primitives);
+            return true;
+        }
+        passed = true;
+        done = primitives.drained();
+        if (done) {
+            leave(from);
+            leave(to);
+        }
+        return done;
+    }
+
+    private static void leave(List<? extends DeviceEndpoint<?>> endpoints) {
+        for (int i = 0; i < endpoints.size(); i++) {
+            endpoints.get(i).leave();
+        }
+    }
+
+    /** The first connection that is not there or is used by a block before this one; null if there is none. */
+    private @Nullable DeviceEndpoint<?> awaited() {
+        for (int i = 0; i < fromPlaces.length; i++) {
+            if (!from.get(i).admits(fromPlaces[i])) {
+                return from.get(i);
+            }
+        }
+        for (int i = 0; i < toPlaces.length; i++) {
+            if (!to.get(i).admits(toPlaces[i])) {
+                return to.get(i);
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public boolean done() {
+        return done;
+    }
+
+    @Override
+    public String waitingFor() {
+        if (entered) {
+            return primitives.waitingFor();
+        }
+        DeviceEndpoint<?> awaited = awaited();
+        return awaited == null ? "nobody" : "an operation before it: " + awaited;
+    }
+}

@@ -1,0 +1,191 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.device.ChunkShape.Slices;
+
+/**
+ * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all
+ * its slices: those behind the data are empty.
+ *
+ * <p>
+ * What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never
+ * depends on who was faster.
+ */
+final class SimplePrimitives extends Primitives {
+
+    /**
+     * A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between.
+     */
+    private static final long PIECE_BYTES = 16 * 1024;
+
+    private static final boolean[] NOBODY = {};
+
+    private final int chunkSteps;
+    private final int sliceSteps;
+    private final Slices slices;
+    /** By peer, whether it reads in this rank's input; where none does, empty. */
+    private final boolean[] inputRead;
+    private final boolean[] outputRead;
+    /** Whether a peer was pointed to memory of this rank. */
+    private boolean pointed;
+
+    private long elements;
+    private long sliceElements;
+    private long elementsDone;
+    private int slice;
+
+    SimplePrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
+        super(from, to, memory);
+        this.chunkSteps = shape.chunkSteps();
+        this.sliceSteps = shape.sliceSteps();
+        this.slices = Slices.of(from, to, elementBytes, chunkSteps, sliceSteps);
+        this.slice = slices.perChunk();
+        this.inputRead = memory.readInput() ? reached(to, memory.input()) : NOBODY;
+        this.outputRead = memory.readOutput() ? reached(to, memory.output()) : NOBODY;
+    }
+
+    private static boolean[] reached(SendPort[] to, MemorySegment memory) {
+        boolean[] reached = new boolean[to.length];
+        for (int i = 0; i < to.length; i++) {
+            reached[i] = to[i].reaches(memory);
+        }
+        return reached;
+    }
+
+    @Override
+    public void enter() {
+        pointed = false;
+        enter(chunkSteps);
+    }
+
+    @Override
+    public void begin(int primitiveKind, long inputElement, long outputElement, long elementCount) {
+        set(primitiveKind, inputElement, outputElement);
+        elements = Math.max(elementCount, 0);
+        sliceElements = slices.elements(elements);
+        elementsDone = 0;
+        slice = 0;
+    }
+
+    @Override
+    public boolean complete() {
+        return slice == slices.perChunk();
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        while (slice < slices.perChunk() && waitedFor() == null) {
+            long count = Math.min(sliceElements, elements - elementsDone);
+            for (int i = 0; i < sends; i++) {
+                to[i].postSize(count * elementBytes);
+            }
+            for (int i = 0; i < receives; i++) {
+                from[i].unpack(count * elementBytes);
+            }
+            move(count * elementBytes);
+            for (int i = 0; i < sends; i++) {
+                to[i].post(sliceSteps);
+            }
+            for (int i = 0; i < receives; i++) {
+                from[i].release(sliceSteps);
+            }
+            elementsDone += count;
+            slice++;
+            moved++;
+        }
+        return moved;
+    }
+
+    @Override
+    @Nullable
+    Port waitedFor() {
+        Port waited = notReady(receives, sends, sliceSteps);
+        return waited == null && complete() ? reader() : waited;
+    }
+
+    /** The user gets the memory back when the kernel ends: nobody may read there any more. */
+    @Override
+    public boolean drained() {
+        return reader() == null;
+    }
+
+    /** The first peer that still reads in this rank's memory; null if there is none. */
+    private @Nullable Port reader() {
+        for (int i = 0; pointed && i < to.length; i++) {
+            if ((reads(inputRead, i) || reads(outputRead, i)) && !to[i].allTaken()) {
+                return to[i];
+            }
+        }
+        return null;
+    }
+
+    /** The data of one slice: from input and slots to output and slots, of those that the primitive has. */
+    private void move(long bytes) {
+        boolean writes = (kind & OUTPUT) != 0;
+        long done = elementsDone * elementBytes;
+        boolean passes = (kind & (INPUT | RECEIVE | OUTPUT)) == INPUT && !memory.own().hasPreOp();
+        boolean[] read = bytes == 0 ? NOBODY : writes ? outputRead : passes ? inputRead : NOBODY;
+        point(read, writes ? memory.output() : memory.input(), writes ? outputOffset + done : inputOffset + done);
+        int first = writes ? -1 : notIn(read, 0);
+        if (first == sends) {
+            return; // all read it where it lies
+        }
+        MemorySegment destination = writes ? memory.output() : to[first].buffer();
+        long destinationAt = writes ? outputOffset + done : to[first].slotOffset();
+        long piece = notIn(read, first + 1) < sends || receives > 1 ? PIECE_BYTES : bytes;
+        for (long at = 0; at < bytes; at += piece) {
+            long length = Math.min(piece, bytes - at);
+            combine(destination, destinationAt + at, inputOffset + done + at, at, length);
+            for (int i = notIn(read, first + 1); i < sends; i = notIn(read, i + 1)) {
+                MemorySegment.copy(destination, destinationAt + at, to[i].buffer(), to[i].slotOffset() + at, length);
+            }
+        }
+    }
+
+    /** Tells each peer whether it reads the slice where it lies, or in its slot. */
+    private void point(boolean[] read, MemorySegment where, long offset) {
+        for (int i = 0; i < sends; i++) {
+            if (reads(read, i)) {
+                to[i].pointDirectly(where, offset);
+                pointed = true;
+            } else {
+                to[i].keepInSlot();
+            }
+        }
+    }
+
+    /** The first peer from one on that does not read the slice where it lies; their number if there is none. */
+    private int notIn(boolean[] read, int begin) {
+        int i = begin;
+        while (i < sends && reads(read, i)) {
+            i++;
+        }
+        return i;
+    }
+
+    private static boolean reads(boolean[] read, int peer) {
+        return peer < read.length && read[peer];
+    }
+
+    /** @param at of the piece in each slot */
+    private void combine(MemorySegment destination, long destinationAt, long inputAt, long at, long bytes) {
+        long count = bytes / elementBytes;
+        if ((kind & INPUT) == 0) {
+            MemorySegment.copy(from[0].data(), from[0].dataOffset() + at, destination, destinationAt, bytes);
+        } else if (receives == 0) {
+            memory.own().copy(memory.input(), inputAt, destination, destinationAt, count);
+        } else {
+            boolean last = (kind & LAST) != 0;
+            memory.own()
+                    .reduce(memory.input(), inputAt, from[0].data(), from[0].dataOffset() + at, destination,
+                            destinationAt, count, last && receives == 1);
+            for (int i = 1; i < receives; i++) {
+                memory.among()
+                        .reduce(from[i].data(), from[i].dataOffset() + at, destination, destinationAt, destination,
+                                destinationAt, count, last && i == receives - 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,47 @@
+package org.millrace.device;
+
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.KernelChannel;
+
+/**
+ * An all-reduce over the channel's tree: sums go up, and what the root has comes down, a chunk as soon as it is there.
+ * The depth, not the number of ranks, says how long a small operation takes.
+ */
+final class TreeAllReduce extends CollectiveFunction {
+
+    @Override
+    ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
+        return ChunkShape.ONE_STEP.in(FunctionNumber.protocol(number));
+    }
+
+    /** The root's only task, or the way up and the way down of any other rank. */
+    @Override
+    public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
+            DeviceChannel channel) {
+        ChunkShape shape = shape(number, work, communicator, channel);
+        ChannelPart part = part(number, work, communicator, channel, shape);
+        int[] children = children(channel);
+        int parent = channel.view().up();
+        if (parent == KernelChannel.NOBODY) {
+            return List.of(task(Chain.combine(part, true, true, true), shape, children, children));
+        }
+        int[] up = {parent};
+        boolean hasChildren = children.length > 0;
+        return List.of(task(Chain.combine(part, hasChildren, false, true), shape, children, up),
+                task(Chain.spread(part, false, true, hasChildren), shape, up, children));
+    }
+
+    private static ChannelTask task(ChunkSchedule schedule, ChunkShape shape, int[] from, int[] to) {
+        return new ChannelTask(schedule, shape, KernelChannel.COLLECTIVE, from, to);
+    }
+
+    private static int[] children(DeviceChannel channel) {
+        int count = channel.children();
+        int[] children = count == 0 ? ChannelTask.NOBODY : new int[count];
+        for (int i = 0; i < count; i++) {
+            children[i] = channel.view().down(i);
+        }
+        return children;
+    }
+}

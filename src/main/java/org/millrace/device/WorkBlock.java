@@ -1,0 +1,178 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.abi.CollectiveWork;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.PointToPointWork;
+import org.millrace.abi.WorkType;
+
+/**
+ * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives
+ * run one after another. Its sends and receives go on at the same time, beside them: a GPU's block has warps for a
+ * batch of them, a block here for as many as there are, so that none waits for one that waits for a peer.
+ *
+ * <p>
+ * A kernel whose arguments stay where they are has the same blocks in each run: what they have found out, they know.
+ */
+final class WorkBlock implements Block {
+
+    /** An item that runs; number 0 if nobody reads its times. */
+    private static final class Running {
+        final Block block;
+        final boolean profiled;
+        long number;
+
+        Running(Block block, boolean profiled) {
+            this.block = block;
+            this.profiled = profiled;
+        }
+    }
+
+    private final EmulatedDevice device;
+    private final FunctionTable functions;
+    private final KernelArguments arguments;
+    private final KernelPlan plan;
+    private final int block;
+    private final int channel;
+    private final List<Running> collectives = new ArrayList<>(1);
+    private final List<Running> transfers = new ArrayList<>(0);
+    private Resident resident;
+    /** The collective that runs. */
+    private int current;
+    private int transfersLeft;
+
+    WorkBlock(EmulatedDevice device, FunctionTable functions, KernelArguments arguments, KernelPlan plan, int block) {
+        this.device = device;
+        this.functions = functions;
+        this.arguments = arguments;
+        this.plan = plan;
+        this.block = block;
+        this.channel = arguments.channel(block);
+    }
+
+    @Override
+    public void begin() {
+        if (canRewind()) {
+            collectives.forEach(item -> item.block.rewind());
+            transfers.forEach(item -> item.block.rewind());
+        } else {
+            load();
+        }
+        current = 0;
+        if (!collectives.isEmpty()) {
+            begin(collectives.getFirst());
+        }
+        for (int i = 0; i < transfers.size(); i++) {
+            begin(transfers.get(i));
+        }
+        transfersLeft = transfers.size();
+    }
+
+    /** All of its items, or none: what is rewound has taken its place. */
+    @Override
+    public boolean canRewind() {
+        return resident != null && canRewind(collectives) && canRewind(transfers);
+    }
+
+    private static boolean canRewind(List<Running> items) {
+        for (int i = 0; i < items.size(); i++) {
+            if (!items.get(i).block.canRewind()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private void load() {
+        collectives.clear();
+        transfers.clear();
+        resident = device.resident(arguments.communicator());
+        DeviceCommunicator communicator = resident.communicator();
+        WorkReader reader = resident.reader();
+        reader.begin(arguments, block);
+        while (reader.next()) {
+            DeviceFunction function = functions.of(reader.function());
+            List<Running> kind = reader.type() == WorkType.POINT_TO_POINT ? transfers : collectives;
+            for (int i = 0; i < reader.items(); i++) {
+                MemorySegment item = reader.item(i);
+                Block block = function.block(reader.function(), item, communicator, communicator.channel(channel),
+                        plan.memory());
+                kind.add(new Running(block, isProfiled(reader.type(), item)));
+            }
+        }
+    }
+
+    private static boolean isProfiled(WorkType type, MemorySegment item) {
+        return type == WorkType.POINT_TO_POINT ? (PointToPointWork.of(item).flags() & PointToPointWork.PROFILED) != 0
+                : (CollectiveWork.of(item).flags() & CollectiveWork.PROFILED) != 0;
+    }
+
+    private void begin(Running item) {
+        if (item.profiled) {
+            item.number = resident.begin(channel, System.nanoTime());
+        }
+    }
+
+    @Override
+    public int progress() {
+        int moved = 0;
+        while (current < collectives.size()) {
+            Running item = collectives.get(current);
+            moved += item.block.progress();
+            if (!item.block.done()) {
+                break;
+            }
+            complete(item);
+            moved++;
+            if (++current < collectives.size()) {
+                begin(collectives.get(current));
+            }
+        }
+        if (transfersLeft > 0) {
+            moved += moveTransfers();
+        }
+        return moved;
+    }
+
+    private int moveTransfers() {
+        int moved = 0;
+        for (int i = 0; i < transfers.size(); i++) {
+            Running item = transfers.get(i);
+            if (!item.block.done()) {
+                moved += item.block.progress();
+                if (item.block.done()) {
+                    complete(item);
+                    transfersLeft--;
+                    moved++;
+                }
+            }
+        }
+        return moved;
+    }
+
+    private void complete(Running item) {
+        if (item.profiled) {
+            resident.complete(channel, item.number, System.nanoTime());
+        }
+    }
+
+    @Override
+    public boolean done() {
+        return current == collectives.size() && transfersLeft == 0;
+    }
+
+    @Override
+    public String waitingFor() {
+        if (current < collectives.size()) {
+            return collectives.get(current).block.waitingFor();
+        }
+        return transfers.stream()
+                .map(item -> item.block)
+                .filter(each -> !each.done())
+                .findFirst()
+                .map(Block::waitingFor)
+                .orElse("nobody");
+    }
+}

@@ -1,0 +1,127 @@
+package org.millrace.device;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.MillraceException;
+import org.millrace.abi.KernelArguments;
+import org.millrace.abi.WorkBatch;
+import org.millrace.abi.WorkFifoCounters;
+import org.millrace.abi.WorkType;
+
+/**
+ * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's
+ * kernels load them into shared memory. Blocks of one thread may take turns with it.
+ */
+public final class WorkReader {
+
+    private final WorkFifoCounters counters;
+    private final MemorySegment own = MemorySegment.ofArray(new long[WorkBatch.MAX_ITEM_BYTES / Long.BYTES]);
+    private KernelArguments arguments;
+    private int batch;
+    private boolean ended;
+    private WorkType type;
+    private int function;
+    private int items;
+
+    /**
+     * @param counters for a check that the work is still there
+     */
+    public WorkReader(WorkFifoCounters counters) {
+        this.counters = counters;
+    }
+
+    /** Goes to where a block's batches begin. */
+    public void begin(KernelArguments kernelArguments, int block) {
+        arguments = kernelArguments;
+        batch = block;
+        ended = false;
+    }
+
+    /**
+     * Loads the next batch, with all that extend it; false if there is none.
+     *
+     * @throws MillraceException if the batch is none that a host makes: its memory was overwritten
+     */
+    public boolean next() {
+        if (ended) {
+            return false;
+        }
+        items = 0;
+        boolean extended;
+        do {
+            long at = KernelArguments.batchOffset(batch);
+            if (at + WorkBatch.BYTES > arguments.segment().byteSize()) {
+                throw damaged(
+                        "batch " + batch + " lies behind its arguments' " + arguments.segment().byteSize() + " bytes");
+            }
+            type = WorkBatch.type(arguments.segment(), at);
+            function = WorkBatch.function(arguments.segment(), at);
+            load(WorkBatch.offsetBase(arguments.segment(), at), WorkBatch.offsetBitset(arguments.segment(), at));
+            extended = WorkBatch.nextExtends(arguments.segment(), at);
+            int jump = WorkBatch.nextJump(arguments.segment(), at);
+            ended = jump == 0;
+            batch += jump;
+        } while (extended && !ended);
+        return true;
+    }
+
+    private void load(int base, long set) {
+        int size = type.itemBytes();
+        for (long rest = set; rest != 0; rest &= rest - 1) {
+            if ((items + 1) * size > WorkBatch.MAX_ITEM_BYTES) {
+                throw damaged("batch " + batch + " has more than " + WorkBatch.MAX_ITEM_BYTES + " bytes of items");
+            }
+            copyItem(base + Long.numberOfTrailingZeros(rest) * size, size);
+            items++;
+        }
+    }
+
+    private void copyItem(int position, int size) {
+        long target = (long) items * size;
+        switch (arguments.storage()) {
+            case ARGUMENTS -> MemorySegment.copy(arguments.segment(), position, own, target, size);
+            case PERSISTENT -> MemorySegment.copy(memory(Integer.toUnsignedLong(position) + size),
+                    Integer.toUnsignedLong(position), own, target, size);
+            case FIFO -> copyFromFifo(position, target, size);
+        }
+    }
+
+    private void copyFromFifo(int position, long target, int size) {
+        int mask = arguments.workMask();
+        // Acquire, paired with the host's release behind its copies: what lies before the counter is there.
+        int behind = counters.producedAcquire() - position;
+        if (Integer.compareUnsigned(behind, size) < 0 || Integer.compareUnsigned(behind, mask + 1) > 0) {
+            throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1)
+                    + " bytes, which was filled up to " + Integer.toUnsignedString(position + behind));
+        }
+        MemorySegment fifo = memory(mask + 1L);
+        for (int at = 0; at < size; at += WorkFifo.UNIT) {
+            MemorySegment.copy(fifo, position + at & mask, own, target + at, WorkFifo.UNIT);
+        }
+    }
+
+    @SuppressWarnings("restricted") // the arguments say where the work lies, as they do on a GPU
+    private MemorySegment memory(long bytes) {
+        return MemorySegment.ofAddress(arguments.workBuffer()).reinterpret(bytes);
+    }
+
+    private static MillraceException damaged(String what) {
+        return new MillraceException("a kernel's work is damaged: " + what);
+    }
+
+    public WorkType type() {
+        return type;
+    }
+
+    public int function() {
+        return function;
+    }
+
+    public int items() {
+        return items;
+    }
+
+    /** An item's bytes, until the next batch is loaded. */
+    public MemorySegment item(int index) {
+        return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
+    }
+}

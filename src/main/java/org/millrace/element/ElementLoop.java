@@ -1,0 +1,134 @@
+package org.millrace.element;
+
+import java.lang.constant.ConstantDescs;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import org.jspecify.annotations.Nullable;
+import org.millrace.element.Loop.ElementFunction;
+import org.millrace.element.Loop.Representation;
+
+/**
+ * The loops, one for each way to load, convert and store an element. A template: {@link Loop#of} makes classes of this
+ * class file, each of which has its representation and its function for constants and runs only one of these methods.
+ * This class itself is never initialized.
+ */
+final class ElementLoop implements Loop {
+
+    private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
+    private static final ValueLayout.OfShort SHORT = ValueLayout.JAVA_SHORT_UNALIGNED;
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;
+    private static final ValueLayout.OfFloat FLOAT = ValueLayout.JAVA_FLOAT_UNALIGNED;
+    private static final ValueLayout.OfDouble DOUBLE = ValueLayout.JAVA_DOUBLE_UNALIGNED;
+
+    /** The second element of a pair of 16-bit elements, which are loaded together: memory is accessed half as often. */
+    private static final int UPPER = 0xffff_0000;
+
+    private static final Representation REPRESENTATION = parameters().representation();
+    private static final ElementFunction.@Nullable OfInt OF_INT =
+            parameters().function() instanceof ElementFunction.OfInt f ? f : null;
+    private static final ElementFunction.@Nullable OfLong OF_LONG =
+            parameters().function() instanceof ElementFunction.OfLong f ? f : null;
+    private static final ElementFunction.@Nullable OfFloat OF_FLOAT =
+            parameters().function() instanceof ElementFunction.OfFloat f ? f : null;
+    private static final ElementFunction.@Nullable OfDouble OF_DOUBLE =
+            parameters().function() instanceof ElementFunction.OfDouble f ? f : null;
+
+    private static Loop.Parameters parameters() {
+        try {
+            return MethodHandles.classData(MethodHandles.lookup(), ConstantDescs.DEFAULT_NAME, Loop.Parameters.class);
+        } catch (IllegalAccessException e) {
+            throw new AssertionError("a class may read its own class data", e);
+        }
+    }
+
+    @Override
+    public void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count,
+            long scalar) {
+        switch (REPRESENTATION) {
+            case BYTE -> bytes(x, xAt, y, yAt, out, at, count, (int) scalar);
+            case SHORT -> shorts(x, xAt, y, yAt, out, at, count, (int) scalar);
+            case INT -> ints(x, xAt, y, yAt, out, at, count, (int) scalar);
+            case LONG -> longs(x, xAt, y, yAt, out, at, count, scalar);
+            case FLOAT16 -> halfs(x, xAt, y, yAt, out, at, count, Float.float16ToFloat((short) scalar));
+            case BFLOAT16 -> bfloats(x, xAt, y, yAt, out, at, count, BFloat16.toFloat((short) scalar));
+            case FLOAT32 -> floats(x, xAt, y, yAt, out, at, count, Float.intBitsToFloat((int) scalar));
+            case FLOAT64 -> doubles(x, xAt, y, yAt, out, at, count, Double.longBitsToDouble(scalar));
+        }
+    }
+
+    private static void bytes(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, int s) {
+        for (int i = 0; i < count; i++) {
+            out.set(BYTE, at + i, (byte) OF_INT.apply(x.get(BYTE, xAt + i), y.get(BYTE, yAt + i), s));
+        }
+    }
+
+    private static void shorts(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, int s) {
+        int pairs = count / 2;
+        for (int i = 0; i < pairs; i++) {
+            int a = x.get(INT, xAt + 4L * i);
+            int b = y.get(INT, yAt + 4L * i);
+            out.set(INT, at + 4L * i,
+                    OF_INT.apply(a & UPPER, b & UPPER, s) & UPPER | OF_INT.apply(a << 16, b << 16, s) >>> 16);
+        }
+        if (count % 2 != 0) {
+            long last = 4L * pairs;
+            out.set(SHORT, at + last,
+                    (short) (OF_INT.apply(x.get(SHORT, xAt + last) << 16, y.get(SHORT, yAt + last) << 16, s) >>> 16));
+        }
+    }
+
+    private static void ints(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, int s) {
+        for (int i = 0; i < count; i++) {
+            out.set(INT, at + 4L * i, OF_INT.apply(x.get(INT, xAt + 4L * i), y.get(INT, yAt + 4L * i), s));
+        }
+    }
+
+    private static void longs(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, long s) {
+        for (int i = 0; i < count; i++) {
+            out.set(LONG, at + 8L * i, OF_LONG.apply(x.get(LONG, xAt + 8L * i), y.get(LONG, yAt + 8L * i), s));
+        }
+    }
+
+    private static void halfs(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, float s) {
+        for (int i = 0; i < count; i++) {
+            float a = Float.float16ToFloat(x.get(SHORT, xAt + 2L * i));
+            float b = Float.float16ToFloat(y.get(SHORT, yAt + 2L * i));
+            out.set(SHORT, at + 2L * i, Float.floatToFloat16(OF_FLOAT.apply(a, b, s)));
+        }
+    }
+
+    private static void bfloats(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, float s) {
+        BFloat16Stage stage = BFloat16Stage.ofThisThread();
+        stage.load(x, xAt, y, yAt, count);
+        arrays(stage.x, stage.y, count, s);
+        stage.store(out, at, count);
+    }
+
+    private static void arrays(float[] x, float[] y, int count, float s) {
+        for (int i = 0; i < count; i++) {
+            x[i] = OF_FLOAT.apply(x[i], y[i], s);
+        }
+    }
+
+    private static void floats(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, float s) {
+        for (int i = 0; i < count; i++) {
+            out.set(FLOAT, at + 4L * i, OF_FLOAT.apply(x.get(FLOAT, xAt + 4L * i), y.get(FLOAT, yAt + 4L * i), s));
+        }
+    }
+
+    private static void doubles(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at,
+            int count, double s) {
+        for (int i = 0; i < count; i++) {
+            out.set(DOUBLE, at + 8L * i, OF_DOUBLE.apply(x.get(DOUBLE, xAt + 8L * i), y.get(DOUBLE, yAt + 8L * i), s));
+        }
+    }
+}

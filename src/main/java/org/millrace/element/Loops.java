@@ -1,0 +1,279 @@
+package org.millrace.element;
+
+import java.lang.foreign.MemorySegment;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.millrace.DataType;
+import org.millrace.element.Loop.ElementFunction;
+import org.millrace.element.Loop.Representation;
+
+/**
+ * The loop for each type and step: made when it is first asked for, then kept, since making one defines a class. Which
+ * are {@linkplain StagedLoop staged} was measured: those that HotSpot then vectorizes, and 8-byte sums and products not
+ * even so, which are limited by memory either way.
+ */
+final class Loops {
+
+    private static final Map<DataType, Map<Step, Loop>> MADE = new EnumMap<>(DataType.class);
+
+    static {
+        for (DataType type : DataType.values()) {
+            MADE.put(type, new ConcurrentHashMap<>());
+        }
+    }
+
+    private Loops() {}
+
+    static Loop of(DataType type, Step step) {
+        Map<Step, Loop> ofType = MADE.get(type);
+        Loop made = ofType.get(step);
+        return made == null ? ofType.computeIfAbsent(step, each -> make(type, each)) : made;
+    }
+
+    private static Loop make(DataType type, Step step) {
+        boolean order = step == Step.MINIMUM || step == Step.MAXIMUM;
+        return switch (type) {
+            case INT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, true, 0xff));
+            case UINT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, false, 0xff));
+            case INT32 -> staged(Representation.INT, IntegerFunctions.ofInt(step, true, -1));
+            case UINT32 -> staged(Representation.INT, IntegerFunctions.ofInt(step, false, -1));
+            case INT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, true));
+            case UINT64 -> Loop.of(Representation.LONG, IntegerFunctions.ofLong(step, false));
+            case FLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7c00_0000))
+                    : staged(Representation.FLOAT16, FloatFunctions.ofFloat(step, type));
+            case BFLOAT16 -> order ? staged(Representation.SHORT, FloatOrder.ofInt(step, 0x7f80_0000))
+                    : Loop.of(Representation.BFLOAT16, FloatFunctions.ofFloat(step, type));
+            case FLOAT32 -> order ? staged(Representation.INT, FloatOrder.ofInt(step, 0x7f80_0000))
+                    : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, type));
+            case FLOAT64 -> order ? staged(Representation.LONG, FloatOrder.ofLong(step))
+                    : Loop.of(Representation.FLOAT64, FloatFunctions.ofDouble(step));
+            case FLOAT8_E4M3 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E4M3).ofInt(step));
+            case FLOAT8_E5M2 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E5M2).ofInt(step));
+        };
+    }
+
+    private static Loop staged(Representation representation, ElementFunction function) {
+        return new StagedLoop(Loop.of(representation, function), representation.bytes());
+    }
+
+    /**
+     * Lets a loop store to an array of this thread's and copies that to the destination.
+     *
+     * <p>
+     * HotSpot (to JDK 25 at least) uses vector instructions only where it can prove that the stores of one iteration do
+     * not touch the loads of another. Between two pieces of native memory it never can; between native memory and an
+     * array it always can. The array stays in the first level of the cache, and copying it costs less than the vectors
+     * gain: 12 times as many binary16 sums a second, 7 times as many bytes, twice as many 32-bit integers. Loops over
+     * {@code float}, {@code double} and bfloat16 stay as they are even so, since segments are read as integers and
+     * reinterpreted, which has no vector form there.
+     */
+    private record StagedLoop(Loop loop, int elementBytes) implements Loop {
+
+        private static final ThreadLocal<MemorySegment> STAGE =
+                ThreadLocal.withInitial(() -> MemorySegment.ofArray(new byte[BLOCK_BYTES]));
+
+        @Override
+        public void run(MemorySegment x, long xAt, MemorySegment y, long yAt, MemorySegment out, long at, int count,
+                long scalar) {
+            MemorySegment stage = STAGE.get();
+            loop.run(x, xAt, y, yAt, stage, 0, count, scalar);
+            MemorySegment.copy(stage, 0, out, at, (long) count * elementBytes);
+        }
+    }
+
+    /**
+     * Sums and products of the floats with 16, 32 and 64 bits. The 16-bit types are computed in binary32: its 24 bits
+     * of precision are at least twice theirs and two more, so that a sum or a product rounded to 24 bits and then to 11
+     * or 8 is what rounding it once gives (Figueroa, "When is double rounding innocuous?", 1995). A product and a sum
+     * together are not: see {@link Rounding#scaleAdd}.
+     */
+    private static final class FloatFunctions {
+
+        private FloatFunctions() {}
+
+        static ElementFunction.OfFloat ofFloat(Step step, DataType type) {
+            return switch (step) {
+                case ADD -> (x, y, s) -> x + y;
+                case MULTIPLY -> (x, y, s) -> x * y;
+                case SCALE -> (x, y, s) -> x * s;
+                case SCALE_ADD -> switch (type) {
+                    case FLOAT16 -> (x, y, s) -> Rounding.scaleAdd(x, s, y, 13, 0x1p-14f);
+                    case BFLOAT16 -> (x, y, s) -> Rounding.scaleAdd(x, s, y, 16, 0x1p-125f);
+                    default -> (x, y, s) -> Math.fma(x, s, y);
+                };
+                case MINIMUM, MAXIMUM, DIVIDE ->
+                    throw new IllegalArgumentException(step + " of " + type + " is not computed as a float");
+            };
+        }
+
+        static ElementFunction.OfDouble ofDouble(Step step) {
+            return switch (step) {
+                case ADD -> (x, y, s) -> x + y;
+                case MULTIPLY -> (x, y, s) -> x * y;
+                case SCALE -> (x, y, s) -> x * s;
+                case SCALE_ADD -> (x, y, s) -> Math.fma(x, s, y);
+                case MINIMUM, MAXIMUM, DIVIDE ->
+                    throw new IllegalArgumentException(step + " of FLOAT64 is not computed as a double");
+            };
+        }
+    }
+
+    /**
+     * The smaller and the larger of two floats, found on their bits: a NaN loses against any number, and -0 is smaller
+     * than +0. (Java's {@code min} lets NaN win.)
+     *
+     * <p>
+     * A float's bits, read as an integer, are in order but for negative ones, which run backwards: they are turned
+     * around. Then the integers run from the negative NaNs over minus infinity to infinity and the positive NaNs;
+     * taking the number of negative NaNs away wraps them around to the top, and every NaN is larger than every number.
+     * The larger of two is the smaller of both negated. All this is integer arithmetic without branches, which HotSpot
+     * turns into vector instructions; a comparison of floats and a choice it does not.
+     */
+    private static final class FloatOrder {
+
+        private FloatOrder() {}
+
+        /** For binary32, and for 16-bit formats in the upper half of 32 bits; {@code infinity} by its bits. */
+        static ElementFunction.OfInt ofInt(Step step, int infinity) {
+            int nans = Integer.MAX_VALUE - infinity;
+            int sign = step == Step.MAXIMUM ? Integer.MIN_VALUE : 0;
+            return (x, y, s) -> bits(Math.min(order(x ^ sign, nans), order(y ^ sign, nans)), nans) ^ sign;
+        }
+
+        private static int order(int bits, int nans) {
+            return (bits ^ bits >> 31 & Integer.MAX_VALUE) - nans;
+        }
+
+        private static int bits(int order, int nans) {
+            int turned = order + nans;
+            return turned ^ turned >> 31 & Integer.MAX_VALUE;
+        }
+
+        static ElementFunction.OfLong ofLong(Step step) {
+            long sign = step == Step.MAXIMUM ? Long.MIN_VALUE : 0;
+            return (x, y, s) -> bits(Math.min(order(x ^ sign), order(y ^ sign))) ^ sign;
+        }
+
+        private static final long NANS = Long.MAX_VALUE - Double.doubleToLongBits(Double.POSITIVE_INFINITY);
+
+        private static long order(long bits) {
+            return (bits ^ bits >> 63 & Long.MAX_VALUE) - NANS;
+        }
+
+        private static long bits(long order) {
+            long turned = order + NANS;
+            return turned ^ turned >> 63 & Long.MAX_VALUE;
+        }
+    }
+
+    /** The integer types: sums and products wrap around, as in C's unsigned arithmetic. */
+    private static final class IntegerFunctions {
+
+        private IntegerFunctions() {}
+
+        /**
+         * For 8 and 32 bits: {@code mask} has the bits of an element. Unsigned 8-bit elements arrive with their sign
+         * too, see {@link Representation#BYTE}.
+         */
+        static ElementFunction.OfInt ofInt(Step step, boolean signed, int mask) {
+            int bias = signed ? 0 : ~(mask >>> 1);
+            return switch (step) {
+                case ADD -> (x, y, s) -> x + y;
+                case MULTIPLY -> (x, y, s) -> x * y;
+                case MINIMUM -> (x, y, s) -> Math.min(x ^ bias, y ^ bias) ^ bias;
+                case MAXIMUM -> (x, y, s) -> Math.max(x ^ bias, y ^ bias) ^ bias;
+                case SCALE -> (x, y, s) -> x * s;
+                case SCALE_ADD -> (x, y, s) -> x * s + y;
+                case DIVIDE -> signed ? (x, y, s) -> x / s : (x, y, s) -> Integer.divideUnsigned(x & mask, s);
+            };
+        }
+
+        static ElementFunction.OfLong ofLong(Step step, boolean signed) {
+            long bias = signed ? 0 : Long.MIN_VALUE;
+            return switch (step) {
+                case ADD -> (x, y, s) -> x + y;
+                case MULTIPLY -> (x, y, s) -> x * y;
+                case MINIMUM -> (x, y, s) -> Math.min(x ^ bias, y ^ bias) ^ bias;
+                case MAXIMUM -> (x, y, s) -> Math.max(x ^ bias, y ^ bias) ^ bias;
+                case SCALE -> (x, y, s) -> x * s;
+                case SCALE_ADD -> (x, y, s) -> x * s + y;
+                case DIVIDE -> signed ? (x, y, s) -> x / s : (x, y, s) -> Long.divideUnsigned(x, s);
+            };
+        }
+    }
+
+    /**
+     * Arithmetic of 8-bit floats, from tables of all 65,536 results. NCCL converts both operands to binary16, which is
+     * exact, computes and rounds there, and rounds the result again to 8 bits.
+     */
+    private static final class Float8Functions {
+
+        private final Float8 format;
+
+        Float8Functions(Float8 format) {
+            this.format = format;
+        }
+
+        /** A binary operation on floats. */
+        @FunctionalInterface
+        private interface Operation {
+            float apply(float x, float y);
+        }
+
+        ElementFunction.OfInt ofInt(Step step) {
+            return switch (step) {
+                case ADD -> lookUp(table(Float::sum));
+                case MULTIPLY -> lookUp(table((x, y) -> x * y));
+                case MINIMUM -> lookUp(table((x, y) -> Float.isNaN(x) ? y : Float.isNaN(y) ? x : Math.min(x, y)));
+                case MAXIMUM -> lookUp(table((x, y) -> Float.isNaN(x) ? y : Float.isNaN(y) ? x : Math.max(x, y)));
+                case SCALE -> {
+                    byte[] products = table((x, y) -> x * y);
+                    yield (x, y, s) -> products[index(x, s)];
+                }
+                case SCALE_ADD -> {
+                    byte[] products = table((x, y) -> x * y);
+                    byte[] sums = table(Float::sum);
+                    yield (x, y, s) -> sums[index(products[index(x, s)], y)];
+                }
+                case DIVIDE -> throw new IllegalArgumentException("only integers are divided, not " + format);
+            };
+        }
+
+        private static ElementFunction.OfInt lookUp(byte[] table) {
+            return (x, y, s) -> table[index(x, y)];
+        }
+
+        private static int index(int x, int y) {
+            return (x & 0xff) << Byte.SIZE | y & 0xff;
+        }
+
+        private byte[] table(Operation operation) {
+            byte[] results = new byte[1 << 2 * Byte.SIZE];
+            for (int x = Byte.MIN_VALUE; x <= Byte.MAX_VALUE; x++) {
+                for (int y = Byte.MIN_VALUE; y <= Byte.MAX_VALUE; y++) {
+                    float result = operation.apply(format.toFloat((byte) x), format.toFloat((byte) y));
+                    results[index(x, y)] = format.ofFloat(Float.float16ToFloat(Float.floatToFloat16(result)));
+                }
+            }
+            return results;
+        }
+    }
+
+    /**
+     * What can happen to an element in one pass; an operation takes one or two of these passes. {@code x} is this
+     * rank's element, {@code y} the one received, {@code s} the operation's scalar.
+     */
+    enum Step {
+        ADD,
+        MULTIPLY,
+        MINIMUM,
+        MAXIMUM,
+        /** {@code x * s}. */
+        SCALE,
+        /** {@code x * s + y}, rounded once; in the 8-bit floats the product is rounded first. */
+        SCALE_ADD,
+        /** {@code x / s} towards zero; {@code s} is a number of ranks. Integers only. */
+        DIVIDE
+    }
+}

@@ -1,0 +1,32 @@
+package org.millrace.cli;
+
+import java.io.PrintWriter;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Runs every collective over every transport, in every protocol and mode, and checks every element:
+ * {@code mvn -Pmatrix}. It is {@code millrace} with a command more.
+ */
+public final class MatrixMain {
+
+    private MatrixMain() {}
+
+    /** @param arguments of {@code millrace}, the first being {@code matrix} */
+    public static void main(String[] arguments) {
+        System.exit(run(new PrintWriter(System.out, true), new PrintWriter(System.err, true), arguments));
+    }
+
+    /** {@return the exit status} */
+    public static int run(PrintWriter out, PrintWriter err, String... arguments) {
+        return Main.run(Map.of("matrix", new MatrixCommand()), out, err, arguments);
+    }
+
+    /** What starts a rank in a process of its own. */
+    static List<String> command(List<String> arguments) {
+        List<String> command = JavaCommand.of(arguments);
+        Collections.replaceAll(command, Main.class.getName(), MatrixMain.class.getName());
+        return command;
+    }
+}

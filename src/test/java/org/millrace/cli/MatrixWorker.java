@@ -1,0 +1,155 @@
+package org.millrace.cli;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.jspecify.annotations.Nullable;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.DeviceStream;
+import org.millrace.Millrace;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+
+/**
+ * One rank's way through groups: a communicator for each, on which it runs the group's cells. What fails ends the
+ * group, and the next one is begun.
+ */
+final class MatrixWorker implements RankWorker {
+
+    /**
+     * A rank has finished a cell.
+     *
+     * @param cell    number of the cell
+     * @param wrong   elements that were not what they must be
+     * @param ran     operations that ran as they were meant to
+     * @param refusal why others could not; empty if all did
+     * @param failure what went wrong besides; empty if nothing did
+     */
+    record CellReport(int rank, int cell, long wrong, int ran, String refusal, String failure) implements RankEvent {
+    }
+
+    /**
+     * For all cells of a communicator, which take less than a second. Longer than an operation may stand still, which
+     * says more of what is wrong.
+     */
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
+    private static final int LARGEST = 200 << 10;
+    /** Bytes: one element or two; no multiple of anything; several chunks, as buffers are of 64 KiB. */
+    private static final List<Integer> SIZES = List.of(8, 4021, LARGEST - 1237);
+
+    private final List<CellGroup> groups;
+    private final int rank;
+    private final String rendezvous;
+    private final Map<String, String> settings;
+    private final long seed;
+    private volatile boolean aborted;
+    private volatile @Nullable Communicator joined;
+
+    MatrixWorker(List<CellGroup> groups, int rank, String rendezvous, Map<String, String> settings, long seed) {
+        this.groups = groups;
+        this.rank = rank;
+        this.rendezvous = rendezvous;
+        this.settings = settings;
+        this.seed = seed;
+    }
+
+    @Override
+    public void run(Reporter reporter) {
+        groups.forEach(group -> run(group, reporter));
+    }
+
+    @Override
+    public void abort() {
+        aborted = true;
+        Communicator communicator = joined;
+        if (communicator != null) {
+            communicator.abort();
+        }
+    }
+
+    private void run(CellGroup group, Reporter reporter) {
+        if (aborted) {
+            throw new MillraceException("the run was ended");
+        }
+        int[] done = {0};
+        String where = rendezvous + "-" + group.number();
+        try (Arena arena = Arena.ofShared();
+                Communicator communicator = Millrace.join(where, rank, group.ranks(), group.settings(settings))) {
+            joined = communicator;
+            try (DeviceStream stream = communicator.device().newStream()) {
+                check(group, communicator, stream, arena, done, reporter);
+            }
+        } catch (RuntimeException failure) {
+            for (CellGroup.Cell left : group.cells().subList(done[0], group.cells().size())) {
+                reporter.tell(new CellReport(rank, left.number(), 0, 0, "", FailureText.of(failure)));
+            }
+        } finally {
+            joined = null;
+        }
+    }
+
+    /**
+     * Aborts here, where stream and communicator are still open: their close() would wait for operations that may never
+     * end.
+     */
+    private void check(CellGroup group, Communicator communicator, DeviceStream stream, Arena arena, int[] done,
+            Reporter reporter) {
+        try (CheckedCollectives checks = new CheckedCollectives(communicator, stream, arena, LARGEST,
+                RunDeadline.after(PATIENCE), group.mode() == CellGroup.Mode.PTR)) {
+            for (CellGroup.Cell cell : group.cells()) {
+                reporter.tell(check(group, cell, communicator, checks));
+                done[0]++;
+            }
+        } catch (RuntimeException failure) {
+            communicator.abort();
+            throw failure;
+        }
+    }
+
+    private CellReport check(CellGroup group, CellGroup.Cell cell, Communicator communicator,
+            CheckedCollectives checks) {
+        Random random = new Random(group.seed(seed, cell));
+        int type = random.nextInt(DataType.values().length);
+        int reduction = random.nextInt(Integer.MAX_VALUE);
+        boolean inPlace = random.nextBoolean();
+        long operands = random.nextLong();
+        long wrong = 0;
+        int ran = 0;
+        RouteMismatch difference = RouteMismatch.NONE;
+        for (int i = 0; i < SIZES.size() && !difference.general(); i++) {
+            DataType elements = DataType.values()[(type + i) % DataType.values().length];
+            long wrongNow = countWrong(checks, new CollectiveCall(cell.operation(), group.ranks()), operands + i,
+                    elements, reduction + i, SIZES.get(i), inPlace ^ i == 1);
+            RouteMismatch found = communicator.route()
+                    .map(group::difference)
+                    .orElseGet(() -> new RouteMismatch("",
+                            "the communicator does not say how " + cell.operation().label() + " travelled", false));
+            boolean asAsked = found.equals(RouteMismatch.NONE);
+            ran += asAsked ? 1 : 0;
+            wrong += asAsked ? wrongNow : 0; // what ran another way is that way's cell
+            difference = difference.failure().isEmpty() && !found.equals(RouteMismatch.NONE) ? found : difference;
+        }
+        return new CellReport(rank, cell.number(), wrong, ran, difference.refusal(), difference.failure());
+    }
+
+    /**
+     * @param seed      what operands are made from: nothing else, and nothing that ran before, decides upon them
+     * @param reduction number of the reduction, of any size; of no meaning where nothing is reduced
+     * @param bytes     of the larger operand, rounded down to what every rank has the same part of, but for an element
+     *                  of each
+     * @param inPlace   whether it is to run in place, where it can
+     */
+    private static long countWrong(CheckedCollectives checks, CollectiveCall call, long seed, DataType type,
+            int reduction, long bytes, boolean inPlace) {
+        Operation operation = call.operation();
+        Reduction chosen =
+                Reduction.values()[operation.reduces() ? Math.floorMod(reduction, Reduction.values().length) : 0];
+        boolean oneOperand = inPlace && operation.hasInPlace();
+        return checks.countWrong(checks.place(call, type, chosen,
+                Math.max(operation.parts(call.ranks()), bytes / type.bytes()), oneOperand),
+                RandomOperands.of(seed, 0, oneOperand));
+    }
+}

@@ -1,0 +1,39 @@
+package org.millrace.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.OptionalInt;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledOnOs;
+import org.junit.jupiter.api.condition.OS;
+
+@EnabledOnOs(OS.LINUX)
+class ThreadNamesTest {
+
+    /** Longer than what Linux keeps, which are the first 15 characters. */
+    private static final String NAME = "NamedFifteen-and-more";
+
+    @Test
+    void threadsAreCountedByTheBeginningOfTheirNames() throws InterruptedException {
+        assertEquals(OptionalInt.of(0), ThreadNames.count(NAME));
+        CountDownLatch started = new CountDownLatch(2);
+        CountDownLatch seen = new CountDownLatch(1);
+        Runnable task = () -> {
+            started.countDown();
+            try {
+                seen.await();
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        };
+        Thread one = Thread.ofPlatform().name(NAME + "-1").start(task);
+        Thread two = Thread.ofPlatform().name(NAME + "-2").start(task);
+        started.await();
+        assertEquals(OptionalInt.of(2), ThreadNames.count(NAME));
+        assertEquals(OptionalInt.of(2), ThreadNames.count("NamedF"));
+        seen.countDown();
+        one.join();
+        two.join();
+    }
+}
