@@ -118,7 +118,7 @@ class PartitionTest {
     private void startEngine(String addresses, long rounds, String... settings) throws Exception {
         for (int rank = 0; rank < HOSTS; rank++) {
             List<String> arguments = new ArrayList<>(List.of("tcp:" + addresses + "1:4711", "" + rank, "" + HOSTS,
-                    "" + rounds, SECRET, "MILLRACE_STALL_DEADLINE=200s"));
+                    "" + rounds, SECRET, "MILLRACE_RECONNECT_DEADLINE=0s", "MILLRACE_STALL_DEADLINE=200s"));
             arguments.addAll(List.of(settings));
             Process process = network.hosts.get(rank).java(EndlessRank.class, arguments.toArray(String[]::new));
             processes.add(process);
@@ -146,6 +146,7 @@ class PartitionTest {
                 .withNetwork("socket")
                 .with("NCCL_SOCKET_IFNAME", "eth0")
                 .with("MILLRACE_THREADS", "1")
+                .with("MILLRACE_RECONNECT_DEADLINE", "0s")
                 .with("MILLRACE_SECRET", SECRET.split("=")[1])
                 .with("MILLRACE_TLS", tls ? "1" : null)
                 .with("TEST_HOSTS",

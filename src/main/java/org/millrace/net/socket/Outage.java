@@ -2,6 +2,7 @@ package org.millrace.net.socket;
 
 import java.util.HashMap;
 import java.util.Map;
+import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,7 @@ final class Outage {
 
     private final StreamSet connection;
     private final Map<Rail, Long> lostSince = new HashMap<>();
+    private boolean waits;
 
     Outage(StreamSet connection) {
         this.connection = connection;
@@ -22,12 +24,13 @@ final class Outage {
      * A stream of a rail is lost.
      *
      * @param left what the connection goes on over; null if it waits
-     * @param owed pieces that are sent again
+     * @param owed pieces that are sent again; -1 if this end sends none
      */
     void begins(Rail rail, String why, @Nullable String left, int owed) {
+        waits |= left == null;
         lostSince.putIfAbsent(rail, System.nanoTime());
         LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
-                owed == 0 ? "" : ": " + owed + " of its pieces are sent again",
+                owed < 0 ? "" : ": " + owed + " of its pieces are sent again",
                 left == null ? "waits until it is made again" : "goes on over " + left);
     }
 
@@ -35,8 +38,9 @@ final class Outage {
     void ended(Rail rail) {
         Long since = lostSince.remove(rail);
         if (since != null) {
-            LOG.warn("{}: {} is made again after {} ms, and nothing is lost", connection, rail,
+            LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is made again after {} ms", connection, rail,
                     (System.nanoTime() - since) / 1_000_000);
+            waits = false;
         }
     }
 }

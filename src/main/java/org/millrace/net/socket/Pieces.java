@@ -13,7 +13,7 @@ package org.millrace.net.socket;
  * @param window            frames that the sender has under way or keeps, at most
  * @param stagedBytes       what the sender keeps of each stream's copied bytes, at most
  * @param acknowledgedAfter how many pieces a stream brings without an acknowledgement, at most
- * @param acknowledgedBytes the same in bytes: several times that is less than what is staged, so that the sender never
+ * @param acknowledgedBytes the same in bytes: that and one more is less than what is staged, so that the sender never
  *                          waits for an acknowledgement that does not come
  */
 record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedBytes, int acknowledgedAfter,
@@ -40,7 +40,7 @@ record Pieces(int bytes, int unaccepted, int inFlight, int window, int stagedByt
     static Pieces whole(int framesInFlight) {
         int window = Math.max(KEPT_FRAMES, 2 * framesInFlight);
         return new Pieces(HeaderFormat.MAX_PAYLOAD_BYTES, Integer.MAX_VALUE, framesInFlight, window, KEPT_BYTES,
-                window / 4, KEPT_BYTES / 4);
+                window / 4, KEPT_BYTES / 2);
     }
 
     /** The rule for a connection of so many streams. */

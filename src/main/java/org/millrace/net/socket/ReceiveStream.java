@@ -117,7 +117,7 @@ final class ReceiveStream {
             if (!inPiece) {
                 if (!staged.hasHeader()) {
                     if (dry) {
-                        dry = turn > 0;
+                        dry = false;
                         return End.NO_MORE;
                     }
                     int read = staged.fill(input, more);
@@ -144,6 +144,9 @@ final class ReceiveStream {
             End end = receivePayload();
             if (end != null) {
                 return end;
+            }
+            if (pieces.isWhole() && !staged.hasHeader()) {
+                return End.NO_MORE; // as far as is known: the next call reads
             }
         }
         return End.NO_MORE;

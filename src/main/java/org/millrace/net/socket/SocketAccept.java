@@ -86,7 +86,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
                 + StreamSet.count(hello.rails(), hello.streams());
         StreamSet set = new StreamSet(network, name, peer, channels, recovery);
         FrameReceiver receiver =
-                new RailReceiver(set, rails, Pieces.over(hello.streams(), hello.threshold(), hello.window()));
+                new SocketReceiver(set, rails, Pieces.over(hello.streams(), hello.threshold(), hello.window()));
         network.opened(set, receiver::close);
         return receiver;
     }

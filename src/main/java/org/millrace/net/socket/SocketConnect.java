@@ -228,7 +228,7 @@ final class SocketConnect extends OutgoingConnection {
         }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
                 recovery(channels));
-        FrameSender sender = new RailSender(set, byStream,
+        FrameSender sender = new SocketSender(set, byStream,
                 Pieces.over(channels.length, options.stripeThreshold(), options.framesInFlight()), System::nanoTime);
         network().opened(set, sender::close);
         return sender;

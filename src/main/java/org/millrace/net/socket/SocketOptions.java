@@ -18,7 +18,7 @@ import org.millrace.net.connection.TlsIdentity;
  *                           each end a call: 64 KiB over four streams took twice the time of one stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system grow it as needed
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
- * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
+ * @param framesInFlight     frames whose memory a sender holds on a connection, 1 to 1024
  * @param connectDeadline    within which a connection must be made, from the call of connect
  * @param handshakeDeadline  within which a client of a listener must have said who it is, and its connection must be
  *                           expected

@@ -43,7 +43,7 @@ class HostilePiecesTest {
     private final SocketChannel[] peer = new SocketChannel[2];
     private final SocketChannel[] ours = new SocketChannel[2];
     private final Rail[] rails = {new Rail(0, "first"), new Rail(1, "second")};
-    private RailReceiver receiver;
+    private SocketReceiver receiver;
 
     @BeforeEach
     void connect() throws IOException {
@@ -53,7 +53,7 @@ class HostilePiecesTest {
             ours[i] = pair[1];
         }
         receiver =
-                new RailReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES);
+                new SocketReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES);
     }
 
     @AfterEach
@@ -171,7 +171,7 @@ class HostilePiecesTest {
     @CsvSource({"1, 0, 0, 0", "-1, 0, 0, 0", "0, 1, 0, 0", "0, -1, 0, 0", "0, 0, 1, 0", "0, 0, -1, 0", "0, 0, 0, 1"})
     void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, long whole, int magic)
             throws IOException {
-        RailSender sender = new RailSender(new StreamSet(open, "sender under test", "the peer", ours), rails, PIECES,
+        SocketSender sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", ours), rails, PIECES,
                 System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, whole, ack, 0);

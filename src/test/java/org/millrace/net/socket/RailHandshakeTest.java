@@ -45,7 +45,7 @@ class RailHandshakeTest {
                     SocketNetwork to = network(each[1], 1);
                     Connected ends = Connected.make(from, to)) {
                 assertEquals(each[2], rails(ends), each[0] + " to " + each[1]);
-                assertEquals(each[2] > 1, ends.receiver() instanceof RailReceiver);
+                assertEquals(each[2] > 1, ends.receiver() instanceof SocketReceiver);
                 assertEquals(each[2] > 1, ends.receiver().toString().contains("(" + each[2] + " rails)"),
                         ends.receiver().toString());
             }

@@ -180,7 +180,7 @@ class SocketFuzzTest {
         Pieces pieces = Pieces.whole(WINDOW);
         receive(recorded, "frames", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
                 header -> RecordedPieces.mayBegin(header, pieces, pieces.window()),
-                streams -> new RailReceiver(streams, new Rail[] {new Rail(0, "first")}, pieces));
+                streams -> new SocketReceiver(streams, new Rail[] {new Rail(0, "first")}, pieces));
     }
 
     @Test
@@ -190,6 +190,6 @@ class SocketFuzzTest {
         Rail[] rails = {new Rail(0, "first")};
         receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
                 header -> RecordedPieces.mayBegin(header, pieces, WINDOW),
-                streams -> new RailReceiver(streams, rails, pieces));
+                streams -> new SocketReceiver(streams, rails, pieces));
     }
 }

@@ -26,9 +26,9 @@ import org.millrace.net.Railed;
  * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others, or
  * over its successor. One stream has whole frames, and acknowledgements are few.
  */
-public final class RailSender implements FrameSender, Railed {
+public final class SocketSender implements FrameSender, Railed {
 
-    private static final Logger LOG = LogManager.getLogger(RailSender.class);
+    private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
     /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
@@ -61,7 +61,7 @@ public final class RailSender implements FrameSender, Railed {
      * @param rails by stream: the rail that it belongs to
      * @param clock nanoseconds
      */
-    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
+    public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
         this.connection = connection;
         recovery = connection.recovery();
         this.pieces = pieces;

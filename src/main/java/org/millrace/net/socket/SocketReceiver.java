@@ -20,7 +20,7 @@ import org.millrace.net.Railed;
  * that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the stream, so
  * that a small frame costs one system call.
  */
-final class RailReceiver implements FrameReceiver, Railed {
+final class SocketReceiver implements FrameReceiver, Railed {
 
     private final StreamSet connection;
     private final @Nullable StreamRecovery recovery;
@@ -44,7 +44,7 @@ final class RailReceiver implements FrameReceiver, Railed {
      *
      * @param rails by stream: the rail that it belongs to
      */
-    public RailReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
+    public SocketReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
         this.connection = connection;
         recovery = connection.recovery();
         this.pieces = pieces;
@@ -218,7 +218,7 @@ final class RailReceiver implements FrameReceiver, Railed {
             return; // what is missing of what there was will not come, or all has come
         }
         outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
-                last ? null : remaining(), 0);
+                last ? null : remaining(), -1);
         if (recovery != null) {
             recovery.lost(Arrays.asList(streams).indexOf(lost), last, cause == null);
         }
