@@ -39,6 +39,7 @@ final class Reconnector implements Runnable {
     private static final int MAX_UNPROVEN = 64;
     private static final int BACKLOG = 1024;
     private static final long STEP_MILLIS = 5;
+    private static final long CLOSE_MILLIS = 5000;
     /** The kernel sends its second SYN after one second, the third after two more: an attempt anew is as good. */
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
@@ -52,6 +53,7 @@ final class Reconnector implements Runnable {
     private final Queue<Attempt> begun = new ConcurrentLinkedQueue<>();
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
+    private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
     private volatile boolean closed;
 
     private Reconnector(SocketOptions options, ServerSocketChannel server, Selector selector) {
@@ -69,7 +71,7 @@ final class Reconnector implements Runnable {
             Selector selector = Selector.open();
             server.register(selector, SelectionKey.OP_ACCEPT);
             Reconnector started = new Reconnector(options, server, selector);
-            Thread.ofPlatform().daemon().name("millrace-reconnect").start(started);
+            started.thread.start();
             return started;
         } catch (IOException e) {
             ConnectionState.closeQuietly(server);
@@ -103,9 +105,15 @@ final class Reconnector implements Runnable {
         selector.wakeup();
     }
 
+    /** Returns when the thread has ended. */
     void close() {
         closed = true;
         selector.wakeup();
+        try {
+            thread.join(CLOSE_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     @Override
