@@ -74,7 +74,9 @@ public final class SocketSender implements FrameSender, Railed {
         }
         reinjection = new Reinjection(streams, frames);
         shortPieces = new ShortPieces(streams);
-        again = new PieceQueue(2 * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
+        // Twice, as a piece may be owed by two of several streams.
+        again = new PieceQueue(
+                (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
     }
 
     private SendStream newStream(int stream, Rail rail, boolean first) {
