@@ -17,6 +17,8 @@
 #define MILLRACE_COPY_FROM_SHIFT 16
 /* In the fourth word: who copies. 0 is the warp that reads the commands, others are workers. */
 #define MILLRACE_COPY_WORKER_SHIFT 32
+/* Behind it: whether the copy must not be seen before those that the worker was given earlier. */
+#define MILLRACE_COPY_ORDERED_SHIFT 40
 
 /* In millraceCopyMailbox.state. The host stores the first, the kernel the others. */
 #define MILLRACE_COPY_ABSENT 0
@@ -26,7 +28,8 @@
 /* With the second, the number of the stream in which the kernel was launched. */
 #define MILLRACE_COPY_STREAM_SHIFT 8
 
-/* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits, the fourth how many bytes and who copies. */
+/* The first two words have the lower 48 bits of the addresses, the third their upper 16 bits, the fourth how many bytes, who copies, and in which
+ * order. */
 typedef struct millraceCopyCommand {
   uint64_t to;
   uint64_t from;

@@ -1,12 +1,12 @@
 /* A kernel that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. Its first block is one warp. It
  * reads the commands, which lie in the host's memory, so that nobody else polls across PCIe, makes the shortest copies itself, in half the time that a copy
  * engine takes to be started and to answer, and gives the others to workers, a block each, which make many at once where a copy engine makes one behind the
- * other. org.millrace.cuda.copy.CopyKernel is its host.
+ * other. org.millrace.cuda.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
  *
  *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
- *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy/copy.ptx
+ *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
  */
 #include "millrace/copy_mailbox.h"
 
@@ -17,10 +17,14 @@ typedef ulonglong2 Line;
 enum { ALL = 0xffffffff, LANES = 32 };
 /* Loads of each lane that are under way at once: all of a copy. */
 enum { LOADS = 4 };
-/* A look brings one line of commands, a word to a lane: one read across PCIe. */
-enum { LINE_COMMANDS = 128 / sizeof(millraceCopyCommand), COMMAND_WORDS = sizeof(millraceCopyCommand) / sizeof(u64) };
+/* A look brings this many commands, half of one to a lane: reads across PCIe that are under way at once. */
+enum { LOOK_COMMANDS = LANES / 2 };
 /* Looks at the commands for each at the time. */
 enum { LOOKS = 8 };
+/* Copies that a worker makes before it says so, while others wait for it already: a fence takes as long as a copy. */
+enum { COPIES_AT_ONCE = 4 };
+/* A launch whose workers find no room within this time gives up, so that nobody waits behind it: the host launches again. */
+enum { ARRIVAL_NANOS = 100000 };
 /* Few registers too: a worker is to find room beside a block of a program that takes every multiprocessor. */
 enum { WORKER_THREADS = 128, BLOCKS_BY_REGISTERS = 8 };
 
@@ -30,7 +34,7 @@ struct Work {
     u64 from;
     u64 bytes;
     u32 number;
-    u32 pad;
+    u32 ordered; // it must not be seen before those that this worker was given earlier
 };
 
 /* As many launches may wait for room, each in a stream of its own: one may stand behind a kernel of the program's that does not end without copies. */
@@ -48,10 +52,10 @@ struct Workers {
     u32 left[STREAMS];                // which launch of a stream gives its workers no more
 };
 
-/* Pairs with the host's store of the command, behind which lies what is to be copied. */
-static __device__ u64 load_acquire(const uint64_t *word) {
-    u64 value;
-    asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+/* Half a command. A fence behind it pairs with the host's stores of its words, behind which lies what is to be copied. */
+static __device__ Line load_half(const uint64_t *words) {
+    Line value;
+    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.x), "=l"(value.y) : "l"(words) : "memory");
     return value;
 }
 
@@ -131,45 +135,82 @@ static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     }
 }
 
-/* The host gives a worker no more than there is room for. By one lane, behind what the warp has copied. */
-static __device__ void give(Workers *workers, u32 worker, u64 to, u64 from, u64 bytes) {
-    u32 number = ++workers->given[worker];
-    Work *work = &workers->works[worker][number % MILLRACE_COPY_GIVEN];
-    work->to = to;
-    work->from = from;
-    work->bytes = bytes;
-    store_release_here(&work->number, number);
-}
-
 static __device__ u64 whole(u64 low, u64 high) { return low << 16 >> 16 | high << 48; }
 
-/* Carries out, or gives away, the commands from number on that are there, of one line; returns how many. */
+/* A command, in the lane that gives it to a worker. */
+struct Command {
+    u64 to;
+    u64 from;
+    u32 bytes;
+    u32 worker; // from 1; 0: the warp copies, or there is none
+    bool ordered;
+};
+
+/*
+ * Lanes from first to before end give their commands to workers, behind what the warp has copied; those of one worker in the order of the lanes. The host gives a
+ * worker no more than there is room for. By all lanes.
+ */
+static __device__ void give(Workers *workers, Command command, u32 first, u32 end, u32 lane) {
+    u32 worker = lane >= first && lane < end ? command.worker : 0;
+    u32 same = __match_any_sync(ALL, worker);
+    u32 before = same & (1u << lane) - 1;
+    volatile u32 *given = &workers->given[worker > 0 ? worker - 1 : 0];
+    u32 number = *given + __popc(before) + 1;
+    __syncwarp(); // all have read it
+    if (worker > 0) {
+        Work *work = &workers->works[worker - 1][number % MILLRACE_COPY_GIVEN];
+        work->to = command.to;
+        work->from = command.from;
+        work->bytes = command.bytes;
+        work->ordered = command.ordered;
+        if (before == 0) {
+            *given = number + __popc(same) - 1;
+        }
+        store_release_here(&work->number, number);
+    }
+    __syncwarp();
+}
+
+/* Carries out, or gives away, the commands from number on that are there, of those that one look brings; returns how many. */
 static __device__ u32 look(const millraceCopyMailbox *mailbox, Workers *workers, u32 number, u32 lane) {
-    u32 first = number / LINE_COMMANDS * LINE_COMMANDS;
-    u32 mine = first + lane / COMMAND_WORDS;
-    bool used = lane < LINE_COMMANDS * COMMAND_WORDS;
-    u64 word = used ? load_acquire(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % COMMAND_WORDS) : 0;
-    bool missing = used && mine - number < LINE_COMMANDS && word >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine;
-    u32 end = (__ffs(__ballot_sync(ALL, missing) | 1u << LINE_COMMANDS * COMMAND_WORDS) - 1) / COMMAND_WORDS; // what one lane has acquired, all have
+    u32 mine = number + lane / 2;
+    Line half = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
+    bool missing =
+        half.x >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine || half.y >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine;
+    u32 lost = __ballot_sync(ALL, missing);
+    u32 end = lost == 0 ? LOOK_COMMANDS : (__ffs(lost) - 1) / 2;
+    if (end == 0) {
+        return 0;
+    }
+    fence(); // in every lane: what was acquired by one is read by others
+    __syncwarp();
+    u32 even = lane * 2 % LANES;
+    u64 upper = __shfl_sync(ALL, half.x, even + 1);
+    u64 work = __shfl_sync(ALL, half.y, even + 1);
+    Command command;
+    command.to = whole(__shfl_sync(ALL, half.x, even), upper);
+    command.from = whole(__shfl_sync(ALL, half.y, even), upper >> MILLRACE_COPY_FROM_SHIFT);
+    command.bytes = (u32)work;
+    command.worker = lane < end ? (unsigned char)(work >> MILLRACE_COPY_WORKER_SHIFT) : 0;
+    command.ordered = work >> MILLRACE_COPY_ORDERED_SHIFT & 1;
+    u32 own = ~__ballot_sync(ALL, command.worker > 0); // which are the warp's, and all bits from end on
     bool copied = false;
-    for (u32 i = number - first; i < end; i++) {
-        u64 upper = __shfl_sync(ALL, word, i * COMMAND_WORDS + 2);
-        u64 to = whole(__shfl_sync(ALL, word, i * COMMAND_WORDS), upper);
-        u64 from = whole(__shfl_sync(ALL, word, i * COMMAND_WORDS + 1), upper >> MILLRACE_COPY_FROM_SHIFT);
-        u64 work = __shfl_sync(ALL, word, i * COMMAND_WORDS + 3);
-        u32 worker = (unsigned char)(work >> MILLRACE_COPY_WORKER_SHIFT);
+    for (u32 i = 0; i < end;) {
         if (copied) { // each lane's stores, for whoever sees what comes behind them
             fence();
             __syncwarp();
         }
-        copied = worker == 0;
+        copied = own >> i & 1;
         if (copied) {
-            carry_out(to, from, (u32)work, lane);
-        } else if (lane == 0) {
-            give(workers, worker - 1, to, from, (u32)work);
+            carry_out(__shfl_sync(ALL, command.to, i), __shfl_sync(ALL, command.from, i), __shfl_sync(ALL, command.bytes, i), lane);
+            i++;
+        } else {
+            u32 next = i + __ffs(own >> i) - 1;
+            give(workers, command, i, next, lane);
+            i = next;
         }
     }
-    return end - (number - first);
+    return end;
 }
 
 /* By all threads of a block; the loads of one pass are under way at once. */
@@ -210,6 +251,8 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
     __syncthreads(); // shared may be written again
     u32 number = workers->taken[me];
+    u32 told = number; // to the host
+    bool more = false; // the next but one was there too
     while (true) {
         if (threadIdx.x == 0) {
             const Work *work = &workers->works[me][(number + 1) % MILLRACE_COPY_GIVEN];
@@ -226,6 +269,10 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
                 shared.to = work->to;
                 shared.from = work->from;
                 shared.bytes = work->bytes;
+                more = ((const volatile Work *)workers->works[me])[(number + 2) % MILLRACE_COPY_GIVEN].number == number + 2;
+                if (work->ordered && told != number) {
+                    fence();
+                }
             }
         }
         __syncthreads();
@@ -246,8 +293,9 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         copy_by_block<unsigned char>(to + body, from + body, bytes - body);
         number++;
         __syncthreads(); // pairs the other threads' stores with the fence of this one; shared may be written again
-        if (threadIdx.x == 0) {
+        if (threadIdx.x == 0 && (!more || number - told == COPIES_AT_ONCE)) {
             store_release(&mailbox->copied[me], number);
+            told = number;
         }
     }
     if (threadIdx.x == 0) {
@@ -257,11 +305,13 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
     }
 }
 
-/* By one lane. Whether this launch serves the host: it waits for one, no other serves it, and all workers are there. One that comes late leaves at once. */
+/* By one lane. Whether this launch serves the host: it waits for one, no other serves it, and all workers are there.
+ * One that comes late leaves at once, and so does one whose workers do not come. */
 static __device__ bool is_chosen(millraceCopyMailbox *mailbox, Workers *workers, u32 stream, u32 launch) {
     u32 all = launch * (gridDim.x - 1);
     bool mine = false;
-    while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT) {
+    u64 begin = nanoseconds();
+    while (!mine && load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT && nanoseconds() - begin < ARRIVAL_NANOS) {
         if (load_acquire_here(&workers->arrived[stream]) == all && atomicCAS(&workers->owned, 0, 1) == 0) {
             fence(); // pairs with the release by the launch before: what it and its workers counted is there
             mine = load_acquire_host(&mailbox->state) == MILLRACE_COPY_ABSENT; // pairs with the host's release: done is there

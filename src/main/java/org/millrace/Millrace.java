@@ -97,6 +97,11 @@ public final class Millrace {
      * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        return join(rendezvous, rank, size, settings, CommunicatorListener.STANDARD_ERROR);
+    }
+
+    static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener) {
         Objects.requireNonNull(rendezvous,
                 "rendezvous is null: give file:PATH or tcp:HOST:PORT, the same on all ranks");
         Objects.requireNonNull(settings, "settings is null: give an empty map for none");
@@ -105,7 +110,7 @@ public final class Millrace {
                     "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
         }
         requireNativeAccess();
-        return provider(settings).join(rendezvous, rank, size, settings);
+        return provider(settings).join(rendezvous, rank, size, settings, listener);
     }
 
     /**

@@ -47,7 +47,7 @@ public class CopyKernelLeaving {
     /** The host. */
     @Actor
     public void host(ZZ_Result result) {
-        mailbox.copyRelease(NUMBER, 64, 128, 8, 0);
+        mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false);
         result.r1 = mailbox.stateBehindCommand() == CopyMailbox.PRESENT;
     }
 

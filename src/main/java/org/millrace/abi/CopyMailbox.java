@@ -18,10 +18,10 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  *    +------------+------------+------ - - -----+--------+------ - ---+- - - -+--------+- - - -+
  *                                                 u32      u32 a worker         u32
  *    a command, the bits of its words
- *    0                  48     64 = 0            48     64 = 0 16    32     48     64 = 0    32     40    48     64
- *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+----+------+
- *    |  to, lower bits  |number| from, lower bits |number| to |from|       |number|   bytes   |worker|    |number|
- *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+----+------+
+ *    0                  48     64 = 0            48     64 = 0 16    32     48     64 = 0   32     40    41   48     64
+ *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+-----+----+------+
+ *    |  to, lower bits  |number| from, lower bits |number| to |from|       |number|   bytes   |worker|order|    |number|
+ *    +------------------+------+------------------+------+----+----+-------+------+-----------+------+-----+----+------+
  *                                                        upper bits
  * </pre>
  *
@@ -32,10 +32,10 @@ import org.millrace.ffi.mailbox.millraceCopyMailbox;
  * Numbers wrap at 2<sup>32</sup>.
  *
  * <p>
- * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that one read
- * across PCIe brings four commands. The words' releases pair with the kernel's acquires: what is to be copied is
- * visible to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is
- * told then that a copy was made sees it.
+ * A word of a command is there when the lower bits of the command's number are, as in a line of LL, so that reads
+ * across PCIe bring many commands. The words' releases pair with the kernel's acquires: what is to be copied is visible
+ * to it. The kernel's releases of {@code done} and {@code copied} pair with the acquires here: a thread that is told
+ * then that a copy was made sees it.
  */
 public final class CopyMailbox extends PolledStruct {
     public static final long BYTES = millraceCopyMailbox.sizeof();
@@ -67,6 +67,7 @@ public final class CopyMailbox extends PolledStruct {
     private static final int NUMBER_SHIFT = mailbox_h.MILLRACE_COPY_NUMBER_SHIFT();
     private static final int FROM_SHIFT = mailbox_h.MILLRACE_COPY_FROM_SHIFT();
     private static final int WORKER_SHIFT = mailbox_h.MILLRACE_COPY_WORKER_SHIFT();
+    private static final int ORDERED_SHIFT = mailbox_h.MILLRACE_COPY_ORDERED_SHIFT();
     private static final int STREAM_SHIFT = mailbox_h.MILLRACE_COPY_STREAM_SHIFT();
     private static final long LOWER_BITS = (1L << NUMBER_SHIFT) - 1;
 
@@ -86,12 +87,13 @@ public final class CopyMailbox extends PolledStruct {
     /**
      * Has bytes copied.
      *
-     * @param number of the command; its place must be free
-     * @param bytes  1 to 2<sup>30</sup> - 1
-     * @param worker who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
+     * @param number  of the command; its place must be free
+     * @param bytes   1 to 2<sup>30</sup> - 1
+     * @param worker  who copies, from 1; 0: the warp that reads the commands, which can do so with few bytes only
+     * @param ordered whether nobody may see the bytes before what the worker was given earlier
      */
-    public void copyRelease(int number, long to, long from, int bytes, int worker) {
-        long work = bytes | (long) worker << WORKER_SHIFT;
+    public void copyRelease(int number, long to, long from, int bytes, int worker, boolean ordered) {
+        long work = bytes | (long) worker << WORKER_SHIFT | (ordered ? 1L << ORDERED_SHIFT : 0);
         long command = base + (long) (number & COMMANDS - 1) * COMMAND_BYTES;
         long flag = (long) number << NUMBER_SHIFT;
         long upper = to >>> NUMBER_SHIFT | from >>> NUMBER_SHIFT << FROM_SHIFT;

@@ -162,6 +162,8 @@ public final class Settings {
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
                     + " trees then; the same on all ranks");
 
+    public static final Setting<Boolean> MY_TRANSPORT_ENABLE = setting(Part.TRANSPORTS, "NCCL_MY_TRANSPORT_ENABLE",
+            booleans(), true, "0: transports of other jars are not asked, though they are on the class path");
     public static final Setting<Boolean> P2P_DISABLE =
             off(Part.TRANSPORTS, "NCCL_P2P_DISABLE", "1: ranks of one process do not write into each other's memory");
     public static final Setting<Boolean> P2P_MEMCPY = off(Part.TRANSPORTS, "NCCL_P2P_USE_CUDA_MEMCPY",
@@ -375,11 +377,10 @@ public final class Settings {
             setting(Part.GIN, "MILLRACE_GIN_SHARED", values(SWITCH, ON_BY_DEFAULT), true,
                     "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they"
                             + " share");
-    public static final Setting<Integer> GIN_COPY_KERNEL = setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
-            integers(0, LONGEST_COPY_KERNEL,
-                    "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 or not set for no such kernel"),
-            0, "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset:"
-                    + " none is there");
+    public static final Setting<Optional<Integer>> GIN_COPY_KERNEL = optional(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
+            integers(0, LONGEST_COPY_KERNEL, "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
+            "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: it comes"
+                    + " where many copies wait, and leaves soon");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
             values(KERNELS,

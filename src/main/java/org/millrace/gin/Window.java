@@ -6,6 +6,9 @@ package org.millrace.gin;
  */
 public final class Window {
 
+    /** A cache line or two: as much as a flag, a count or a header has. */
+    public static final long MOST_ORDERED = 64;
+
     private final long handle;
     private final WindowMemory memory;
     private volatile boolean strict = true;
@@ -38,9 +41,12 @@ public final class Window {
         strict = false;
     }
 
-    /** Whether what one context puts to it from one peer is there in its order, for those who look at the bytes. */
-    public boolean isStrict() {
-        return strict;
+    /**
+     * Whether a put of so many bytes is there behind all that its context has put before, for those who look at the
+     * bytes: few bytes tell that others have come; many are awaited by what tells of them.
+     */
+    public boolean isOrdered(long bytes) {
+        return strict && bytes <= MOST_ORDERED;
     }
 
     public boolean holds(long offset, long bytes) {

@@ -70,7 +70,7 @@ class EngineRailsTest {
     @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1",
             "cut:frame=9,rail=1;cut:frame=27,rail=0", "cut:frame=9,rail=0;cut:frame=9,rail=1"})
     void aRailThatIsCutChangesNoResult(String fault) throws Exception {
-        for (Throwable failure : EngineGroup.run(directory, 2, settings(fault), EngineRailsTest::sums)) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, settings(fault), EngineRailsTest::sums)) {
             assertNull(failure, () -> fault + ": " + failure);
         }
     }
@@ -87,7 +87,7 @@ class EngineRailsTest {
     void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
         Map<String, String> withoutReconnecting = new HashMap<>(settings(faults));
         withoutReconnecting.put("MILLRACE_RECONNECT_DEADLINE", "0s");
-        for (Throwable failure : EngineGroup.run(directory, 2, withoutReconnecting, EngineRailsTest::sums)) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, withoutReconnecting, EngineRailsTest::sums)) {
             assertNotNull(failure, faults);
             assertTrue(failure.getMessage().contains("socket connection")
                     && failure.getMessage().contains("connection lost ("), failure.getMessage());

@@ -86,6 +86,15 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_WORKER_SHIFT() {
         return MILLRACE_COPY_WORKER_SHIFT;
     }
+    private static final int MILLRACE_COPY_ORDERED_SHIFT = (int)40L;
+    /**
+     * {@snippet lang=c :
+     * #define MILLRACE_COPY_ORDERED_SHIFT 40
+     * }
+     */
+    public static int MILLRACE_COPY_ORDERED_SHIFT() {
+        return MILLRACE_COPY_ORDERED_SHIFT;
+    }
     private static final int MILLRACE_COPY_ABSENT = (int)0L;
     /**
      * {@snippet lang=c :

@@ -43,19 +43,28 @@ final class DirectPath extends Path {
             return false;
         }
         frame.bringsSignalAtMost(drain.order);
-        if (drain.advance(bytes)) {
+        boolean last = drain.advance(bytes);
+        if (last) {
             if (!descriptor.has(GinOp.GET)) {
                 frame.signals(descriptor);
             }
             frame.completes(drain.queue, drain.finish());
         }
-        frames.add();
+        long entry = frames.add();
+        if (last && !descriptor.has(GinOp.GET)) {
+            drain.order.copied(entry, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        }
         return true;
     }
 
     private boolean isInTurn(QueueDrain drain, GinDescriptor descriptor) {
-        return descriptor.has(GinOp.GET) ? drain.order.isCopyInTurn(frames)
-                : drain.order.isCopyInTurn(frames, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
+        if (descriptor.has(GinOp.GET)) {
+            return drain.order.isCopyInTurn(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size,
+                    false);
+        }
+        Window target = windows.find(descriptor.targetHandle);
+        return drain.order.isCopyInTurn(frames, descriptor.targetHandle, descriptor.targetOffset, descriptor.size,
+                target != null && target.isOrdered(descriptor.size));
     }
 
     private boolean put(QueueDrain drain, OutboundFrame frame, long bytes) {
@@ -63,7 +72,7 @@ final class DirectPath extends Path {
         Window target = atPeer(drain, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         long offset = descriptor.targetOffset + drain.moved();
         GinHeader.set(frame.header, GinHeader.PUT, drain.context(), descriptor.targetHandle, offset, 0);
-        frame.transfer.sequence(drain.order.sequence(), target.isStrict());
+        frame.transfer.sequence(drain.order.sequence(), target.isOrdered(descriptor.size));
         return target.beginPeerCopy(frame.transfer, peer, offset, source(drain, descriptor),
                 descriptor.sourceOffset + drain.moved(), bytes);
     }
@@ -72,7 +81,15 @@ final class DirectPath extends Path {
         GinDescriptor descriptor = drain.current();
         Window source = atPeer(drain, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size);
         GinHeader.nothing(frame.header);
-        frame.transfer.sequence(drain.order.sequence(), true); // it finds what the queue's puts brought
+        frame.transfer.sequence(drain.order.sequence(),
+                !drain.order.isUntouched(frames, descriptor.sourceHandle, descriptor.sourceOffset, descriptor.size)); // it
+                                                                                                                      // finds
+                                                                                                                      // what
+                                                                                                                      // the
+                                                                                                                      // queue's
+                                                                                                                      // puts
+                                                                                                                      // brought
+                                                                                                                      // there
         return source.beginPeerRead(frame.transfer, peer, descriptor.sourceOffset + drain.moved(),
                 target(drain, descriptor), descriptor.targetOffset + drain.moved(), bytes);
     }

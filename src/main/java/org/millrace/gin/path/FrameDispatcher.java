@@ -162,7 +162,7 @@ final class FrameDispatcher {
             if (window != null) {
                 frame.transfer.sequence(
                         PathOrder.sequence((int) GinHeader.context(header) & MOST_CONTEXTS, peer, rank.ranks()),
-                        window.isStrict());
+                        window.isOrdered(bytes));
             }
             if (window == null || !place(header, frame, window, GinHeader.offset(header), bytes)) {
                 return false;

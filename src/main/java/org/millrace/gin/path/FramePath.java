@@ -78,7 +78,7 @@ final class FramePath extends Path {
         if (descriptor.has(GinOp.VA_SIGNAL)) {
             drain.order.added(entry, descriptor.sourceHandle, descriptor.sourceOffset);
         } else if (bytes > 0) {
-            drain.order.wrote(entry);
+            drain.order.wrote(entry, descriptor.targetHandle, descriptor.targetOffset, descriptor.size);
         }
         return true;
     }

@@ -12,7 +12,7 @@ import org.millrace.gin.Window;
 final class GetPath extends Path {
 
     /** How many a peer is asked at once, and so how many it must be able to remember. */
-    static final int MOST = 16;
+    static final int MOST = 256;
 
     /** A get under way. */
     static final class Get {

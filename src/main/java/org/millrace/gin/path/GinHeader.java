@@ -27,7 +27,7 @@ final class GinHeader {
     static final int GET_DATA = 5;
 
     /** Changed with the meaning of any word. */
-    static final long PROTOCOL = 0x4D_52_47_49_4E_02L;
+    static final long PROTOCOL = 0x4D_52_47_49_4E_03L;
 
     private static final int INLINE_SHIFT = 8;
     private static final long SIGNALLED = 1L << 16;

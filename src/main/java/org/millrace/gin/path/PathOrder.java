@@ -16,8 +16,8 @@ import org.millrace.net.FrameHeader;
  *   copy         frame        The copy has an entry among the frames. {@link OutboundFrames} sends nothing behind it
  *                             before the copy is over.
  *   frame        copy         The copy begins when the peer has said that it has carried the frames out, unless they
- *                             only add to signals elsewhere than where the copy writes. A peer whose
- *                             word this rank cannot read is copied to only as long as no frame of the queue writes
+ *                             write elsewhere than the copy. One of few bytes in a strict window
+ *                             waits for all bytes that frames write. A peer whose word this rank cannot read is copied to only as long as no frame of the queue writes
  *                             there: {@link #canCopy}, {@link #isCopyInTurn}.
  *   copy, frame  signal       It is counted up without a frame if the peer has carried out all that was sent, and
  *                             travels in a frame otherwise: {@link #signal}.
@@ -30,21 +30,37 @@ final class PathOrder {
     /** What the peer says of this rank's frames; null if this rank does not share memory with it. */
     private final @Nullable PeerSignals near;
     /** Frames of the queue that write bytes at the peer, and those that add to signals in a window there. */
-    private final Frames writes = new Frames();
-    private final Frames adds = new Frames();
-    /** Where those that were not seen to be over add: in one window, from here to there; all windows if it is 0. */
-    private long addWindow;
-    private long addStart;
-    private long addEnd;
+    private final Entries writes = new Entries(true);
+    private final Entries adds = new Entries(true);
+    /** Copies of the queue to the peer. */
+    private final Entries copies = new Entries(false);
 
-    /** Some of the queue's frames, up to the last. */
-    private final class Frames {
-        /** Entry among the frames, from 1 on; 0 if it was carried out, or there is none. */
+    /** Some of the queue's entries among the frames, up to the last, and where they write. */
+    private final class Entries {
+        private final boolean areFrames;
+        /** From 1 on; 0 if it was carried out, or there is none. */
         private long last;
         /** How many frames had gone to the network when that had; 0 as long as it has not. */
         private long sentByThen;
+        /** Where those that were not seen to be over write: in one window, from here to there; in any if it is 0. */
+        private long window;
+        private long start;
+        private long end;
 
-        void add(long entry) {
+        Entries(boolean areFrames) {
+            this.areFrames = areFrames;
+        }
+
+        void add(long entry, long in, long offset, long bytes) {
+            if (last == 0) {
+                window = in;
+                start = offset;
+                end = offset + bytes;
+            } else {
+                window = window == in ? in : 0;
+                start = Math.min(start, offset);
+                end = Math.max(end, offset + bytes);
+            }
             last = entry;
             sentByThen = 0;
         }
@@ -54,12 +70,17 @@ final class PathOrder {
                 return true;
             }
             if (sentByThen == 0 && frames.isOffered(last)) {
-                sentByThen = frames.count();
+                sentByThen = areFrames ? frames.count() : 0;
+                last = areFrames ? last : 0; // a copy's entry is passed when it was made
             }
             if (sentByThen > 0 && near != null && near.isSettled(sentByThen)) {
                 last = 0;
             }
             return last == 0;
+        }
+
+        boolean areElsewhere(long in, long offset, long bytes) {
+            return window != 0 && (window != in || offset >= end || offset + bytes <= start);
         }
     }
 
@@ -79,18 +100,19 @@ final class PathOrder {
         return sequence;
     }
 
-    /** Frames of the queue, up to this entry, write at the peer. */
-    void wrote(long entry) {
-        writes.add(entry);
+    /** A frame of the queue writes bytes to a window at the peer. */
+    void wrote(long entry, long window, long offset, long bytes) {
+        writes.add(entry, window, offset, bytes);
     }
 
     /** A frame of the queue adds to 8 bytes of a window at the peer. */
     void added(long entry, long window, long offset) {
-        boolean first = adds.last == 0;
-        addStart = first ? offset : Math.min(addStart, offset);
-        addEnd = (first ? offset : Math.max(addEnd - Long.BYTES, offset)) + Long.BYTES;
-        addWindow = first || addWindow == window ? window : 0;
-        adds.add(entry);
+        adds.add(entry, window, offset, Long.BYTES);
+    }
+
+    /** A copy of the queue writes to a window at the peer. */
+    void copied(long entry, long window, long offset, long bytes) {
+        copies.add(entry, window, offset, bytes);
     }
 
     /** Whether a copy of the queue can keep its order, now or later; it travels in frames otherwise. */
@@ -98,19 +120,19 @@ final class PathOrder {
         return writes.last == 0 && adds.last == 0 || near != null;
     }
 
-    /** Whether a copy finds there what frames of the queue were to write before it. */
-    boolean isCopyInTurn(OutboundFrames frames) {
-        return writes.areOver(frames) && adds.areOver(frames);
+    /**
+     * Whether a copy may touch bytes of a window at the peer: what frames were to write there before it is there.
+     *
+     * @param ordered whether it is behind all that frames were to write, wherever that is
+     */
+    boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes, boolean ordered) {
+        return (writes.areOver(frames) || !ordered && writes.areElsewhere(window, offset, bytes))
+                && (adds.areOver(frames) || adds.areElsewhere(window, offset, bytes));
     }
 
-    /**
-     * The same for a copy to a window: it does not wait for those that add elsewhere, as a signal is not held up by
-     * what is put behind it.
-     */
-    boolean isCopyInTurn(OutboundFrames frames, long window, long offset, long bytes) {
-        return writes.areOver(frames)
-                && (adds.areOver(frames) || addWindow == window && (offset >= addEnd || offset + bytes <= addStart)
-                        || addWindow != 0 && addWindow != window);
+    /** Whether no copy of the queue that is under way writes bytes of a window at the peer. */
+    boolean isUntouched(OutboundFrames frames, long window, long offset, long bytes) {
+        return copies.areOver(frames) || copies.areElsewhere(window, offset, bytes);
     }
 
     /**

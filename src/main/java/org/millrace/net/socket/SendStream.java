@@ -152,7 +152,7 @@ final class SendStream {
      * When this stream would have delivered a piece of so many bytes if it were given one now: nanoseconds from now.
      */
     double nanosFor(int length, long now) {
-        return rate.nanosFor(owedBytes + length, owed() > 0, now);
+        return rate.nanosFor(owedBytes + length + (owed() + 1L) * PieceFormat.BYTES, owed() > 0, now);
     }
 
     /** How long short pieces took lately; 0 if none was sent. */
