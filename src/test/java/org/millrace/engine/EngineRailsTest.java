@@ -67,8 +67,10 @@ class EngineRailsTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1",
-            "cut:frame=9,rail=1;cut:frame=27,rail=0", "cut:frame=9,rail=0;cut:frame=9,rail=1"})
+    @CsvSource(
+            delimiter = '|',
+            value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1",
+                    "cut:frame=9,rail=1;cut:frame=27,rail=0", "cut:frame=9,rail=0;cut:frame=9,rail=1"})
     void aRailThatIsCutChangesNoResult(String fault) throws Exception {
         for (Throwable failure : EngineGroup.thrown(directory, 2, settings(fault), EngineRailsTest::sums)) {
             assertNull(failure, () -> fault + ": " + failure);

@@ -80,10 +80,10 @@ final class PieceFormat {
      *
      * <p>
      * The counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
-     * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of a
-     * lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for the
-     * sake of another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in
-     * place of counts.
+     * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of
+     * a lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for
+     * the sake of another process that was lost stand {@value #LOST} of type 3, each with three of the
+     * {@link LastWords} in place of counts.
      */
     static final class Ack {
 

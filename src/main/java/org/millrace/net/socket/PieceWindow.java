@@ -7,9 +7,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames under way on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the
- * life of the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs.
- * One thread.
+ * The frames under way on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the life of
+ * the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs. One
+ * thread.
  */
 abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
 

@@ -29,8 +29,8 @@ import org.millrace.net.connection.HelloFormat;
 
 /**
  * Makes lost streams of a network's connections again, on a thread of its own, which sleeps while none is lost. Each
- * process has a port for it, as listeners are closed when their connections are made, and a secret, by which it is known
- * as the same process.
+ * process has a port for it, as listeners are closed when their connections are made, and a secret, by which it is
+ * known as the same process.
  */
 final class Reconnector implements Runnable {
 
@@ -371,9 +371,9 @@ final class Reconnector implements Runnable {
             answer.clear();
             epoch = connection.connects() ? connection.nextEpoch(stream) : lostEpoch;
             question = ResumeFormat.question(connection.id().other(), stream, epoch);
-            SocketChannel opened = SocketChannel.open(peer.remote().getAddress().getAddress().length == 4
-                    ? StandardProtocolFamily.INET
-                    : StandardProtocolFamily.INET6);
+            SocketChannel opened =
+                    SocketChannel.open(peer.remote().getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET
+                            : StandardProtocolFamily.INET6);
             channel = opened;
             StreamSet.configure(opened, options);
             if (peer.local() != null) {

@@ -132,7 +132,8 @@ final class ResumeFormat {
 
     static ByteBuffer answer(int what, byte[] secret, ByteBuffer question, ByteBuffer challenge) {
         ByteBuffer answer = allocate(ANSWER_BYTES).putInt(0, what);
-        byte[] hash = KeyedHash.of(secret, whole(question), whole(challenge), answer.slice(0, ANSWER_BYTES - HASH_BYTES));
+        byte[] hash =
+                KeyedHash.of(secret, whole(question), whole(challenge), answer.slice(0, ANSWER_BYTES - HASH_BYTES));
         return answer.put(ANSWER_BYTES - HASH_BYTES, hash);
     }
 

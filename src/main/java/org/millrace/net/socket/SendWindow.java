@@ -5,9 +5,10 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that the receiver is not known to have whole, and how far their pieces were given to streams. A
- * frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination. The memory of
- * one that was copied is its owner's again before, as soon as the kernel has the copy: it is sent again from the copy.
+ * The frames of a sender that the receiver is not known to have whole, and how far their pieces were given to streams.
+ * A frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination. The memory
+ * of one that was copied is its owner's again before, as soon as the kernel has the copy: it is sent again from the
+ * copy.
  */
 final class SendWindow extends PieceWindow {
 

@@ -245,7 +245,8 @@ final class SocketConnect extends OutgoingConnection {
                 peers[i] = StreamRecovery.Peer.of(channels[i], rails.size() > 1, StreamHello.resumePort(first));
             }
         } catch (IOException e) {
-            throw new ConnectionException("the listener broke the connection that it had accepted: " + e.getMessage(), e);
+            throw new ConnectionException("the listener broke the connection that it had accepted: " + e.getMessage(),
+                    e);
         }
         return new StreamRecovery(reconnector, new ResumeFormat.Id(key, attempt, false),
                 StreamHello.resumeSecret(first), peers);

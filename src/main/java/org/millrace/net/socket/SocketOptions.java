@@ -98,7 +98,8 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
     /** These options with other interfaces, addresses of one family only if it is given, and perhaps one address. */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls, reconnectDeadline);
+                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls,
+                reconnectDeadline);
     }
 
     /** These options with one rail for each of 1 to 8 addresses of this machine. */

@@ -16,9 +16,9 @@ import org.millrace.net.Railed;
 
 /**
  * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
- * arrived is acknowledged stream by stream. One stream is read ahead while headers are awaited, and not beyond a payload
- * that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the stream, so
- * that a small frame costs one system call.
+ * arrived is acknowledged stream by stream. One stream is read ahead while headers are awaited, and not beyond a
+ * payload that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the
+ * stream, so that a small frame costs one system call.
  */
 final class SocketReceiver implements FrameReceiver, Railed {
 
@@ -212,7 +212,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
         lastRails.add(lost.rail());
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
-            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes bytes
+            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes
+                                                                                                // bytes
         }
         if (total >= 0 || last && recovery == null) {
             return; // what is missing of what there was will not come, or all has come

@@ -23,8 +23,8 @@ import org.millrace.net.Railed;
 /**
  * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
  * first, judged by what the stream owes and how fast it delivered lately. A frame's memory, or a copy of it, is kept
- * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others, or
- * over its successor. One stream has whole frames, and acknowledgements are few.
+ * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
+ * or over its successor. One stream has whole frames, and acknowledgements are few.
  */
 public final class SocketSender implements FrameSender, Railed {
 

@@ -25,7 +25,9 @@ final class StagedOutput {
     private long acknowledged;
     private long sent;
     private long end;
-    /** Where the last gap begins, which is up to a multiple of the capacity: what did not fit there begins behind it. */
+    /**
+     * Where the last gap begins, which is up to a multiple of the capacity: what did not fit there begins behind it.
+     */
     private long gap = -1;
 
     StagedOutput(int capacity) {

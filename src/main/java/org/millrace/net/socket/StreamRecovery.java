@@ -120,8 +120,8 @@ final class StreamRecovery {
     }
 
     /**
-     * Whether a stream is worth waiting for, for a sender that is closed: not beyond the deadline, and not for a process
-     * that was heard, and does not take the stream.
+     * Whether a stream is worth waiting for, for a sender that is closed: not beyond the deadline, and not for a
+     * process that was heard, and does not take the stream.
      */
     boolean mayWait(long since) {
         long now = System.nanoTime();

@@ -2,8 +2,8 @@
  * Frames over TCP.
  *
  * <p>
- * A connection is a numbered sequence of frames over streams that come and go: one stream, or several on each of several
- * rails. {@link org.millrace.net.socket.SocketSender} and {@code SocketReceiver} are its ends;
+ * A connection is a numbered sequence of frames over streams that come and go: one stream, or several on each of
+ * several rails. {@link org.millrace.net.socket.SocketSender} and {@code SocketReceiver} are its ends;
  * {@code SocketConnect}, {@code SocketListener} and {@code SocketAccept} make it, and {@code Reconnector} makes lost
  * streams again.
  *

@@ -128,7 +128,8 @@ class RailHandshakeTest {
             InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
             try (Socket stranger = new Socket(address.getAddress(), address.getPort())) {
                 stranger.getOutputStream()
-                        .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey(), null).array());
+                        .write(new StreamHello(1, 0, 0, 0, 0, 1, 1).encode(new byte[16], Connected.newKey(), null)
+                                .array());
                 while (((SocketListener) listener).dropped() == 0) {
                     expected.poll();
                 }

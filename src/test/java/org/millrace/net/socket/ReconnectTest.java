@@ -140,8 +140,8 @@ class ReconnectTest {
                 ((Railed) ends.receiver()).cutRail(0);
                 ends.receiver().close();
             }
-            ConnectionException lost = Connected.failureOf(senderGivesUp ? ends.receiver()::poll
-                    : ends.sender()::progress);
+            ConnectionException lost =
+                    Connected.failureOf(senderGivesUp ? ends.receiver()::poll : ends.sender()::progress);
             assertFalse(lost instanceof PeerClosedException, lost.getMessage());
             assertTrue(lost.getMessage().contains("has given the connection up"), lost.getMessage());
         }
@@ -169,8 +169,7 @@ class ReconnectTest {
     /** Without a deadline nothing is made again. */
     @Test
     void aDeadlineOfZeroEndsTheConnectionAtOnce() {
-        try (SocketNetwork network =
-                new SocketNetwork(options(1, 1, false).withReconnectDeadline(Duration.ZERO));
+        try (SocketNetwork network = new SocketNetwork(options(1, 1, false).withReconnectDeadline(Duration.ZERO));
                 Connected ends = Connected.make(network, network)) {
             ((Railed) ends.sender()).cutRail(0);
             assertTrue(Connected.failureOf(ends.sender()::progress).getMessage().contains("cut on purpose"));
