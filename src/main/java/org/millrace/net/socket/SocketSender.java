@@ -30,6 +30,7 @@ public final class SocketSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
+    private static final String GONE = "the peer's end of it is gone";
     /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
     /** Between two looks of a sender that is closed without a stream. */
@@ -201,7 +202,7 @@ public final class SocketSender implements FrameSender, Railed {
                     hasLeft = true;
                     lostPeer = stream.lostPeer();
                 }
-                case GONE -> lose(stream, "the peer's end of it is gone", null, now);
+                case GONE -> lose(stream, GONE, null, now);
                 case TALKS_NONSENSE -> throw connection
                         .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
@@ -311,7 +312,7 @@ public final class SocketSender implements FrameSender, Railed {
         }
         outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
         if (recovery != null) {
-            recovery.lost(indexOf(lost), last, cause == null && !lost.isCut());
+            recovery.lost(indexOf(lost), last, GONE.equals(why));
         }
     }
 
