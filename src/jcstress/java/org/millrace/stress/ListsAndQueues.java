@@ -187,7 +187,7 @@ public final class ListsAndQueues {
         @Actor
         public void host() {
             data.set(ValueLayout.JAVA_LONG, 0, 7);
-            mailbox.copyRelease(NUMBER, 64, 128, 8, 0);
+            mailbox.copyRelease(NUMBER, 64, 128, 8, 0, false);
         }
 
         /** The kernel. */

@@ -9,10 +9,10 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.abi.LL128Line;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
+import org.millrace.foreign.PageMemory;
 import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -181,7 +181,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
      * is closed after the proxy has stopped.
      */
     private MemorySegment allocateStaging(long bytes) {
-        return NativeMemory.at(arena.allocate(bytes, LL128Line.BYTES).address(), bytes);
+        return NativeMemory.at(PageMemory.allocate(bytes, arena).address(), bytes);
     }
 
     /**

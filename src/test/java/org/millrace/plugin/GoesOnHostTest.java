@@ -24,11 +24,13 @@ import org.millrace.trace.Verdict;
 @Tag("slow")
 class GoesOnHostTest {
 
-    private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(2);
+    private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(4);
     private static final Duration QUIET = Duration.ofMillis(1);
     private static final String LIBNCCL = "libnccl.so.2";
     /** How many lost peers after which what is open does not grow any more. */
     private static final int SETTLED = 5;
+    /** What a communicator takes; the JVM has its own ups and downs. */
+    private static final int MOST_KIBIBYTES = 16 << 10;
 
     @TempDir
     private Path directory;
@@ -91,8 +93,8 @@ class GoesOnHostTest {
         MatchResult late = open(outcome, losses);
         assertGrowth(early, late, 1, network.equals("ucx") ? 2 : 0, outcome); // UCX closes some of a lost peer later
         assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
-        assertGrowth(early, late, 3, 20, outcome);
-        assertGrowth(early, late, 4, 40 << 10, outcome);
+        assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // of threads that the program keeps
+        assertGrowth(early, late, 4, MOST_KIBIBYTES, outcome);
     }
 
     /** As Python's is: what it has the addresses of is known everywhere by those of its own jumps to it. */

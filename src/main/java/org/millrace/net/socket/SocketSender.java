@@ -1,12 +1,16 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -17,19 +21,23 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Railed;
 
 /**
- * The sending end of a connection over several rails. A frame is cut into pieces, and each piece goes to the stream
- * that will deliver it first, judged by what the stream owes and how fast it delivered lately. A frame is complete when
- * the receiver has acknowledged all its pieces; until then its memory is kept, so that what a lost rail owed is sent
- * again over the others.
+ * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
+ * first, judged by what the stream owes and how fast it delivered lately. A frame's memory, or a copy of it, is kept
+ * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
+ * or over its successor. One stream has whole frames, and acknowledgements are few.
  */
-public final class RailSender implements FrameSender, Railed {
+public final class SocketSender implements FrameSender, Railed {
 
-    private static final Logger LOG = LogManager.getLogger(RailSender.class);
+    private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
+    private static final String GONE = "the peer's end of it is gone";
     /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
+    /** Between two looks of a sender that is closed without a stream. */
+    private static final long CLOSE_STEP_NANOS = 1_000_000;
 
     private final StreamSet connection;
+    private final @Nullable StreamRecovery recovery;
     private final Pieces pieces;
     private final SendWindow frames;
     private final SendStream[] streams;
@@ -37,12 +45,16 @@ public final class RailSender implements FrameSender, Railed {
     private final ShortPieces shortPieces;
     private final PieceQueue again;
     private final LongSupplier clock;
+    private final Outage outage;
     private int idleCalls;
     /** Whether the peer has sent a shutdown message, on one stream at least; and when. */
     private boolean hasLeft;
     private long leftAt;
     /** Whom the peer has lost itself, and left for; null if nobody. */
     private @Nullable String lostPeer;
+    /** Why the last stream was lost; null if there was no error. */
+    private @Nullable IOException lostCause;
+    private @Nullable Rail lastRail;
 
     /**
      * Takes connected streams over.
@@ -50,19 +62,26 @@ public final class RailSender implements FrameSender, Railed {
      * @param rails by stream: the rail that it belongs to
      * @param clock nanoseconds
      */
-    public RailSender(StreamSet connection, Rail[] rails, Pieces pieces, int framesInFlight, LongSupplier clock) {
+    public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
         this.connection = connection;
+        recovery = connection.recovery();
         this.pieces = pieces;
         this.clock = clock;
-        frames = new SendWindow(pieces, framesInFlight);
+        outage = new Outage(connection);
+        frames = new SendWindow(pieces);
         streams = new SendStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
-            streams[stream] =
-                    new SendStream(connection.channel(stream), connection.input(stream), rails[stream], frames, pieces);
+            streams[stream] = newStream(stream, rails[stream], true);
         }
         reinjection = new Reinjection(streams, frames);
         shortPieces = new ShortPieces(streams);
-        again = new PieceQueue(Integer.highestOneBit(streams.length * 2 - 1) * SendStream.QUEUE);
+        // Twice, as a piece may be owed by two of several streams.
+        again = new PieceQueue(
+                (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
+    }
+
+    private SendStream newStream(int stream, Rail rail, boolean first) {
+        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first);
     }
 
     @Override
@@ -83,15 +102,18 @@ public final class RailSender implements FrameSender, Railed {
     @Override
     public int progress() {
         connection.checkOpen();
+        if (recovery != null && recovery.hasNews()) {
+            recover(recovery);
+        }
         boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
         boolean full = frames.isFull();
-        if (frames.isEmpty() && !look && !full && !hasLeft && !isOwed()) {
+        if (!look && !full && !hasLeft && !hasWork()) {
             return 0;
         }
         long now = clock.getAsLong();
-        long before = frames.completed();
+        long before = frames.released();
         for (SendStream stream : streams) {
-            if (stream.isOpen() && (look || full || stream.owed() > 0 || stream.isCut())) {
+            if (stream.isOpen() && (look || full || stream.isCut() || mayHear(stream))) {
                 listen(stream, now);
             }
         }
@@ -100,12 +122,14 @@ public final class RailSender implements FrameSender, Railed {
         }
         frames.retireWhole();
         giveOut(now);
-        long moved = frames.completed() - before;
+        long moved = 0;
         for (SendStream stream : streams) {
             if (stream.isOpen()) {
                 moved += send(stream, now);
             }
         }
+        frames.retireWhole();
+        moved += frames.released() - before;
         if (look) {
             SendStream silent = reinjection.silent(now);
             if (silent != null) {
@@ -115,9 +139,54 @@ public final class RailSender implements FrameSender, Railed {
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }
 
-    private boolean isOwed() {
+    /** Whether there is something to send, or to hear. */
+    private boolean hasWork() {
+        if (frames.hasFresh() || !again.isEmpty()) {
+            return true;
+        }
         for (SendStream stream : streams) {
-            if (stream.owed() > 0) {
+            if (stream.isOpen() && (!stream.isFlushed() || stream.isCut() || mayHear(stream))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether an acknowledgement may be there that is needed: one stream's others are read when they are. */
+    private boolean mayHear(SendStream stream) {
+        return pieces.isWhole() ? frames.isAnyHeld() || !stream.isGreeted() || !stream.hasStagingRoom()
+                : stream.owed() > 0 || !stream.isGreeted();
+    }
+
+    /** Takes streams that were made again, and gives up those that the receiver has lost. */
+    private void recover(StreamRecovery from) {
+        from.readNews();
+        long now = clock.getAsLong();
+        for (int stream = 0; stream < streams.length; stream++) {
+            if (from.isLostThere(stream)) {
+                lose(streams[stream], "the peer has lost it", null, now);
+            }
+            StreamRecovery.Successor next = from.take(stream);
+            if (next != null) {
+                SendStream before = streams[stream];
+                if (before.isOpen()) {
+                    giveUp(before, now);
+                }
+                connection.replace(stream, next.channel());
+                streams[stream] = newStream(stream, before.rail(), false);
+                reinjection.replaced(stream);
+                outage.ended(streams[stream].rail());
+            }
+        }
+        String end = from.end();
+        if (end != null && !isAnyOpen()) {
+            throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar() + "; " + end);
+        }
+    }
+
+    private boolean isAnyOpen() {
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
                 return true;
             }
         }
@@ -133,7 +202,7 @@ public final class RailSender implements FrameSender, Railed {
                     hasLeft = true;
                     lostPeer = stream.lostPeer();
                 }
-                case GONE -> lose(stream, "the peer's end of it is gone", null, now);
+                case GONE -> lose(stream, GONE, null, now);
                 case TALKS_NONSENSE -> throw connection
                         .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
@@ -159,7 +228,7 @@ public final class RailSender implements FrameSender, Railed {
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
             throw connection.closedByPeer(howFar(), lostPeer);
         }
-        return (int) (frames.completed() - before);
+        return (int) (frames.released() - before);
     }
 
     private long send(SendStream stream, long now) {
@@ -223,8 +292,8 @@ public final class RailSender implements FrameSender, Railed {
         return best != null && best.hasRoom() ? best : null;
     }
 
-    /** Gives a stream's rail up: what it owed is sent over the others. Throws if there are none. */
-    private void lose(SendStream lost, String why, IOException cause, long now) {
+    /** Gives a stream up: what it owed is sent over others. Throws if there are none, and will be none. */
+    private void lose(SendStream lost, String why, @Nullable IOException cause, long now) {
         if (!lost.isOpen()) {
             return;
         }
@@ -234,21 +303,28 @@ public final class RailSender implements FrameSender, Railed {
         if (hasLeft) {
             return; // how its streams end says nothing any more
         }
-        Rail rail = lost.rail();
-        int owed = 0;
-        for (SendStream stream : streams) {
-            if (stream.rail() == rail && stream.isOpen()) {
-                owed += stream.owed();
-                stream.giveUp(again, now);
-                stream.reset();
-            }
+        int owed = giveUp(lost, now);
+        boolean last = !isAnyOpen();
+        lostCause = lost.isCut() ? new IOException("it was cut on purpose", cause) : cause;
+        lastRail = lost.rail();
+        if (last && (recovery == null || cause instanceof SSLException)) {
+            throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar());
         }
-        if (railsLeft() == 0) {
-            throw connection.lost(lost.isCut() ? new IOException("it was cut on purpose", cause) : cause,
-                    "on its last rail, " + rail + ", " + howFar());
+        outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
+        if (recovery != null) {
+            recovery.lost(indexOf(lost), last, GONE.equals(why));
         }
-        LOG.warn("{}: lost {} ({}): {} of its pieces are sent again; the connection goes on over {}", connection, rail,
-                lost.isCut() ? "cut on purpose" : why, owed, remaining());
+    }
+
+    private int giveUp(SendStream lost, long now) {
+        int owed = lost.owed();
+        lost.giveUp(again, now);
+        lost.reset();
+        return owed;
+    }
+
+    private int indexOf(SendStream stream) {
+        return Arrays.asList(streams).indexOf(stream);
     }
 
     private String remaining() {
@@ -296,7 +372,7 @@ public final class RailSender implements FrameSender, Railed {
 
     @Override
     public long framesCompleted() {
-        return frames.completed();
+        return frames.released();
     }
 
     @Override
@@ -313,16 +389,25 @@ public final class RailSender implements FrameSender, Railed {
         LOG.info("{}: bytes delivered over {}", connection, delivered());
         try {
             progress();
+            long begin = System.nanoTime();
+            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
+                    && recovery.mayWait(begin)) {
+                // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
+                LockSupport.parkNanos(CLOSE_STEP_NANOS);
+                progress();
+            }
             boolean flushed = frames.isGiven() && again.isEmpty();
             for (SendStream stream : streams) {
                 flushed &= !stream.isOpen() || stream.isFlushed();
             }
-            for (SendStream stream : streams) {
-                if (flushed && stream.isOpen()) {
-                    stream.sendShutdown(frames.added(), connection.blamed());
+            for (int stream = 0; flushed && stream < streams.length; stream++) {
+                if (streams[stream].isOpen()) {
+                    ByteBuffer shutdown = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+                    PieceFormat.encodeShutdown(frames.added(), connection.blamed(), shutdown, 0);
+                    connection.sendLast(stream, shutdown);
                 }
             }
-        } catch (ConnectionException | IOException lost) {
+        } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
     }
