@@ -1,12 +1,12 @@
 /* A kernel that stays on a GPU for a while and copies what the host tells it: between GPUs, and between a GPU and pinned memory. Its first block is one warp. It
  * reads the commands, which lie in the host's memory, so that nobody else polls across PCIe, makes the shortest copies itself, in half the time that a copy
  * engine takes to be started and to answer, and gives the others to workers, a block each, which make many at once where a copy engine makes one behind the
- * other. org.millrace.cuda.copy.CopyKernel is its host.
+ * other. org.millrace.cuda.CopyKernel is its host.
  *
  * The PTX is checked in, in a version that drivers for CUDA 11.5 and newer read; after a change:
  *
  *   nvcc -ptx -arch=compute_75 -I headers -o copy.ptx src/main/cuda/copy.cu
- *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy/copy.ptx
+ *   sed "s|^[.]version .*|.version 7.5|" copy.ptx >src/main/resources/org/millrace/cuda/copy.ptx
  */
 #include "millrace/copy_mailbox.h"
 

@@ -10,7 +10,6 @@ module org.millrace {
     exports org.millrace.collnet;
     exports org.millrace.config;
     exports org.millrace.cuda;
-    exports org.millrace.cuda.handle;
     exports org.millrace.device.gin;
     exports org.millrace.engine;
     exports org.millrace.gin;

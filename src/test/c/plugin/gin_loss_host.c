@@ -6,8 +6,8 @@
  * report: they ask for the error, and see that their kernel still waits. */
 #define _GNU_SOURCE
 #include "children.h"
+#include "gin_queue.h"
 
-#include "nccl/gin.h"
 #include "nccl/gin_v14.h"
 
 #include <pthread.h>
@@ -44,38 +44,15 @@ static long milliseconds(void) {
   return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* As NCCL compares: numbers that wrap. */
-static int reached(uint64_t least, uint64_t value) {
-  return value - least <= UINT64_MAX / 2;
-}
-
-static void put(int peer) {
-  uint64_t words[16] = {0};
-  uint32_t index = __atomic_fetch_add(&context->pis[peer], 1, __ATOMIC_SEQ_CST);
-  while (index - __atomic_load_n(&context->cis[peer], __ATOMIC_ACQUIRE) >= context->queueSize)
-    sched_yield();
-  words[ncclGinProxyGfdHeader] = (uint64_t)BYTES << MILLRACE_GIN_HEADER_SIZE_SHIFT |
-                                 (uint64_t)NCCL_GIN_PROXY_GFD_VERSION << MILLRACE_GIN_HEADER_VERSION_SHIFT;
-  words[ncclGinProxyGfdHeaderExt] = (uint64_t)(ncclGinProxyOpPut | ncclGinProxyOpWithSignalInc)
-                                    << MILLRACE_GIN_EXT_OP_SHIFT;
-  words[ncclGinProxyGfdSrcHandle] = words[ncclGinProxyGfdDstHandle] = window << MILLRACE_GIN_ADDRESS_SHIFT;
-  words[ncclGinProxyGfdDstOff] = (uint64_t)(1 + self) * BYTES << MILLRACE_GIN_ADDRESS_SHIFT;
-  words[ncclGinProxyGfdCompletion] =
-      (uint64_t)self << MILLRACE_GIN_SIGNAL_SHIFT | 1ull << MILLRACE_GIN_VALUE_LOW_SHIFT;
-  ncclGinProxyGfd_v2_t *place =
-      (ncclGinProxyGfd_v2_t *)context->queues + (size_t)peer * context->queueSize + (index & (context->queueSize - 1));
-  __atomic_thread_fence(__ATOMIC_SEQ_CST);
-  for (int i = 0; i < 16; i++)
-    __atomic_store_n(&place->qword[i], words[i] | MILLRACE_GIN_FLAG, __ATOMIC_RELAXED);
-}
-
 static void *kernel(void *unused) {
   for (long round = 0; round < ROUNDS; round++) {
     for (int peer = 0; peer < ranks; peer++)
       if (peer != self)
-        put(peer);
+        while (!gin_put(context, window, peer, 0, (uint64_t)(1 + self) * BYTES, BYTES, self))
+          sched_yield();
     for (int peer = 0; peer < ranks; peer++)
-      while (peer != self && !reached((uint64_t)round + 1, __atomic_load_n(&context->signals[peer], __ATOMIC_ACQUIRE)))
+      while (peer != self &&
+             !gin_reached((uint64_t)round + 1, __atomic_load_n(&context->signals[peer], __ATOMIC_ACQUIRE)))
         sched_yield();
     rounds = round + 1;
   }

@@ -8,13 +8,10 @@
  * wire: nothing; the network, which is told so by the environment, has a fault.
  * healthy: nothing; ranks pause at random, and all end.
  * PATTERN is ring (a kernel sends when it has received) or stream (it sends and receives at once). Prints STILL when no
- * rank has completed anything for a while, and stays until its standard input ends. TEST_HOSTS in the environment has,
- * for each rank, a process whose network, shared files and host name the rank takes as its own. */
+ * rank has completed anything for a while, and stays until its standard input ends. */
 #define _GNU_SOURCE
-#include "communicator.h"
+#include "ring.h"
 
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 
@@ -55,32 +52,6 @@ static long last_operation(void) {
 
 static int chunks_of(long operation) {
   return CHUNKS + (is("disagree") && here(operation));
-}
-
-static void connect_ring(int next, int previous) {
-  char handles[MAX_CHANNELS][NCCL_NET_HANDLE_MAXSIZE];
-  struct buffer_sizes sizes = buffer_sizes(0);
-  int made = 0, all = 2 * channels;
-  for (int i = 0; i < all; i++)
-    rank.connections[i] = (struct connection){.sends = i % 2, .channel = i / 2};
-  rank.bootstrap = previous;
-  for (int i = 0; i < all; i += 2) {
-    SUCCEEDS(LISTEN(rank.net, rank.ctx, 0, handles[i / 2], &rank.connections[i].listenComm));
-    tell(&rank, handles[i / 2], NCCL_NET_HANDLE_MAXSIZE);
-  }
-  rank.bootstrap = next;
-  hear(&rank, handles, (size_t)channels * NCCL_NET_HANDLE_MAXSIZE);
-  while (made < all) {
-    made = 0;
-    for (int i = 0; i < all; i++)
-      made += poll_connection(&rank, &rank.connections[i], handles[i / 2]);
-    sched_yield();
-  }
-  for (int i = 0; i < all; i++) {
-    allocate_memory(&rank.connections[i], &sizes);
-    register_memory(&rank, &rank.connections[i]);
-    close_listener(&rank, &rank.connections[i]);
-  }
 }
 
 static int move_piece(struct kernel *kernel) {
@@ -141,29 +112,6 @@ static void launch(const ncclProfiler_v6_t *profiler, void *context, long operat
     SUCCEEDS(profiler->stopEvent(handle));
 }
 
-/* Before there is a second thread. */
-static void move_to_host(void) {
-  static const char *const namespaces[] = {"net", "uts", "mnt"};
-  const char *hosts = getenv("TEST_HOSTS");
-  int ends[3];
-  char path[64], here[4096];
-  if (!hosts)
-    return;
-  for (int i = 0; i < self; i++)
-    hosts += strcspn(hosts, ",") + 1;
-  REQUIRE(getcwd(here, sizeof here), "no directory");
-  for (int i = 0; i < 3; i++) {
-    snprintf(path, sizeof path, "/proc/%ld/ns/%s", atol(hosts), namespaces[i]);
-    ends[i] = open(path, O_RDONLY);
-    REQUIRE(ends[i] >= 0, "no %s", path);
-  }
-  for (int i = 0; i < 3; i++) {
-    REQUIRE(setns(ends[i], 0) == 0, "cannot enter %s of %ld", namespaces[i], atol(hosts));
-    close(ends[i]);
-  }
-  REQUIRE(chdir(here) == 0, "no %s there", here);
-}
-
 static void run(const char *path, int next, int previous) {
   void *library = open_plugin(path), *context = NULL;
   const ncclProfiler_v6_t *profiler = symbol(library, "ncclProfiler_v6");
@@ -174,7 +122,7 @@ static void run(const char *path, int next, int previous) {
   SUCCEEDS(net_init(rank.net, &rank.ctx));
   SUCCEEDS(profiler->init(&context, COMMUNICATOR, &mask, "", ranks, ranks, self, logger));
   REQUIRE(mask == (ncclProfileColl | ncclProfileP2p), "mask %d", mask);
-  connect_ring(next, previous);
+  connect_ring(&rank, next, previous, 0);
   __atomic_add_fetch(&shared->ready, 1, __ATOMIC_ACQ_REL);
   while (shared->ready < ranks)
     usleep(500);
@@ -261,7 +209,7 @@ int main(int count, char **arguments) {
       setenv("RANK", number, 1);
       if (i != victim)
         unsetenv("MILLRACE_FAULT");
-      move_to_host();
+      move_to_host(self);
       run(arguments[1], ends[i][0], ends[(i + ranks - 1) % ranks][1]);
     }
     printf("rank %d is pid %d\n", i, (int)pids[i]);

@@ -36,6 +36,6 @@ public final class AbortedException extends CommunicatorException {
 
     @Override
     protected CommunicatorException copy(String text, @Nullable String what) {
-        return new AbortedException(text, rank(), peerOrNobody(), what, this);
+        return new AbortedException(text, rank(), peerOrNobody(), what, origin());
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace;
 
 import java.lang.foreign.MemorySegment;
+import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -11,15 +12,17 @@ import org.jspecify.annotations.Nullable;
  * One rank's end of a group of ranks that run collective operations together.
  *
  * <p>
- * Operations are enqueued to a {@link DeviceStream} and return at once. All ranks enqueue the same operations in the
- * same order. The first error poisons the communicator: every later call reports it again, with the rank, the peer and
- * what was last seen of the connection.
+ * Operations of arrays, buffers and memory, which {@link Operand} makes operands of: {@link BlockingOperations} return
+ * when they are complete, {@link TypedOperations} are enqueued to a {@link DeviceStream} and return a stage, and those
+ * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order.
+ * The first error poisons the communicator: every later call reports it again, with the rank, the peer and what was
+ * last seen of the connection.
  *
  * <p>
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,
  * at any moment, more than once.
  */
-public non-sealed interface Communicator extends TypedOperations, AutoCloseable {
+public non-sealed interface Communicator extends BlockingOperations, TypedOperations, AutoCloseable {
 
     /** {@return this end's number: 0 to {@code size() - 1}} */
     int rank();
@@ -29,6 +32,16 @@ public non-sealed interface Communicator extends TypedOperations, AutoCloseable 
 
     /** {@return the device that this rank's operations run on} */
     Device device();
+
+    @Override
+    default void barrier(Duration deadline) {
+        throw new MillraceException(device().name() + " cannot say who is missing: use barrier()");
+    }
+
+    @Override
+    default Duration patience() {
+        return Duration.ofMinutes(30);
+    }
 
     /**
      * Reduces {@code count} elements of every rank and leaves the result with every rank.

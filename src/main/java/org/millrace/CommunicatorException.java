@@ -71,14 +71,14 @@ public class CommunicatorException extends MillraceException {
     }
 
     /**
-     * Another one of the same kind, with this one as its cause.
+     * Another one of the same kind, with this one's {@link #origin} as its cause.
      *
      * @param text what it says
      * @param what its operation
      * @return to be thrown
      */
     protected CommunicatorException copy(String text, @Nullable String what) {
-        return new CommunicatorException(text, rank, peer, what, this);
+        return new CommunicatorException(text, rank, peer, what, origin());
     }
 
     /** {@return {@link #peer()} as a number, {@link #NOBODY} if none is known} */

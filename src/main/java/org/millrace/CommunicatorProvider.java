@@ -32,9 +32,11 @@ public interface CommunicatorProvider {
      * @param size       number of ranks
      * @param settings   settings of this communicator that override the environment; names are those of the environment
      *                   variables
+     * @param listener   hears of stalls and losses
      * @return this rank's end
      * @throws IllegalArgumentException if the rendezvous, the rank or a setting is not usable
      * @throws MillraceException        if the group did not come together; the message names the ranks that are missing
      */
-    Communicator join(String rendezvous, int rank, int size, Map<String, String> settings);
+    Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener);
 }

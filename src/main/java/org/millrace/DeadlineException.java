@@ -26,6 +26,6 @@ public final class DeadlineException extends CommunicatorException {
 
     @Override
     protected CommunicatorException copy(String text, @Nullable String what) {
-        return new DeadlineException(text, rank(), peerOrNobody(), what, this);
+        return new DeadlineException(text, rank(), peerOrNobody(), what, origin());
     }
 }

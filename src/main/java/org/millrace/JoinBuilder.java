@@ -1,9 +1,12 @@
 package org.millrace;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +33,8 @@ public final class JoinBuilder {
     private @Nullable String rendezvous;
     private @Nullable Integer rank;
     private @Nullable Integer size;
+    private Consumer<String> onStall = CommunicatorListener.STANDARD_ERROR::stalled;
+    private Consumer<PeerLostException> onLoss = CommunicatorListener.STANDARD_ERROR::lost;
 
     JoinBuilder() {}
 
@@ -208,6 +213,47 @@ public final class JoinBuilder {
     }
 
     /**
+     * Says who hears that an operation stands still, as a rank has not come to it; else it is printed to standard
+     * error. On GPUs: that a call of NCCL does not return, as a rank does not make it.
+     *
+     * @param listener given what stands still, who is missing and for how long; called once for each such operation, on
+     *                 a thread of its own
+     * @return this
+     */
+    public JoinBuilder onStall(Consumer<String> listener) {
+        onStall = Objects.requireNonNull(listener, "the listener for stalls is null");
+        return this;
+    }
+
+    /**
+     * Says who hears that a rank is lost, even while the program calls nothing; else it is printed to standard error.
+     *
+     * @param listener given what later calls throw; called once, on a thread of its own
+     * @return this
+     */
+    public JoinBuilder onLoss(Consumer<PeerLostException> listener) {
+        onLoss = Objects.requireNonNull(listener, "the listener for losses is null");
+        return this;
+    }
+
+    private CommunicatorListener listener() {
+        Consumer<String> stalls = onStall;
+        Consumer<PeerLostException> losses = onLoss;
+        return new CommunicatorListener() {
+
+            @Override
+            public void stalled(String what) {
+                stalls.accept(what);
+            }
+
+            @Override
+            public void lost(PeerLostException loss) {
+                losses.accept(loss);
+            }
+        };
+    }
+
+    /**
      * Sets any setting, as in {@link Millrace#join(String, int, int, Map)}.
      *
      * @param name  that of its environment variable
@@ -240,13 +286,14 @@ public final class JoinBuilder {
     public Communicator join() {
         if (rendezvous == null && rank == null && size == null) {
             JoinEnvironment environment = JoinEnvironment.of(System::getenv);
-            return Millrace.join(environment.rendezvous(), environment.rank(), environment.size(), settings);
+            return Millrace.join(environment.rendezvous(), environment.rank(), environment.size(), settings,
+                    listener());
         }
         if (rendezvous == null || rank == null || size == null) {
             throw new IllegalArgumentException("rendezvous " + said(rendezvous) + ", rank " + said(rank) + ", size "
                     + said(size) + ": say all three, or none where a launcher such as torchrun or mpirun does");
         }
-        return Millrace.join(rendezvous, rank, size, settings);
+        return Millrace.join(rendezvous, rank, size, settings, listener());
     }
 
     /**
@@ -273,6 +320,39 @@ public final class JoinBuilder {
                 }
                 throw thrown;
             }
+        }
+    }
+
+    /**
+     * Runs all ranks of a group as threads of this JVM, and returns when all have ended: for tests of programs. Where
+     * the ranks meet is a file of its own; what was set counts for all of them. A rank that throws is an exception in
+     * one rank, one that returns early leaves, and one that waits is late, as they would be in a process of their own.
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param ranks   how many
+     * @param program what each rank does
+     * @throws X what a rank threw of its own; what the others threw, most often because of it, is suppressed in it
+     */
+    @SuppressWarnings("unchecked") // a program throws nothing else
+    public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
+        Path directory = LocalRanks.meetingPlace();
+        List<Throwable> thrown = LocalRanks.call(ranks, number -> {
+            JoinBuilder each = new JoinBuilder();
+            each.settings.putAll(settings);
+            each.onStall(onStall).onLoss(onLoss);
+            each.rendezvous("file:" + directory.resolve("group")).rank(number).size(ranks).run(program);
+        });
+        LocalRanks.forget(directory);
+        if (!thrown.isEmpty()) {
+            Throwable own = thrown.stream()
+                    .filter(each -> !(each instanceof CommunicatorException))
+                    .findFirst()
+                    .orElse(thrown.getFirst());
+            thrown.stream().filter(each -> each != own).forEach(own::addSuppressed);
+            if (own instanceof Error error) {
+                throw error;
+            }
+            throw (X) own;
         }
     }
 

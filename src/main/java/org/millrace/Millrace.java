@@ -49,9 +49,7 @@ public final class Millrace {
      *
      * {@snippet :
      * Millrace.run(communicator -> {
-     *     try (DeviceStream stream = communicator.device().newStream()) {
-     *         communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
-     *     }
+     *     communicator.allReduce(Operand.of(values), ReduceOp.SUM);
      * });
      * }
      *
@@ -63,6 +61,19 @@ public final class Millrace {
      */
     public static <X extends Exception> void run(RankProgram<X> program) throws X {
         builder().run(program);
+    }
+
+    /**
+     * Runs all ranks of a group as threads of this JVM, without a GPU, and returns when all have ended: for tests of
+     * programs, {@link JoinBuilder#runLocally}.
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param ranks   how many
+     * @param program what each rank does
+     * @throws X what a rank threw
+     */
+    public static <X extends Exception> void local(int ranks, RankProgram<X> program) throws X {
+        builder().device("host").runLocally(ranks, program);
     }
 
     /** {@return what joins a group with settings that are said one by one} */
@@ -97,6 +108,11 @@ public final class Millrace {
      * @throws MillraceException        if no provider is usable, or if the group did not come together
      */
     public static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+        return join(rendezvous, rank, size, settings, CommunicatorListener.STANDARD_ERROR);
+    }
+
+    static Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener) {
         Objects.requireNonNull(rendezvous,
                 "rendezvous is null: give file:PATH or tcp:HOST:PORT, the same on all ranks");
         Objects.requireNonNull(settings, "settings is null: give an empty map for none");
@@ -105,7 +121,7 @@ public final class Millrace {
                     "rank " + rank + " of " + size + ": ranks are 0 to size - 1, and there is at least one");
         }
         requireNativeAccess();
-        return provider(settings).join(rendezvous, rank, size, settings);
+        return provider(settings).join(rendezvous, rank, size, settings, listener);
     }
 
     /**

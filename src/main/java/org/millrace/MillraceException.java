@@ -1,5 +1,7 @@
 package org.millrace;
 
+import org.jspecify.annotations.Nullable;
+
 /** An operation, a connection or a library failed. The message says what failed, where, and what to do about it. */
 public class MillraceException extends RuntimeException {
 
@@ -18,24 +20,33 @@ public class MillraceException extends RuntimeException {
      * A failure that another one caused.
      *
      * @param message what failed, where, and what to do
-     * @param cause   why
+     * @param cause   why; null if there is nothing more to know
      */
-    public MillraceException(String message, Throwable cause) {
+    public MillraceException(String message, @Nullable Throwable cause) {
         super(message, cause);
     }
 
     /**
-     * The same failure for another thread or a later call: of the same kind, with this one as its cause.
+     * The same failure for another thread or a later call: of the same kind, with this one's {@link #origin} as its
+     * cause.
      *
      * @param text what it says now
      * @return to be thrown
      */
     public MillraceException again(String text) {
-        return new MillraceException(text, this);
+        return new MillraceException(text, origin());
     }
 
     /**
-     * The same failure for another thread or a later call: of the same kind if it is one of ours, with it as the cause.
+     * {@return what is beneath all that only says the same again: the program's, the JVM's or a library's own
+     * exception; null if there is none}
+     */
+    protected @Nullable Throwable origin() {
+        return getCause() instanceof MillraceException ours ? ours.origin() : getCause();
+    }
+
+    /**
+     * The same failure for another thread or a later call: of the same kind if it is one of ours.
      *
      * @param text   what it says now
      * @param reason what was thrown first

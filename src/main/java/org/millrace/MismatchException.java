@@ -25,6 +25,6 @@ public final class MismatchException extends CommunicatorException {
 
     @Override
     protected CommunicatorException copy(String text, @Nullable String what) {
-        return new MismatchException(text, rank(), peerOrNobody(), what, this);
+        return new MismatchException(text, rank(), peerOrNobody(), what, origin());
     }
 }

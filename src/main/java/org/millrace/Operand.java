@@ -8,7 +8,10 @@ import java.nio.DoubleBuffer;
 import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Elements that an operation sends or receives: memory, what its elements are, and so how many there are.
@@ -24,19 +27,47 @@ import java.util.Objects;
  */
 public final class Operand {
 
-    private final MemorySegment memory;
+    private final List<MemorySegment> memories;
     private final DataType type;
     private final boolean ofHost;
+    /** Bytes of an element that is moved as several of the type, which has none of that size. */
+    private final int width;
+    /** What the memory is a copy of: Java shows no booleans as memory. Null but for booleans. */
+    private final @Nullable Booleans booleans;
+
+    private record Booleans(boolean[] array, int from, byte[] copy) {
+
+        void load() {
+            for (int i = 0; i < copy.length; i++) {
+                copy[i] = (byte) (array[from + i] ? 1 : 0);
+            }
+        }
+
+        void store() {
+            for (int i = 0; i < copy.length; i++) {
+                array[from + i] = copy[i] != 0;
+            }
+        }
+    }
 
     private Operand(MemorySegment memory, DataType type, boolean ofHost) {
-        Objects.requireNonNull(type, "the type of an operand is null");
-        if (memory.byteSize() % type.bytes() != 0) {
-            throw new IllegalArgumentException(memory.byteSize() + " bytes are not a whole number of " + type.label()
-                    + " elements of " + type.bytes() + " bytes");
+        this(List.of(memory), Objects.requireNonNull(type, "the type of an operand is null"), ofHost, type.bytes(),
+                null);
+    }
+
+    private Operand(List<MemorySegment> memories, DataType type, boolean ofHost, int width,
+            @Nullable Booleans booleans) {
+        for (MemorySegment memory : memories) {
+            if (memory.byteSize() % width != 0) {
+                throw new IllegalArgumentException(memory.byteSize() + " bytes are not a whole number of "
+                        + type.label() + " elements of " + width + " bytes");
+            }
         }
-        this.memory = memory;
+        this.memories = memories;
         this.type = type;
         this.ofHost = ofHost;
+        this.width = width;
+        this.booleans = booleans;
     }
 
     /** {@return all elements of an array, as {@link DataType#FLOAT32}} */
@@ -44,9 +75,19 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT32, true);
     }
 
+    /** {@return some elements of an array, from an index to before another, as {@link DataType#FLOAT32}} */
+    public static Operand of(float[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
     /** {@return all elements of an array, as {@link DataType#FLOAT64}} */
     public static Operand of(double[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.FLOAT64, true);
+    }
+
+    /** {@return some elements of an array, from an index to before another, as {@link DataType#FLOAT64}} */
+    public static Operand of(double[] array, int from, int to) {
+        return of(array).range(from, to);
     }
 
     /** {@return all elements of an array, as {@link DataType#INT32}} */
@@ -54,14 +95,82 @@ public final class Operand {
         return new Operand(MemorySegment.ofArray(array), DataType.INT32, true);
     }
 
+    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT32}} */
+    public static Operand of(int[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
     /** {@return all elements of an array, as {@link DataType#INT64}} */
     public static Operand of(long[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.INT64, true);
     }
 
+    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT64}} */
+    public static Operand of(long[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
     /** {@return all elements of an array, as {@link DataType#INT8}} */
     public static Operand of(byte[] array) {
         return new Operand(MemorySegment.ofArray(array), DataType.INT8, true);
+    }
+
+    /** {@return some elements of an array, from an index to before another, as {@link DataType#INT8}} */
+    public static Operand of(byte[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
+    /** {@return all elements of an array: moved as they are, and not reduced, as NCCL has no such type} */
+    public static Operand of(short[] array) {
+        return new Operand(List.of(MemorySegment.ofArray(array)), DataType.INT8, true, Short.BYTES, null);
+    }
+
+    /** {@return some elements of an array, from an index to before another: moved, and not reduced} */
+    public static Operand of(short[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
+    /** {@return all elements of an array: moved as they are, and not reduced, as NCCL has no such type} */
+    public static Operand of(char[] array) {
+        return new Operand(List.of(MemorySegment.ofArray(array)), DataType.UINT8, true, Character.BYTES, null);
+    }
+
+    /** {@return some elements of an array, from an index to before another: moved, and not reduced} */
+    public static Operand of(char[] array, int from, int to) {
+        return of(array).range(from, to);
+    }
+
+    /** {@return all elements of an array, as {@link DataType#UINT8}: {@code MIN} is and, {@code MAX} is or} */
+    public static Operand of(boolean[] array) {
+        return of(array, 0, array.length);
+    }
+
+    /** {@return some elements of an array, from an index to before another, as {@link #of(boolean[])}} */
+    public static Operand of(boolean[] array, int from, int to) {
+        byte[] copy = new byte[to - Objects.checkFromToIndex(from, to, array.length)];
+        return new Operand(List.of(MemorySegment.ofArray(copy)), DataType.UINT8, true, 1,
+                new Booleans(array, from, copy));
+    }
+
+    /**
+     * {@return the elements of several operands as one, in one operation: a bucket of a model's gradients}
+     *
+     * @param parts of one type, in memory of the host; no booleans
+     * @throws IllegalArgumentException if there are none, or they are not so
+     */
+    public static Operand bucket(Operand... parts) {
+        if (parts.length == 0) {
+            throw new IllegalArgumentException("a bucket of nothing: give it the operands that belong together");
+        }
+        List<MemorySegment> all = new ArrayList<>();
+        for (Operand part : parts) {
+            if (part.type != parts[0].type || part.width != parts[0].width || !part.ofHost || part.booleans != null) {
+                throw new IllegalArgumentException("a bucket of " + parts[0] + " and " + part
+                        + ": its parts are of one type, in memory of the host, and no booleans");
+            }
+            all.addAll(part.memories);
+        }
+        return new Operand(List.copyOf(all), parts[0].type, true, parts[0].width, null);
     }
 
     /**
@@ -138,22 +247,71 @@ public final class Operand {
      */
     public Operand slice(long first, long count) {
         Objects.checkFromIndexSize(first, count, count());
-        return new Operand(memory.asSlice(first * type.bytes(), count * type.bytes()), type, ofHost);
+        if (booleans != null) {
+            return of(booleans.array, Math.toIntExact(booleans.from + first),
+                    Math.toIntExact(booleans.from + first + count));
+        }
+        List<MemorySegment> parts = new ArrayList<>();
+        long skip = first * width;
+        long left = count * width;
+        for (MemorySegment memory : memories) {
+            long here = Math.min(left, Math.max(0, memory.byteSize() - skip));
+            if (here > 0) {
+                parts.add(memory.asSlice(skip, here));
+            }
+            skip = Math.max(0, skip - memory.byteSize());
+            left -= here;
+        }
+        return new Operand(parts.isEmpty() ? List.of(memories.getFirst().asSlice(0, 0)) : List.copyOf(parts), type,
+                ofHost, width, null);
+    }
+
+    private Operand range(int from, int to) {
+        return slice(from, to - (long) Objects.checkFromToIndex(from, to, Math.toIntExact(count())));
     }
 
     /** {@return how many elements there are, 0 or more} */
     public long count() {
-        return memory.byteSize() / type.bytes();
+        return bytes() / width;
     }
 
-    /** {@return what the elements are} */
+    /** {@return what the elements are; bytes, if an array's are of no type of NCCL's} */
     public DataType type() {
         return type;
     }
 
-    /** {@return where they lie} */
+    /**
+     * {@return where they lie}
+     *
+     * @throws IllegalStateException if it is a bucket of more than one place
+     */
     public MemorySegment memory() {
-        return memory;
+        if (memories.size() > 1) {
+            throw new IllegalStateException(this + " lie in " + memories.size() + " places");
+        }
+        return memories.getFirst();
+    }
+
+    long bytes() {
+        long bytes = 0;
+        for (MemorySegment memory : memories) {
+            bytes += memory.byteSize();
+        }
+        return bytes;
+    }
+
+    List<MemorySegment> memories() {
+        return memories;
+    }
+
+    /** How many elements of the type some elements of this operand are. */
+    long counted(long elements) {
+        return elements * width / type.bytes();
+    }
+
+    /** Whether an element of this operand is one of its type. */
+    boolean isElementwise() {
+        return width == type.bytes();
     }
 
     /** Whether the memory is the host's: a device may have to copy it. */
@@ -161,8 +319,58 @@ public final class Operand {
         return ofHost;
     }
 
+    /** Whether the host reads and writes it where it lies. */
+    boolean isOnHost(Device device) {
+        return ofHost || device.reaches(memory(), type);
+    }
+
+    /** Whether a device may use it where it lies: it is whole, and no copy of something else. */
+    boolean isPlain() {
+        return memories.size() == 1 && booleans == null;
+    }
+
+    boolean isSame(@Nullable Operand other) {
+        return other != null && memories.equals(other.memories) && (booleans == null || other.booleans == booleans);
+    }
+
+    /** What the memory shows is what the program's array has: before it is copied to a device. */
+    @Nullable
+    Runnable loading() {
+        return booleans == null ? null : booleans::load;
+    }
+
+    /** The program's array has what was copied to the memory. */
+    @Nullable
+    Runnable storing() {
+        return booleans == null ? null : booleans::store;
+    }
+
+    /** Copies the elements to memory of the host. */
+    void write(MemorySegment to) {
+        if (booleans != null) {
+            booleans.load();
+        }
+        long at = 0;
+        for (MemorySegment memory : memories) {
+            MemorySegment.copy(memory, 0, to, at, memory.byteSize());
+            at += memory.byteSize();
+        }
+    }
+
+    /** Copies the elements from memory of the host. */
+    void read(MemorySegment from) {
+        long at = 0;
+        for (MemorySegment memory : memories) {
+            MemorySegment.copy(from, at, memory, 0, memory.byteSize());
+            at += memory.byteSize();
+        }
+        if (booleans != null) {
+            booleans.store();
+        }
+    }
+
     @Override
     public String toString() {
-        return count() + " " + type.label() + (ofHost ? " of the host" : "");
+        return count() + " " + (isElementwise() ? type.label() : "16-bit") + (ofHost ? " of the host" : "");
     }
 }

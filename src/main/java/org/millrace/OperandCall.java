@@ -68,7 +68,7 @@ final class OperandCall {
         try {
             MemorySegment from = memoryToSend(recorded);
             MemorySegment to = memoryToReceive(from, recorded);
-            issue.on(from, to, count, some.type());
+            issue.on(from, to, some.counted(count), some.type());
         } catch (RuntimeException | Error refused) {
             if (sendLease != null || receiveLease != null) {
                 stream.completion().thenRun(this::giveBack); // a copy may be under way
@@ -90,6 +90,11 @@ final class OperandCall {
         if (send != null && receive != null && send.type() != receive.type()) {
             throw new IllegalArgumentException(operation.label() + ": send has elements of " + send.type().label()
                     + " and receive of " + receive.type().label() + ": they must be of one type");
+        }
+        Operand some = send == null ? receive : send;
+        if (operation.reduces() && !some.isElementwise()) {
+            throw new IllegalArgumentException(operation.label() + ": " + some + " cannot be reduced, as NCCL has no"
+                    + " such type, only moved: use int[]");
         }
         long count = send == null ? part("receive", receive.count(), operation.receiveCount(1, ranks))
                 : part("send", send.count(), operation.sendCount(1, ranks));
@@ -114,14 +119,16 @@ final class OperandCall {
         if (operand == null || !operand.isOfHost()) {
             return;
         }
-        String problem = written && operand.memory().isReadOnly() ? "is read-only"
-                : !operand.memory().scope().isAlive() ? "lies in an arena that is closed"
-                        : operand.memory().isAccessibleBy(ANY_THREAD) ? null
-                                : "lies in a confined arena, which the device's thread may not touch: use"
-                                        + " Arena.ofShared()";
-        if (problem != null) {
-            throw new IllegalArgumentException("rank " + communicator.rank() + ", " + operation.label() + ", " + role
-                    + ": " + operand + " " + problem);
+        for (MemorySegment memory : operand.memories()) {
+            String problem = written && memory.isReadOnly() ? "is read-only"
+                    : !memory.scope().isAlive() ? "lies in an arena that is closed"
+                            : memory.isAccessibleBy(ANY_THREAD) ? null
+                                    : "lies in a confined arena, which the device's thread may not touch: use"
+                                            + " Arena.ofShared()";
+            if (problem != null) {
+                throw new IllegalArgumentException("rank " + communicator.rank() + ", " + operation.label() + ", "
+                        + role + ": " + operand + " " + problem);
+            }
         }
     }
 
@@ -129,8 +136,13 @@ final class OperandCall {
         if (send == null || isUsedInPlace(send, recorded)) {
             return send == null ? null : send.memory();
         }
-        sendLease = communicator.device().staging().take(send.memory().byteSize());
-        communicator.device().copyToDevice(send.memory(), sendLease.memory(), stream);
+        sendLease = communicator.device().staging().take(send.bytes());
+        call(send.loading());
+        long at = 0;
+        for (MemorySegment memory : send.memories()) {
+            communicator.device().copyToDevice(memory, part(sendLease, at, memory), stream);
+            at += memory.byteSize();
+        }
         return sendLease.memory();
     }
 
@@ -138,15 +150,26 @@ final class OperandCall {
         if (receive == null || isUsedInPlace(receive, recorded)) {
             return receive == null ? null : receive.memory();
         }
-        if (send != null && send.memory().equals(receive.memory())) {
+        if (receive.isSame(send)) {
             return sent; // one copy for both: an operation in place
         }
-        receiveLease = communicator.device().staging().take(receive.memory().byteSize());
+        receiveLease = communicator.device().staging().take(receive.bytes());
         return receiveLease.memory();
     }
 
+    private static MemorySegment part(StagingMemory.Lease lease, long at, MemorySegment memory) {
+        return lease.memory().asSlice(at, memory.byteSize());
+    }
+
+    private void call(@Nullable Runnable function) {
+        if (function != null) {
+            stream.call(function);
+        }
+    }
+
     private boolean isUsedInPlace(Operand operand, boolean recorded) {
-        if (!operand.isOfHost() || communicator.device().reaches(operand.memory(), operand.type())) {
+        if (!operand.isOfHost()
+                || operand.isPlain() && communicator.device().reaches(operand.memory(), operand.type())) {
             return true;
         }
         if (recorded) {
@@ -163,9 +186,14 @@ final class OperandCall {
             return;
         }
         try {
-            if (receive != null && (receiveLease != null || sendLease != null && isInPlace())) {
-                MemorySegment result = receiveLease == null ? sendLease.memory() : receiveLease.memory();
-                communicator.device().copyToHost(result, receive.memory(), stream);
+            if (receive != null && (receiveLease != null || sendLease != null && receive.isSame(send))) {
+                StagingMemory.Lease result = receiveLease == null ? sendLease : receiveLease;
+                long at = 0;
+                for (MemorySegment memory : receive.memories()) {
+                    communicator.device().copyToHost(part(result, at, memory), memory, stream);
+                    at += memory.byteSize();
+                }
+                call(receive.storing());
             }
             stream.completion().whenComplete((_, thrown) -> {
                 if (thrown == null) {
@@ -178,10 +206,6 @@ final class OperandCall {
         } catch (RuntimeException | Error broken) {
             stage.completeExceptionally(broken);
         }
-    }
-
-    private boolean isInPlace() {
-        return send != null && receive != null && send.memory().equals(receive.memory());
     }
 
     private void giveBack() {

@@ -26,6 +26,6 @@ public final class PeerLostException extends CommunicatorException {
 
     @Override
     protected CommunicatorException copy(String text, @Nullable String what) {
-        return new PeerLostException(text, rank(), peerOrNobody(), what, this);
+        return new PeerLostException(text, rank(), peerOrNobody(), what, origin());
     }
 }

@@ -15,7 +15,7 @@ import org.millrace.Registration;
  * One rank's part of collectives on random operands, whose results can be compared with a reference that is independent
  * of what ran them. Used by one thread.
  */
-public final class CheckedCollectives implements AutoCloseable {
+final class CheckedCollectives implements AutoCloseable {
 
     private final Communicator communicator;
     private final DeviceStream stream;
@@ -31,8 +31,8 @@ public final class CheckedCollectives implements AutoCloseable {
      * @param deadline  for all operations together
      * @param registers whether the operands are registered, to be used in place where that is possible
      */
-    public CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest,
-            RunDeadline deadline, boolean registers) {
+    CheckedCollectives(Communicator communicator, DeviceStream stream, Arena arena, long largest, RunDeadline deadline,
+            boolean registers) {
         this.communicator = communicator;
         this.stream = stream;
         this.deadline = deadline;
@@ -43,17 +43,16 @@ public final class CheckedCollectives implements AutoCloseable {
     }
 
     /** Places operands of so many elements, rounded down to what every rank has the same part of. */
-    public OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements,
-            boolean inPlace) {
+    OperandBuffers place(CollectiveCall call, DataType type, Reduction reduction, long elements, boolean inPlace) {
         return OperandBuffers.of(call, type, reduction, elements, communicator.rank(), send, inPlace ? send : receive);
     }
 
-    public void fill(OperandBuffers buffers, RandomOperands operands) {
+    void fill(OperandBuffers buffers, RandomOperands operands) {
         memory.fill(buffers.send(), reference(buffers, operands), communicator.rank());
     }
 
     /** Runs an operation so many times, one behind the other, and waits for the last. */
-    public void run(OperandBuffers buffers, int times) {
+    void run(OperandBuffers buffers, int times) {
         ReduceOp op = buffers.reduction().operation(communicator.rank());
         for (int i = 0; i < times; i++) {
             buffers.call()
@@ -68,7 +67,7 @@ public final class CheckedCollectives implements AutoCloseable {
      *
      * @return how many elements of this rank's result are wrong
      */
-    public long countWrong(OperandBuffers buffers, RandomOperands operands) {
+    long countWrong(OperandBuffers buffers, RandomOperands operands) {
         Reference reference = reference(buffers, operands);
         if (!buffers.overwritesOperand()) {
             memory.poison(buffers.receive());
@@ -89,12 +88,12 @@ public final class CheckedCollectives implements AutoCloseable {
      *
      * @return whether the time has passed for any rank. Collective: all ranks ask, and hear the same
      */
-    public BooleanSupplier commonClock(Duration time) {
+    BooleanSupplier commonClock(Duration time) {
         return forAny(RunDeadline.after(time)::passed);
     }
 
     /** What is true if it is for any rank. Collective: all ranks ask, and hear the same. */
-    public BooleanSupplier forAny(BooleanSupplier question) {
+    BooleanSupplier forAny(BooleanSupplier question) {
         return () -> memory.exchange(question.getAsBoolean() ? 1 : 0,
                 word -> communicator.allReduce(word, word, 1, DataType.INT64, ReduceOp.MAX, stream)) != 0;
     }

@@ -6,13 +6,13 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.millrace.trace.reader.TracedCommunicator.Operation;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedConnection.Frame;
-import org.millrace.trace.reader.TracedGin.Queue;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedConnection.Frame;
+import org.millrace.trace.TracedGin.Queue;
+import org.millrace.trace.TracedGin;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess;
 
 /**
  * The last steps in the format of Chrome's trace viewer, which Perfetto reads as well: a process for each rank, a row

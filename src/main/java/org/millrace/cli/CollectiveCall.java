@@ -13,16 +13,16 @@ import org.millrace.ReduceOp;
  * An operation as a group calls it, and what every rank's result consists of. What a method calls {@code count} is what
  * the call is given, as in nccl-tests' table.
  */
-public record CollectiveCall(Operation operation, int ranks) {
+record CollectiveCall(Operation operation, int ranks) {
 
-    public static final int ROOT = 0;
+    static final int ROOT = 0;
 
     /**
      * A part of a rank's result, in the order of its memory.
      *
      * @param source whose operand it is a copy of; {@link #ALL} if it is the reduction of all ranks'
      */
-    public record Part(int source, long first, long count) {
+    record Part(int source, long first, long count) {
 
         static final int ALL = -1;
 

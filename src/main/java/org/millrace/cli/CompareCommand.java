@@ -31,7 +31,7 @@ import picocli.CommandLine.Spec;
                         + " files in that order, A B A B: shown are medians, and as noise half of what lies between the"
                         + " smallest and the largest difference. A difference that is not larger says nothing."},
         sortOptions = false)
-public final class CompareCommand implements Callable<Integer> {
+final class CompareCommand implements Callable<Integer> {
 
     /** What one file holds: its results by size, type and operation. */
     private record Run(Path file, Map<?, ?> document, Map<String, Map<?, ?>> rows) {

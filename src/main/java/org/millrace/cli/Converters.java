@@ -13,11 +13,11 @@ import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /** Lets options of the command line be written as settings are. */
-public final class Converters {
+final class Converters {
 
     private Converters() {}
 
-    public abstract static class OfValueType<T> implements ITypeConverter<T> {
+    abstract static class OfValueType<T> implements ITypeConverter<T> {
 
         private final ValueType<T> type;
 
@@ -42,32 +42,32 @@ public final class Converters {
         }
     }
 
-    public static final class Size extends OfValueType<Long> {
-        public Size() {
+    static final class Size extends OfValueType<Long> {
+        Size() {
             super(new SizeType(0, 1L << 40, 1));
         }
     }
 
-    public static final class Time extends OfValueType<Duration> {
-        public Time() {
+    static final class Time extends OfValueType<Duration> {
+        Time() {
             super(new DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
         }
     }
 
-    public static final class Flag extends OfValueType<Boolean> {
-        public Flag() {
+    static final class Flag extends OfValueType<Boolean> {
+        Flag() {
             super(ValueTypes.booleans());
         }
     }
 
-    public static final class Count extends OfValueType<Integer> {
-        public Count() {
+    static final class Count extends OfValueType<Integer> {
+        Count() {
             super(ValueTypes.integers(1, Integer.MAX_VALUE));
         }
     }
 
-    public static final class CountOrNone extends OfValueType<Integer> {
-        public CountOrNone() {
+    static final class CountOrNone extends OfValueType<Integer> {
+        CountOrNone() {
             super(ValueTypes.integers(0, Integer.MAX_VALUE));
         }
     }
@@ -76,14 +76,14 @@ public final class Converters {
      * How many there may be of what takes threads, sockets and memory for each, and for each pair: ranks, contexts,
      * channels.
      */
-    public static final class Few extends OfValueType<Integer> {
-        public Few() {
+    static final class Few extends OfValueType<Integer> {
+        Few() {
             super(ValueTypes.integers(1, 256));
         }
     }
 
-    public static final class Seed extends OfValueType<Long> {
-        public Seed() {
+    static final class Seed extends OfValueType<Long> {
+        Seed() {
             super(ValueTypes.longs());
         }
     }
@@ -91,7 +91,7 @@ public final class Converters {
     /**
      * A file that is going to be written. What keeps it from being written is said before a long run, and not after it.
      */
-    public static final class ResultFile implements ITypeConverter<Path> {
+    static final class ResultFile implements ITypeConverter<Path> {
         @Override
         public Path convert(String text) {
             Path file = Path.of(text);

@@ -14,7 +14,7 @@ import picocli.CommandLine.Option;
         description = {"Write all that processes have written down as JSON, also of those that were killed or hang:"
                 + " connections with their last steps, agents, communicators with their last operations, settings,"
                 + " errors. The schema is in see-inside.md."})
-public final class DumpCommand extends InspectCommand {
+final class DumpCommand extends InspectCommand {
 
     @Option(names = "--out", paramLabel = "FILE", description = "Where to (default: standard output).")
     private @Nullable Path file;

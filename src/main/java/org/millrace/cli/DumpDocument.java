@@ -4,14 +4,14 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.reader.TracedCommunicator.Operation;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedConnection.Frame;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess.TracedAgent;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedConnection.Frame;
+import org.millrace.trace.TracedConnection;
+import org.millrace.trace.TracedGin;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess.TracedAgent;
+import org.millrace.trace.TracedProcess;
 
 /**
  * All that is known, as data: the schema is in {@code see-inside.md}. Times are milliseconds since 1970, null if

@@ -3,7 +3,7 @@ package org.millrace.cli;
 import java.util.Map;
 
 /** What the status says with which a process ended, as shells and {@link Process#exitValue()} count. */
-public final class ExitStatus {
+final class ExitStatus {
 
     private static final int SIGNALED = 128;
     /** Those that end processes, by their numbers on Linux. */
@@ -15,7 +15,7 @@ public final class ExitStatus {
     private ExitStatus() {}
 
     /** A status in words: {@code exit status 3}, {@code killed by signal 9 (SIGKILL)}. */
-    public static String text(int status) {
+    static String text(int status) {
         if (status <= SIGNALED) {
             return "exit status " + status;
         }
@@ -23,7 +23,7 @@ public final class ExitStatus {
         return "killed by signal " + (status - SIGNALED) + (name == null ? "" : " (SIG" + name + ")");
     }
 
-    public static int of(String signal) {
+    static int of(String signal) {
         return SIGNALS.entrySet()
                 .stream()
                 .filter(entry -> entry.getValue().equals(signal))

@@ -3,12 +3,12 @@ package org.millrace.cli;
 import org.millrace.MillraceException;
 
 /** What is said of a failure when no stack trace is shown. */
-public final class FailureText {
+final class FailureText {
 
     private FailureText() {}
 
     /** A failure in words: its message, with its type where the message alone says too little. */
-    public static String of(Throwable failure) {
+    static String of(Throwable failure) {
         if (failure instanceof OutOfMemoryError) {
             return "memory ran out: " + failure.getMessage() + "; smaller sizes and fewer ranks need less";
         }
@@ -16,7 +16,7 @@ public final class FailureText {
     }
 
     /** Whether only its stack trace explains it, as it is none that we report on purpose. */
-    public static boolean isUnexpected(Throwable failure) {
+    static boolean isUnexpected(Throwable failure) {
         return failure.getMessage() == null
                 || !(failure instanceof MillraceException || failure instanceof IllegalArgumentException);
     }

@@ -33,7 +33,7 @@ import picocli.CommandLine.Spec;
                         + "kernels call NCCL's device functions."
                         + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
         sortOptions = false)
-public final class GinCommand implements Callable<Integer> {
+final class GinCommand implements Callable<Integer> {
 
     /** Patterns, in upper or lower case. */
     static final class PatternConverter extends Converters.OfValueType<GinPattern> {
@@ -53,7 +53,7 @@ public final class GinCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Parameters(
             paramLabel = "PATTERN",
@@ -172,7 +172,7 @@ public final class GinCommand implements Callable<Integer> {
     private Duration deadline;
 
     /** For picocli. */
-    public GinCommand() {}
+    GinCommand() {}
 
     @Override
     public Integer call() {

@@ -9,10 +9,10 @@ import java.util.Map;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.GinFields.Kind;
-import org.millrace.trace.reader.TracedGin.Queue;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.TracedGin.Queue;
+import org.millrace.trace.TracedGin;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TracedState;
 
 /** What contexts of GIN did between two looks at processes. */
 final class GinView {

@@ -13,7 +13,7 @@ import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
 /** The command that starts another JVM like this one. */
-public final class JavaCommand {
+final class JavaCommand {
 
     /** By name: commands use this class, and it lies above them. */
     private static final String MAIN = "org.millrace.cli.Main";
@@ -22,12 +22,12 @@ public final class JavaCommand {
      * A property with options that every JVM started from here gets besides, blanks between: tests start many that live
      * for a second, on which C2 would be wasted. Not {@code millrace.*}: those are settings.
      */
-    public static final String OPTIONS = "org.millrace.cli.java.options";
+    static final String OPTIONS = "org.millrace.cli.java.options";
 
     private JavaCommand() {}
 
     /** The same Java first, options, class path, and main class. */
-    public static List<String> of(List<String> arguments) {
+    static List<String> of(List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         // a JVM without memory left cannot say so, and its parent would wait
@@ -53,7 +53,7 @@ public final class JavaCommand {
      * A process that is to run a command, without what is secret among its words: all users of the host can read these.
      * It has that in its environment, which is its user's alone.
      */
-    public static ProcessBuilder builder(List<String> command) {
+    static ProcessBuilder builder(List<String> command) {
         List<String> words = new ArrayList<>();
         Map<String, String> secrets = new HashMap<>();
         for (int i = 0; i < command.size(); i++) {

@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 
 /** Maps, collections, strings, numbers, booleans and null as JSON (RFC 8259), by Gson. */
-public final class Json {
+final class Json {
 
     private static final Gson GSON = new GsonBuilder().setPrettyPrinting()
             .serializeNulls()
@@ -36,13 +36,13 @@ public final class Json {
      * @param value what to write; numbers that JSON does not have (infinities, NaN) become null
      * @throws IllegalArgumentException if there is anything else in it
      */
-    public static String write(@Nullable Object value) {
+    static String write(@Nullable Object value) {
         check(value);
         return GSON.toJson(value) + '\n';
     }
 
     /** Keeps a text in the file that an option names. */
-    public static void save(String option, Path file, String text) {
+    static void save(String option, Path file, String text) {
         try {
             Files.writeString(file, text);
         } catch (IOException failure) {
@@ -55,7 +55,7 @@ public final class Json {
      *
      * @throws IllegalArgumentException if the text is no JSON; the message says where
      */
-    public static @Nullable Object read(String text) {
+    static @Nullable Object read(String text) {
         if (text.isBlank()) {
             throw new IllegalArgumentException("no JSON: the text is empty");
         }

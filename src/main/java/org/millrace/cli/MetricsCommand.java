@@ -21,7 +21,7 @@ import picocli.CommandLine.ParameterException;
         name = "metrics",
         description = {"Counters of all processes of this user in OpenMetrics' format: once on standard output, or by"
                 + " HTTP for Prometheus, with --listen. Nothing runs inside the job."})
-public final class MetricsCommand extends InspectCommand {
+final class MetricsCommand extends InspectCommand {
 
     @Option(
             names = "--listen",

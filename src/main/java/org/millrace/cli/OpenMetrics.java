@@ -5,11 +5,11 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.trace.GinFields;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess.TracedAgent;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedConnection;
+import org.millrace.trace.TracedGin;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess.TracedAgent;
+import org.millrace.trace.TracedProcess;
 
 /** What processes have written down in OpenMetrics' text format 1.0, the samples of each metric together. */
 final class OpenMetrics {

@@ -1,7 +1,7 @@
 package org.millrace.cli;
 
 /** Text in lines that are no wider than a terminal. */
-public final class Paragraph {
+final class Paragraph {
 
     private Paragraph() {}
 
@@ -12,7 +12,7 @@ public final class Paragraph {
      * @param text      may have ends of lines, which stay
      * @param width     characters of a line
      */
-    public static String wrap(String beginning, String text, int width) {
+    static String wrap(String beginning, String text, int width) {
         String indent = " ".repeat(beginning.length());
         StringBuilder lines = new StringBuilder();
         StringBuilder line = new StringBuilder(beginning);

@@ -32,7 +32,7 @@ import picocli.CommandLine.Spec;
                 "Times are those of one operation, averaged over the iterations, of the slowest rank."
                         + " What is checked is one more operation on fresh random data."},
         sortOptions = false)
-public final class PerfCommand implements Callable<Integer> {
+final class PerfCommand implements Callable<Integer> {
 
     /**
      * The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the
@@ -45,7 +45,7 @@ public final class PerfCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Mixin
     private PerfOptions options;

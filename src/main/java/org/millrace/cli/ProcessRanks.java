@@ -16,7 +16,7 @@ import java.util.function.IntFunction;
 import org.millrace.MillraceException;
 
 /** Ranks as processes of their own. */
-public final class ProcessRanks implements Ranks {
+final class ProcessRanks implements Ranks {
 
     /** For a rank that was told to end to do so in peace; then it is terminated, then killed. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
@@ -30,7 +30,7 @@ public final class ProcessRanks implements Ranks {
     private boolean stopped;
 
     /** {@code variables} are those of a rank besides, unless they are set there already. */
-    public ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
+    ProcessRanks(int size, IntFunction<List<String>> command, IntFunction<Map<String, String>> variables,
             Consumer<RankEvent> events, PrintWriter err) {
         this.size = size;
         this.command = command;
@@ -75,14 +75,14 @@ public final class ProcessRanks implements Ranks {
      * {@code NCCL_HOSTID} to anything. NCCL names its threads, so that they can be told from others. Kernels are loaded
      * at once, and not when they are launched: for that CUDA may wait until those have ended which wait for copies.
      */
-    public static Map<String, String> hostWithGpus(int number) {
+    static Map<String, String> hostWithGpus(int number) {
         Map<String, String> variables = new HashMap<>(host(number));
         variables.putAll(Map.of("NCCL_SET_THREAD_NAME", "1", "CUDA_MODULE_LOADING", "EAGER"));
         return variables;
     }
 
     /** What makes a host of the ranks that have it. */
-    public static Map<String, String> host(int number) {
+    static Map<String, String> host(int number) {
         return Map.of("NCCL_HOSTID", Host.name() + "-millrace-host-" + number);
     }
 

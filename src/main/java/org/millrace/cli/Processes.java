@@ -13,9 +13,9 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.file.SharedDirectory;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -96,7 +96,7 @@ final class Processes {
     private Path directory() {
         Path chosen = directory;
         if (chosen == null) {
-            chosen = Configuration.load(((GlobalOptions) spec.root().userObject()).settings())
+            chosen = Configuration.load(((MillraceCommand) spec.root().userObject()).settings())
                     .get(Settings.TRACE_DIRECTORY)
                     .orElseGet(SharedDirectory::usual);
         }

@@ -4,15 +4,15 @@ import java.io.PrintWriter;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
 
 /** {@code millrace ps}. */
 @Command(name = "ps", description = {"List this user's processes that have Millrace's connections."})
-public final class PsCommand extends InspectCommand {
+final class PsCommand extends InspectCommand {
 
     private static final int WIDE = 1000;
 

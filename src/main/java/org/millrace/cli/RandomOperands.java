@@ -6,12 +6,12 @@ package org.millrace.cli;
  *
  * @param seed different for every operation that is checked
  */
-public record RandomOperands(long seed) {
+record RandomOperands(long seed) {
 
     private static final long GOLDEN = 0x9E37_79B9_7F4A_7C15L;
 
     /** RandomOperands of a case; those of the two placements are different. */
-    public static RandomOperands of(long seed, int index, boolean inPlace) {
+    static RandomOperands of(long seed, int index, boolean inPlace) {
         return new RandomOperands(mix(seed + mix(2L * index + (inPlace ? 1 : 0))));
     }
 

@@ -7,7 +7,7 @@ import java.io.StringWriter;
  * What a rank tells the process that started it. Every command has records of its own besides those here; their
  * components are what {@link EventCodec} can write.
  */
-public interface RankEvent {
+interface RankEvent {
 
     int rank();
 

@@ -6,7 +6,7 @@ import java.io.PrintStream;
 import java.time.Duration;
 
 /** What a rank does that is a process of its own. */
-public final class RankMain {
+final class RankMain {
 
     /**
      * For the communicator to tell its peers. Shorter than the parent's patience, which then need not terminate this
@@ -17,7 +17,7 @@ public final class RankMain {
     private RankMain() {}
 
     /** Runs the rank to its end, or until the parent ends. Never throws: failures are events too. */
-    public static void run(int rank, RankWorker worker) {
+    static void run(int rank, RankWorker worker) {
         PrintStream events = System.out;
         System.setOut(System.err); // standard output is for events: what others print there must not come between
         Thread.ofPlatform().daemon().name("parent-watch").start(() -> {

@@ -16,14 +16,14 @@ import org.millrace.engine.bootstrap.RemoteFailure;
  * Runs ranks to their end: starts them, hears what they report, and ends all of them when one fails or the deadline
  * passes. Every command with ranks runs them by this loop. Used by one thread.
  */
-public final class RankRun<E extends RankEvent> {
+final class RankRun<E extends RankEvent> {
 
     /** Why a run ended early: a sentence, and a stack trace or nothing. */
-    public record Failure(String message, String trace) {
+    record Failure(String message, String trace) {
     }
 
     /** What a command does with what its ranks report. Called on the thread that runs. */
-    public interface Listener<E extends RankEvent> {
+    interface Listener<E extends RankEvent> {
 
         /** A rank has reported something that is not its end. */
         void heard(E event);
@@ -37,7 +37,7 @@ public final class RankRun<E extends RankEvent> {
         }
     }
 
-    public interface Launcher {
+    interface Launcher {
         Ranks launch(String rendezvous, Consumer<RankEvent> events);
     }
 
@@ -57,7 +57,7 @@ public final class RankRun<E extends RankEvent> {
     private final List<RankEvent.Failed> failed = new ArrayList<>();
     private int ended;
 
-    public static void print(List<Failure> failures, PrintWriter err, boolean traces) {
+    static void print(List<Failure> failures, PrintWriter err, boolean traces) {
         for (Failure failure : failures) {
             err.println("millrace: " + failure.message());
             if (traces) {
@@ -74,8 +74,8 @@ public final class RankRun<E extends RankEvent> {
     }
 
     /** Runs to the end; no rank outlives this call. Returns why it is not complete, the likeliest cause first. */
-    public static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline,
-            Class<E> type, Listener<E> listener) {
+    static <E extends RankEvent> List<Failure> run(int size, Launcher launcher, RunDeadline deadline, Class<E> type,
+            Listener<E> listener) {
         RankRun<E> run = new RankRun<>(size, type, listener);
         try (RunScope scope = new RunScope()) {
             Ranks ranks = launcher.launch(scope.rendezvous(), run.queue::add);

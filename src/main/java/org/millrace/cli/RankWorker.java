@@ -3,7 +3,7 @@ package org.millrace.cli;
 import java.util.function.Consumer;
 
 /** What one rank does, as a thread or as a process. */
-public interface RankWorker {
+interface RankWorker {
 
     /** Does all of it; of what it throws the other ranks and the user are told. */
     void run(Reporter reporter) throws Exception;
@@ -34,14 +34,14 @@ public interface RankWorker {
             }
         }
 
-        public void tell(RankEvent event) {
+        void tell(RankEvent event) {
             events.accept(event);
         }
 
         /**
          * Reports the first failure before its consequences: what goes wrong when that is cleaned up says nothing new.
          */
-        public void fail(Throwable failure) {
+        void fail(Throwable failure) {
             if (!failed) {
                 failed = true;
                 events.accept(RankEvent.Failed.of(rank, failure));

@@ -4,7 +4,7 @@ import java.util.Locale;
 import org.millrace.ReduceOp;
 
 /** The reductions that can be measured, by the names of nccl-tests. */
-public enum Reduction {
+enum Reduction {
     SUM,
     PROD,
     MAX,
@@ -14,7 +14,7 @@ public enum Reduction {
     MULSUM;
 
     /** What a rank hands to the collective. */
-    public ReduceOp operation(int rank) {
+    ReduceOp operation(int rank) {
         return switch (this) {
             case SUM -> ReduceOp.SUM;
             case PROD -> ReduceOp.PROD;

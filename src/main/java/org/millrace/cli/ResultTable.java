@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 
 /** A table for people, a line when it is measured, and the same lines for programs. Safe for any thread. */
-public final class ResultTable {
+final class ResultTable {
 
     /** {@code format} has a width, as in {@code %12.2f}; {@code key} is what JSON calls its values. */
-    public record Column(String title, String key, String format) {
+    record Column(String title, String key, String format) {
 
         String head() {
             return String.format(format.replaceFirst("(\\.\\d+)?[a-z]$", "s"), title);
@@ -21,17 +21,17 @@ public final class ResultTable {
     private final List<Map<String, Object>> rows = new ArrayList<>();
     private List<Column> columns = List.of();
 
-    public ResultTable(PrintWriter out) {
+    ResultTable(PrintWriter out) {
         this.out = out;
     }
 
     /** Prints what stands above the columns. */
-    public synchronized void begin(Column... each) {
+    synchronized void begin(Column... each) {
         columns = List.of(each);
         print(columns.stream().map(Column::head).toList());
     }
 
-    public synchronized void row(Object... values) {
+    synchronized void row(Object... values) {
         Map<String, Object> row = new LinkedHashMap<>();
         List<String> shown = new ArrayList<>();
         for (int i = 0; i < values.length; i++) {
@@ -48,18 +48,18 @@ public final class ResultTable {
     }
 
     /** Says something between the lines, to people alone. */
-    public synchronized void say(String text) {
+    synchronized void say(String text) {
         out.println(text);
         out.flush();
     }
 
     /** Adds a line for programs alone. */
-    public synchronized void record(Map<String, Object> row) {
+    synchronized void record(Map<String, Object> row) {
         rows.add(row);
     }
 
     /** The lines for programs, in their order. */
-    public synchronized List<Map<String, Object>> rows() {
+    synchronized List<Map<String, Object>> rows() {
         return List.copyOf(rows);
     }
 }

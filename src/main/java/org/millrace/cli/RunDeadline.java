@@ -3,18 +3,18 @@ package org.millrace.cli;
 import java.time.Duration;
 
 /** A moment by which something must have happened. */
-public record RunDeadline(Duration allowed, long nanoTime) {
+record RunDeadline(Duration allowed, long nanoTime) {
 
-    public static RunDeadline after(Duration allowed) {
+    static RunDeadline after(Duration allowed) {
         return new RunDeadline(allowed, System.nanoTime() + allowed.toNanos());
     }
 
-    public boolean passed() {
+    boolean passed() {
         return System.nanoTime() - nanoTime >= 0;
     }
 
     /** Zero if it has passed. */
-    public Duration remaining() {
+    Duration remaining() {
         return Duration.ofNanos(Math.max(0, nanoTime - System.nanoTime()));
     }
 

@@ -13,14 +13,14 @@ import org.millrace.config.Setting;
 import org.millrace.config.Settings;
 
 /** What a run's JSON says of where and how it ran. */
-public final class RunJson {
+final class RunJson {
 
     private static final double NANOS = 1e9;
 
     private RunJson() {}
 
     /** Which Millrace, when, and on what machine. */
-    public static Map<String, Object> environment() {
+    static Map<String, Object> environment() {
         Map<String, Object> environment = new LinkedHashMap<>();
         environment.put("millrace", Version.millrace());
         environment.put("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
@@ -34,7 +34,7 @@ public final class RunJson {
     }
 
     /** All settings by name, each with its value, the text that says the same to Millrace, and where it came from. */
-    public static Map<String, Object> settings(Configuration configuration) {
+    static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();
         for (Setting<?> setting : Settings.ofPrograms()) {
             Map<String, Object> entry = new LinkedHashMap<>();

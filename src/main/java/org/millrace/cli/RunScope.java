@@ -23,7 +23,7 @@ import org.millrace.file.SharedDirectory;
  * What a run leaves on the machine, and takes away again however it ends: a private directory where ranks meet, and the
  * ranks.
  */
-public final class RunScope implements AutoCloseable {
+final class RunScope implements AutoCloseable {
 
     private static final String PREFIX = "millrace-perf-";
     /** Locked as long as the run lives: the system unlocks it when the process is killed, in whatever container. */
@@ -34,7 +34,7 @@ public final class RunScope implements AutoCloseable {
     private final Thread hook = new Thread(this::clean, "perf-cleanup");
     private volatile @Nullable Ranks ranks;
 
-    public RunScope() {
+    RunScope() {
         try {
             directory = newDirectory();
             owner = lock(directory);
@@ -109,12 +109,12 @@ public final class RunScope implements AutoCloseable {
         }
     }
 
-    public String rendezvous() {
+    String rendezvous() {
         return "file:" + directory.resolve("rendezvous");
     }
 
     /** Ranks that must not outlive the run. */
-    public void owns(Ranks started) {
+    void owns(Ranks started) {
         ranks = started;
     }
 

@@ -10,10 +10,10 @@ import java.util.List;
  * A line on a terminal that says what is going on, in the place of the one before. Where there is no terminal there is
  * no line.
  */
-public final class StatusLine {
+final class StatusLine {
 
-    public static final int OUT = 1;
-    public static final int ERR = 2;
+    static final int OUT = 1;
+    static final int ERR = 2;
 
     private static final List<String> TERMINALS = List.of("/dev/pts/", "/dev/tty", "/dev/console");
 
@@ -21,7 +21,7 @@ public final class StatusLine {
     private final boolean terminal;
     private int shown;
 
-    public StatusLine(PrintWriter out, boolean terminal) {
+    StatusLine(PrintWriter out, boolean terminal) {
         this.out = out;
         this.terminal = terminal;
     }
@@ -30,7 +30,7 @@ public final class StatusLine {
      * Whether a standard stream is a terminal. {@link System#console()} knows of input and output together only, and
      * nothing of standard error.
      */
-    public static boolean isTerminal(int descriptor) {
+    static boolean isTerminal(int descriptor) {
         try {
             String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + descriptor)).toString();
             return TERMINALS.stream().anyMatch(target::startsWith);
@@ -39,7 +39,7 @@ public final class StatusLine {
         }
     }
 
-    public void show(String text) {
+    void show(String text) {
         if (terminal) {
             erase();
             out.print(text);
@@ -48,7 +48,7 @@ public final class StatusLine {
         }
     }
 
-    public void erase() {
+    void erase() {
         if (shown > 0) {
             out.print("\r" + " ".repeat(shown) + "\r");
             out.flush();

@@ -9,7 +9,7 @@ import java.util.function.IntFunction;
 import org.apache.logging.log4j.LogManager;
 
 /** Ranks as threads of this process. */
-public final class ThreadRanks implements Ranks {
+final class ThreadRanks implements Ranks {
 
     /** For a communicator to abort. It tells its peers and waits for its own threads. */
     private static final Duration PATIENCE = Duration.ofSeconds(3);
@@ -18,7 +18,7 @@ public final class ThreadRanks implements Ranks {
     private final List<Thread> threads = new ArrayList<>();
     private final AtomicBoolean stopped = new AtomicBoolean();
 
-    public ThreadRanks(int size, IntFunction<? extends RankWorker> worker, Consumer<RankEvent> events) {
+    ThreadRanks(int size, IntFunction<? extends RankWorker> worker, Consumer<RankEvent> events) {
         for (int rank = 0; rank < size; rank++) {
             RankWorker each = worker.apply(rank);
             RankWorker.Reporter reporter = new RankWorker.Reporter(rank, events);

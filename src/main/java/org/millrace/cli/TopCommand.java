@@ -5,7 +5,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedProcess;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
@@ -16,7 +16,7 @@ import picocli.CommandLine.ParameterException;
         name = "top",
         description = {"Show what each connection of running processes does, and for whom it waits, again and again:"
                 + " rates, and since when nothing has happened. One that ends meanwhile stays. q or Ctrl-C ends it."})
-public final class TopCommand extends InspectCommand {
+final class TopCommand extends InspectCommand {
 
     @Option(names = "--once", description = "Show one interval, and end.")
     private boolean once;

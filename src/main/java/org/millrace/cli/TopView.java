@@ -9,12 +9,12 @@ import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.reader.TracedCommunicator.Operation;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess.TracedAgent;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedConnection;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess.TracedAgent;
+import org.millrace.trace.TracedProcess;
 
 /** What happened between two looks at processes. */
 final class TopView {

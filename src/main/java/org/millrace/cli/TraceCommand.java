@@ -12,7 +12,7 @@ import picocli.CommandLine.Option;
         name = "trace",
         description = {"Write the last steps of each connection, and the last operations, in Chrome's trace format:"
                 + " open the file in chrome://tracing or https://ui.perfetto.dev."})
-public final class TraceCommand extends InspectCommand {
+final class TraceCommand extends InspectCommand {
 
     @Option(names = "--out", required = true, paramLabel = "FILE", description = "Where to.")
     private Path file;

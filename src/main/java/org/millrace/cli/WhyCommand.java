@@ -10,11 +10,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.DurationType;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.Verdict.Cause;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.Verdict.Cause;
+import org.millrace.trace.Verdict;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Option;
@@ -26,7 +26,7 @@ import picocli.CommandLine.ParameterException;
         description = {"Say in a sentence why nothing moves: which rank the others wait for, and for what.",
                 "From what this user's processes on this host have written down (MILLRACE_TRACE), while they hang, or"
                         + " after they have died."})
-public final class WhyCommand extends InspectCommand {
+final class WhyCommand extends InspectCommand {
 
     private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
 

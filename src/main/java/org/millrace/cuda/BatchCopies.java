@@ -11,7 +11,7 @@ import org.millrace.library.DynamicLoader;
  * The driver's call that begins many copies at once, in no order among them: of CUDA 12.8 and newer. One object a
  * thread; no call allocates.
  */
-public final class BatchCopies {
+final class BatchCopies {
 
     private static final String FUNCTION = "cuMemcpyBatchAsync"; // of 12.8 in newer drivers, too, which have a _v2
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
@@ -36,7 +36,7 @@ public final class BatchCopies {
      *
      * @return null if the driver is older
      */
-    public static @Nullable BatchCopies find(int most) {
+    static @Nullable BatchCopies find(int most) {
         MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
         MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
         return found == null ? null : new BatchCopies(CFunction.at(found), most);
@@ -47,7 +47,7 @@ public final class BatchCopies {
     }
 
     /** Says what a copy is. */
-    public void set(int index, long to, long from, long bytes) {
+    void set(int index, long to, long from, long bytes) {
         long offset = index * (long) Long.BYTES;
         memory.set(LONG, offset, to);
         memory.set(LONG, at(1) + offset, from);
@@ -60,7 +60,7 @@ public final class BatchCopies {
      * @param stream where; not the default one
      * @return what the driver answers; 0 if they are begun
      */
-    public int begin(int count, long stream) {
+    int begin(int count, long stream) {
         long arrays = memory.address();
         long attributes = arrays + at(3);
         return (int) function.call(arrays, arrays + at(1), arrays + at(2), count, attributes,

@@ -7,7 +7,6 @@ import java.time.Duration;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
-import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

@@ -75,4 +75,10 @@ public final class CudaException extends MillraceException {
         }
         return "";
     }
+
+    /** Its function and code are nowhere else. */
+    @Override
+    protected Throwable origin() {
+        return this;
+    }
 }

@@ -8,7 +8,6 @@ import org.millrace.DeviceStream;
 import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
-import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

@@ -3,7 +3,6 @@ package org.millrace.cuda;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.function.Consumer;
-import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

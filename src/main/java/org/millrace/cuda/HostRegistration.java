@@ -1,7 +1,6 @@
 package org.millrace.cuda;
 
 import java.lang.foreign.MemorySegment;
-import org.millrace.cuda.handle.NativeHandle;
 import org.millrace.ffi.cudart.cudart_h;
 
 /**

@@ -13,7 +13,7 @@ import org.millrace.cuda.CudaDriver.Function;
  * is not: its bytes become a command of the compute engine, which waits for the end of another context's time slice,
  * 2.4 ms, while a kernel runs there (two H100s, driver 580).
  */
-public final class RowCopies {
+final class RowCopies {
 
     /** {@code CUDA_MEMCPY2D_v2}: the members that are not 0, for both ends by their addresses. */
     private static final long BYTES = 128;
@@ -33,7 +33,7 @@ public final class RowCopies {
     private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
 
     /** Binds the call. */
-    public RowCopies(CudaDriver driver) {
+    RowCopies(CudaDriver driver) {
         this.driver = driver;
         memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
         memory.set(ValueLayout.JAVA_INT, TARGET_TYPE, UNIFIED);
@@ -48,7 +48,7 @@ public final class RowCopies {
      * @param stream      a {@code CUstream}
      * @return false if the driver refuses these places: nothing was enqueued
      */
-    public boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
+    boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
         memory.set(LONG, SOURCE, from);
         memory.set(LONG, SOURCE_PITCH, sourcePitch);
         memory.set(LONG, TARGET, to);

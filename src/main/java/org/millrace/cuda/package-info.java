@@ -8,7 +8,9 @@
  * once, from any thread; a use after that is an {@link java.lang.IllegalStateException}, never a crash.
  *
  * <p>
- * {@code copy} is the queue of copies that GIN uses. Nothing here knows a communicator.
+ * {@link org.millrace.cuda.CopyQueue} makes the copies that GIN asks for: by a copy engine, or by a kernel that stays
+ * for small ones ({@code src/main/cuda/copy.cu}). {@link org.millrace.cuda.NativeHandle} is what CUDA's and NCCL's
+ * objects are made of. Nothing here knows a communicator.
  */
 @NullMarked
 package org.millrace.cuda;

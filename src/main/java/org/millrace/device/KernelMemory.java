@@ -8,7 +8,7 @@ import org.millrace.MillraceException;
  * pages up. So an arena that is closed too early is an error instead of a crash, and what the garbage collector manages
  * stays while a kernel uses it. The device's thread alone looks up.
  */
-public final class KernelMemory {
+final class KernelMemory {
 
     private final MemorySegment[] segments;
     /** Work comes in nearly the order in which it was planned: a search begins where the last one ended. */
@@ -23,7 +23,7 @@ public final class KernelMemory {
      *
      * @throws MillraceException if the plan was made with no such memory
      */
-    public MemorySegment at(long address, long bytes) {
+    MemorySegment at(long address, long bytes) {
         if (address == 0) {
             return MemorySegment.NULL;
         }

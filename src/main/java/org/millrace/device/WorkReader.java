@@ -11,7 +11,7 @@ import org.millrace.abi.WorkType;
  * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's
  * kernels load them into shared memory. Blocks of one thread may take turns with it.
  */
-public final class WorkReader {
+final class WorkReader {
 
     private final WorkFifoCounters counters;
     private final MemorySegment own = MemorySegment.ofArray(new long[WorkBatch.MAX_ITEM_BYTES / Long.BYTES]);
@@ -25,12 +25,12 @@ public final class WorkReader {
     /**
      * @param counters for a check that the work is still there
      */
-    public WorkReader(WorkFifoCounters counters) {
+    WorkReader(WorkFifoCounters counters) {
         this.counters = counters;
     }
 
     /** Goes to where a block's batches begin. */
-    public void begin(KernelArguments kernelArguments, int block) {
+    void begin(KernelArguments kernelArguments, int block) {
         arguments = kernelArguments;
         batch = block;
         ended = false;
@@ -41,7 +41,7 @@ public final class WorkReader {
      *
      * @throws MillraceException if the batch is none that a host makes: its memory was overwritten
      */
-    public boolean next() {
+    boolean next() {
         if (ended) {
             return false;
         }
@@ -108,20 +108,20 @@ public final class WorkReader {
         return new MillraceException("a kernel's work is damaged: " + what);
     }
 
-    public WorkType type() {
+    WorkType type() {
         return type;
     }
 
-    public int function() {
+    int function() {
         return function;
     }
 
-    public int items() {
+    int items() {
         return items;
     }
 
     /** An item's bytes, until the next batch is loaded. */
-    public MemorySegment item(int index) {
+    MemorySegment item(int index) {
         return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
     }
 }

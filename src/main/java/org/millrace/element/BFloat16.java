@@ -1,7 +1,7 @@
 package org.millrace.element;
 
 /** Conversions between bfloat16, the upper half of a binary32, and binary32. */
-public final class BFloat16 {
+final class BFloat16 {
 
     /** CUDA's NaN. */
     private static final short NAN = 0x7fff;
@@ -9,12 +9,12 @@ public final class BFloat16 {
     private BFloat16() {}
 
     /** What an element stands for; exact. */
-    public static float toFloat(short bits) {
+    static float toFloat(short bits) {
         return Float.intBitsToFloat(bits << Short.SIZE);
     }
 
     /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's. */
-    public static short ofFloat(float value) {
+    static short ofFloat(float value) {
         return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
     }
 
@@ -23,7 +23,7 @@ public final class BFloat16 {
      * came from a bfloat16 or from an operation that has no result: the lower half of its bits is zero then, and
      * rounding carries nothing into the upper.
      */
-    public static int round(int bits) {
+    static int round(int bits) {
         return bits + 0x7fff + (bits >>> Short.SIZE & 1);
     }
 }

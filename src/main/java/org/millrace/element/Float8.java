@@ -5,7 +5,7 @@ package org.millrace.element;
  * and {@code __nv_fp8_e5m2} are: to nearest, ties to even; what is too large, infinity too, becomes the largest finite
  * number of its sign; every NaN becomes 0x7f.
  */
-public enum Float8 {
+enum Float8 {
     /** 4 exponent bits, 3 fraction bits, no infinities, largest 448. */
     E4M3(3, 7, 0x7e),
     /** 5 exponent bits, 2 fraction bits, largest 57344. */
@@ -25,7 +25,7 @@ public enum Float8 {
     }
 
     /** What an element stands for; exact. */
-    public float toFloat(byte bits) {
+    float toFloat(byte bits) {
         int magnitude = bits & NAN;
         int exponent = Math.max(magnitude >> fractionBits, 1);
         int significand = magnitude - (exponent - 1 << fractionBits);
@@ -37,7 +37,7 @@ public enum Float8 {
     }
 
     /** Rounds as the type says. */
-    public byte ofFloat(float value) {
+    byte ofFloat(float value) {
         if (Float.isNaN(value)) {
             return NAN;
         }

@@ -5,7 +5,7 @@ package org.millrace.element;
  * two bits less can represent that one or take it for a tie, so that rounding the result to nearest in such a format is
  * the same as rounding what was exact (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
  */
-public final class Rounding {
+final class Rounding {
 
     private Rounding() {}
 
@@ -17,7 +17,7 @@ public final class Rounding {
      * @param least sums smaller than this are always made again: the format has fewer bits there, or binary32 cannot
      *              represent the product
      */
-    public static float scaleAdd(float x, float s, float y, int extraBits, float least) {
+    static float scaleAdd(float x, float s, float y, int extraBits, float least) {
         float sum = Math.fma(x, s, y);
         float product = x * s;
         float part = sum - product;

@@ -6,7 +6,6 @@ import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.OperationGroup;
 import org.millrace.device.EmulatedDevice;
-import org.millrace.engine.connect.CommunicatorFailure;
 
 /** What must be so when a program calls a communicator, before anything is done for the call. Safe from any thread. */
 final class CallGuard {

@@ -17,10 +17,7 @@ import org.millrace.device.FunctionTable;
 import org.millrace.element.ElementKernel;
 import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
-import org.millrace.engine.connect.CollNet;
-import org.millrace.engine.connect.EngineOptions;
-import org.millrace.engine.connect.Registrations.UserRegions;
-import org.millrace.engine.connect.Registrations;
+import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 
 /**

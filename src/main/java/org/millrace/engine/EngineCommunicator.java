@@ -38,9 +38,6 @@ import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RemoteFailure;
-import org.millrace.engine.connect.CommunicatorFailure;
-import org.millrace.engine.connect.EngineOptions;
-import org.millrace.engine.connect.Topology;
 
 /**
  * A communicator on the emulated device, as the program calls it: checks each operation, has it planned, and queues it.
@@ -100,6 +97,17 @@ final class EngineCommunicator implements Communicator {
     @Override
     public Device device() {
         return parts.threads.device;
+    }
+
+    @Override
+    public void barrier(Duration deadline) {
+        guard.checkOpen();
+        failure.meet(deadline);
+    }
+
+    @Override
+    public Duration patience() {
+        return parts.options.lateDeadline().plus(parts.options.stallDeadline());
     }
 
     @Override

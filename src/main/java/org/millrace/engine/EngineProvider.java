@@ -3,6 +3,7 @@ package org.millrace.engine;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.CommunicatorProvider;
 import org.millrace.config.Configuration;
 import org.millrace.engine.bootstrap.ControlPlane;
@@ -21,11 +22,13 @@ public final class EngineProvider implements CommunicatorProvider {
     }
 
     @Override
-    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener) {
         Configuration configuration = Configuration.load(settings);
         EngineSettings.refuseUnpack(configuration);
         BundledLibrary.keepDescriptors();
-        return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)), configuration, null);
+        return assemble(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, listener)),
+                configuration, null);
     }
 
     /**

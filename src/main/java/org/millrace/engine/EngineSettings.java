@@ -4,10 +4,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.engine.connect.AlgorithmChoice;
-import org.millrace.engine.connect.ProtocolChoice;
 import org.millrace.net.fault.Fault;
-import org.millrace.proxy.unpack.SliceLists.PieceCheck;
+import org.millrace.proxy.SliceLists.PieceCheck;
 
 /** Settings of the emulated device whose text only its own parts can read. */
 public final class EngineSettings {

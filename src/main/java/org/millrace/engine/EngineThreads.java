@@ -11,8 +11,6 @@ import org.millrace.agent.HelpedAgent;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.device.EmulatedDevice;
-import org.millrace.engine.connect.ConnectorService;
-import org.millrace.engine.connect.EngineOptions;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 

@@ -20,7 +20,7 @@ import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.StallWatch;
+import org.millrace.trace.StallWatch;
 
 /** What a process of the engine traces besides its connections: each communicator's operations. */
 final class EngineTrace implements AutoCloseable {

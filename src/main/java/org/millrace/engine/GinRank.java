@@ -6,15 +6,13 @@ import java.time.Duration;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
+import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
 import org.millrace.engine.bootstrap.RemoteFailure;
-import org.millrace.engine.connect.Agreement;
-import org.millrace.engine.connect.EngineOptions;
-import org.millrace.engine.connect.EngineResources;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.HostWindowMemory;
@@ -62,7 +60,8 @@ public final class GinRank implements AutoCloseable {
         EngineResources resources = new EngineResources();
         ControlPlane control = null;
         try {
-            control = resources.add(ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration)));
+            control = resources.add(ControlPlane.join(rendezvous, rank, size,
+                    JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR)));
             ControlPlane joined = control;
             Agreement agreement = Agreement.reach(control, configuration);
             EngineOptions options = EngineOptions.decide(configuration, agreement);

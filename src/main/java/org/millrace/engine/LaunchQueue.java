@@ -20,7 +20,6 @@ import org.millrace.engine.PlannedOperation.Collective;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
-import org.millrace.engine.connect.Registrations;
 
 /**
  * What is to be launched when the outermost group ends: first its collectives, as they were issued, then its transfers,

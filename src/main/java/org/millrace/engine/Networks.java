@@ -4,7 +4,6 @@ import java.net.InetAddress;
 import java.util.List;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
-import org.millrace.engine.connect.Agreement;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;

@@ -8,7 +8,7 @@ import org.millrace.agent.IdleStrategy;
 import org.millrace.device.CapturedOperation;
 import org.millrace.device.KernelPlan;
 import org.millrace.device.WorkLauncher;
-import org.millrace.engine.connect.Attendance.Meeting;
+import org.millrace.engine.Attendance.Meeting;
 
 /** Launches a communicator's plans: their work is placed, then the proxies hear of it, then the kernel starts. */
 final class PlanLauncher {

@@ -9,9 +9,8 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
-import org.millrace.engine.connect.Attendance.Meeting;
-import org.millrace.engine.connect.Connector;
-import org.millrace.engine.connect.Registrations.UserRegions;
+import org.millrace.engine.Attendance.Meeting;
+import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 

@@ -3,7 +3,6 @@ package org.millrace.engine;
 import org.jspecify.annotations.Nullable;
 import org.millrace.engine.PlanLauncher.PlannedKernel;
 import org.millrace.engine.PlannedOperation.Collective;
-import org.millrace.engine.connect.Registrations;
 
 /**
  * The kernels of the last few collectives, to be launched again where the program asks for the same: to plan a small

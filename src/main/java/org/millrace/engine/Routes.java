@@ -14,9 +14,6 @@ import org.millrace.device.Algorithm;
 import org.millrace.device.CollectiveFunction.InPlace;
 import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
-import org.millrace.engine.connect.CollNet;
-import org.millrace.engine.connect.Connector;
-import org.millrace.engine.connect.Connectors;
 
 /**
  * Remembers what the last operation was, and says how it travels by what its connectors were told. Told by the thread

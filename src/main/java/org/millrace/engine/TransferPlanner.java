@@ -12,10 +12,7 @@ import org.millrace.device.Algorithm;
 import org.millrace.device.ChunkShape;
 import org.millrace.device.FunctionNumber;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
-import org.millrace.engine.connect.EngineOptions;
-import org.millrace.engine.connect.Registrations.UserRegions;
-import org.millrace.engine.connect.Registrations;
-import org.millrace.engine.connect.TransferOptions;
+import org.millrace.engine.Registrations.UserRegions;
 
 /**
  * Sends and receives as work. They travel over connections of their own that are made when they are first needed; what

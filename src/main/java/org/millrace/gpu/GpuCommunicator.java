@@ -12,6 +12,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.Device;
@@ -47,6 +48,7 @@ final class GpuCommunicator implements Communicator {
     private final GroupFailure failure;
     private final NcclWatch watch;
     private final Operands operands;
+    private final Duration stall;
     private final Duration late;
     private final Duration patience;
     private final LaunchCounts launched;
@@ -58,26 +60,28 @@ final class GpuCommunicator implements Communicator {
     private final AtomicBoolean closed = new AtomicBoolean();
     private final GraphPlans plans;
 
-    private GpuCommunicator(GpuRank member, GpuDevice device, Duration late, Duration patience) {
+    private GpuCommunicator(GpuRank member, GpuDevice device, Duration stall, Duration late, Duration patience) {
         this.member = member;
         this.nccl = member.nccl();
         this.device = device;
         this.failure = member.failure();
+        this.stall = stall;
         this.late = late;
         this.patience = patience;
         plans = new GraphPlans("rank " + rank(), this::launch);
         operands = new Operands(rank(), size(), device::checkReach);
         launched = new LaunchCounts(member.control(), failure);
-        watch = new NcclWatch(member, launched, late);
+        watch = new NcclWatch(member, launched, stall, late);
         watch.start();
     }
 
     /** The part of joining that other ranks take part in. */
     static Communicator join(GpuRank.Libraries libraries, String rendezvous, int rank, int size,
-            Configuration configuration) {
-        GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration);
+            Configuration configuration, CommunicatorListener listener) {
+        GpuRank member = GpuRank.meet(libraries, rendezvous, rank, size, configuration, listener);
         return new GpuCommunicator(member, new GpuDevice(member.device(), member.failure()),
-                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE));
+                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE),
+                configuration.get(Settings.CLOSE_DEADLINE));
     }
 
     @Override
@@ -93,6 +97,17 @@ final class GpuCommunicator implements Communicator {
     @Override
     public Device device() {
         return device;
+    }
+
+    @Override
+    public void barrier(Duration deadline) {
+        checkOpen();
+        failure.meet(deadline);
+    }
+
+    @Override
+    public Duration patience() {
+        return late.plus(stall);
     }
 
     @Override
@@ -233,7 +248,7 @@ final class GpuCommunicator implements Communicator {
         checkOpen();
         return member.split(color, key).map(child -> {
             device.share(child.failure());
-            return new GpuCommunicator(child, device, late, patience);
+            return new GpuCommunicator(child, device, stall, late, patience);
         });
     }
 

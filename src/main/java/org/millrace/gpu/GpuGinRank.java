@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.cuda.CudaDevice;
@@ -46,7 +47,8 @@ public final class GpuGinRank implements AutoCloseable {
      */
     public static GpuGinRank join(String rendezvous, int rank, int size, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
-        return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration));
+        return new GpuGinRank(GpuRank.meet(GpuRank.prepare(configuration), rendezvous, rank, size, configuration,
+                CommunicatorListener.STANDARD_ERROR));
     }
 
     public CudaDevice device() {

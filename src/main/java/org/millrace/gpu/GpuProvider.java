@@ -3,6 +3,7 @@ package org.millrace.gpu;
 import java.util.Map;
 import java.util.Optional;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.CommunicatorProvider;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
@@ -46,8 +47,9 @@ public final class GpuProvider implements CommunicatorProvider {
     }
 
     @Override
-    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener) {
         Configuration configuration = Configuration.load(settings);
-        return GpuCommunicator.join(GpuRank.prepare(configuration), rendezvous, rank, size, configuration);
+        return GpuCommunicator.join(GpuRank.prepare(configuration), rendezvous, rank, size, configuration, listener);
     }
 }

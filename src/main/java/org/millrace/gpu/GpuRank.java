@@ -12,6 +12,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.CommunicatorException;
+import org.millrace.CommunicatorListener;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
@@ -82,9 +83,10 @@ record GpuRank(Libraries libraries, ControlPlane control, GroupFailure failure, 
     }
 
     /** The part of joining that other ranks take part in. */
-    static GpuRank meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration) {
+    static GpuRank meet(Libraries libraries, String rendezvous, int rank, int size, Configuration configuration,
+            CommunicatorListener listener) {
         Duration patience = configuration.get(Settings.CONNECT_DEADLINE);
-        ControlPlane control = ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration));
+        ControlPlane control = ControlPlane.join(rendezvous, rank, size, JoinOptions.of(configuration, listener));
         try {
             int local = placeOnMachine(control);
             CudaDevice device = libraries.cuda().device(local % libraries.cuda().deviceCount());

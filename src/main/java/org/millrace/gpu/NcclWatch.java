@@ -13,6 +13,7 @@ import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.OperationGroup;
 import org.millrace.PeerLostException;
+import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.nccl.NcclCommunicator;
@@ -20,9 +21,9 @@ import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.loss.ConnectionFailures;
-import org.millrace.proxy.ProxyException;
+import org.millrace.plugin.ConnectionFailures;
 import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.ProxyException;
 
 /**
  * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread
@@ -39,18 +40,24 @@ final class NcclWatch implements Runnable {
     private final NcclCommunicator nccl;
     private final GroupFailure failure;
     private final LaunchCounts launched;
+    private final ControlPlane control;
+    private final Duration stall;
     private final Duration late;
     private final Consumer<MillraceException> lostConnections;
     private final Thread thread;
     private volatile boolean ended;
     /** When the call that is under way began; 0 if there is none. Written by the user's thread. */
     private volatile long callSince;
+    /** Which of them the program was told of. This thread's alone. */
+    private long toldOf;
 
-    NcclWatch(GpuRank member, LaunchCounts launched, Duration late) {
+    NcclWatch(GpuRank member, LaunchCounts launched, Duration stall, Duration late) {
         this.launched = launched;
         this.library = member.libraries().nccl();
         this.nccl = member.nccl();
         this.failure = member.failure();
+        this.control = member.control();
+        this.stall = stall;
         this.late = late;
         lostConnections = lost -> failure.suspect(ofConnection(lost));
         thread = Thread.ofPlatform().daemon().name("watch-" + nccl.rank()).unstarted(this);
@@ -174,11 +181,16 @@ final class NcclWatch implements Runnable {
 
     private void checkCall() {
         long since = callSince;
-        if (since != 0 && System.nanoTime() - since > late.toNanos()) {
-            throw new DeadlineException("rank " + nccl.rank() + ": a call of NCCL's has not returned for "
-                    + late.toMillis()
-                    + " ms (MILLRACE_LATE_DEADLINE): it connects to a rank that does not come; see whether every"
-                    + " rank enqueues the same operations", nccl.rank(), CommunicatorException.NOBODY, null, null);
+        long taken = since == 0 ? 0 : System.nanoTime() - since;
+        String what = "rank " + nccl.rank() + ": a call of NCCL's has not returned for ";
+        String why = ": it connects to a rank that does not come; see whether every rank enqueues the same operations";
+        if (taken > late.toNanos()) {
+            throw new DeadlineException(what + late.toMillis() + " ms (MILLRACE_LATE_DEADLINE)" + why, nccl.rank(),
+                    CommunicatorException.NOBODY, null, null);
+        }
+        if (taken > stall.toNanos() && since != toldOf) {
+            toldOf = since;
+            control.tell(listener -> listener.stalled(what + stall.toMillis() + " ms" + why));
         }
     }
 

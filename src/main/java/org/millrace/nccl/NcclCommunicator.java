@@ -19,7 +19,7 @@ import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceSegments;
-import org.millrace.cuda.handle.NativeHandle;
+import org.millrace.cuda.NativeHandle;
 import org.millrace.ffi.nccl.ncclUniqueId;
 import org.millrace.ffi.nccl.ncclWaitSignalDesc_t;
 import org.millrace.ffi.nccl.nccl_h;

@@ -57,4 +57,10 @@ public final class NcclException extends MillraceException {
     public @Nullable NcclResult result() {
         return NcclResult.ofCode(code);
     }
+
+    /** Its function and code are nowhere else. */
+    @Override
+    protected Throwable origin() {
+        return this;
+    }
 }

@@ -16,7 +16,7 @@ import org.millrace.net.FrameHeader;
  *  word 5   count       its elements
  * </pre>
  */
-public final class StepHeader {
+final class StepHeader {
 
     private static final int STEP = 0;
     private static final int END = 1;
@@ -41,7 +41,7 @@ public final class StepHeader {
      * {@return where no operation is announced: whether the device said a size for the frame's first step; false if the
      * frame only moves tail}
      */
-    public static boolean posted(FrameHeader header) {
+    static boolean posted(FrameHeader header) {
         return header.word(OP_COUNT) != 0;
     }
 
@@ -52,17 +52,17 @@ public final class StepHeader {
     }
 
     /** {@return the first step of the frame, as the peer wrote it} */
-    public static long step(FrameHeader header) {
+    static long step(FrameHeader header) {
         return header.word(STEP);
     }
 
     /** {@return the first step after the frame, as the peer wrote it} */
-    public static long end(FrameHeader header) {
+    static long end(FrameHeader header) {
         return header.word(END);
     }
 
     /** {@return NCCL's id of the protocol, as the peer wrote it} */
-    public static long protocol(FrameHeader header) {
+    static long protocol(FrameHeader header) {
         return (int) header.word(PROTOCOL);
     }
 

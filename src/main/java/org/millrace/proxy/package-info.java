@@ -9,9 +9,11 @@
  * device consumes it and moves {@code head}.
  *
  * <p>
- * A step source says what the next step is, by the operations that an engine announced or by the shared memory alone.
- * Connections to be served are given to a {@link org.millrace.proxy.ProxyAgent}. It uses the descriptors of {@code abi}
- * and the frames of {@code net}; nothing here knows of sockets, nor of what an operation computes.
+ * A step source says what the next step is, by the operations that an engine announced or by the shared memory alone;
+ * {@link org.millrace.proxy.UnpackReceiveSource} stands before one where a kernel gathers its slices itself, by NCCL's
+ * network device UNPACK, version 7. Connections to be served are given to a {@link org.millrace.proxy.ProxyAgent}. It
+ * uses the descriptors of {@code abi} and the frames of {@code net}; nothing here knows of sockets, nor of what an
+ * operation computes.
  */
 @NullMarked
 package org.millrace.proxy;

@@ -3,7 +3,7 @@ package org.millrace.trace;
 import java.util.Locale;
 
 /** An enum whose names are shown to people and programs, in lower case. */
-public interface Labelled {
+interface Labelled {
 
     String name();
 

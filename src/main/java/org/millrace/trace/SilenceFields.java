@@ -11,19 +11,19 @@ package org.millrace.trace;
  *   +--------+--------+ +-------+---------+-----------+------------+------------+
  * </pre>
  */
-public final class SilenceFields {
+final class SilenceFields {
 
     /** When something was last heard on the stream that fell silent first. */
-    public static final int SINCE_OFFSET = 128;
+    static final int SINCE_OFFSET = 128;
     /** How many streams of connections the link has. */
-    public static final int STREAMS_OFFSET = 136;
+    static final int STREAMS_OFFSET = 136;
 
-    public static final int LOCAL_OFFSET = 192;
-    public static final int LOCAL_BYTES = 64;
-    public static final int REMOTE_OFFSET = 256;
-    public static final int REMOTE_BYTES = 96;
-    public static final int PEER_OFFSET = 352;
-    public static final int PEER_BYTES = 96;
+    static final int LOCAL_OFFSET = 192;
+    static final int LOCAL_BYTES = 64;
+    static final int REMOTE_OFFSET = 256;
+    static final int REMOTE_BYTES = 96;
+    static final int PEER_OFFSET = 352;
+    static final int PEER_BYTES = 96;
 
     private SilenceFields() {}
 }

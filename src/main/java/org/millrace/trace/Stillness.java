@@ -6,7 +6,7 @@ import java.util.Map;
 import org.millrace.trace.ConnectionIdentity.Direction;
 
 /** Which of this process's connections stand still, at a glance: no file is read, and next to nothing is allocated. */
-public final class Stillness {
+final class Stillness {
 
     private static final long STALL_NANOS = 1_000_000_000;
 
@@ -19,7 +19,7 @@ public final class Stillness {
      * Whether an open connection has stood still for so long with something posted, or none has moved, or a link is
      * silent.
      */
-    public static boolean of(ProcessTrace trace, long nanos) {
+    static boolean of(ProcessTrace trace, long nanos) {
         long now = System.nanoTime();
         boolean moves = false;
         List<Long> blocks = trace.blocks();

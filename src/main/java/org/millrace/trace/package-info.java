@@ -5,8 +5,8 @@
  * <p>
  * {@link org.millrace.trace.TraceLayout} is the format. {@link org.millrace.trace.ProcessTrace} is the file's writer;
  * every other writer here has one thread: {@link org.millrace.trace.ConnectionTrace} and
- * {@link org.millrace.trace.AgentTrace} that of the agent. Readers are in {@code org.millrace.trace.reader}, and
- * believe nothing that they read.
+ * {@link org.millrace.trace.AgentTrace} that of the agent. Other processes can write what they like: readers check
+ * every number before it counts or places anything, and make text fit for a terminal.
  */
 @NullMarked
 package org.millrace.trace;

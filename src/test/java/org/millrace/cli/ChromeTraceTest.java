@@ -12,11 +12,11 @@ import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.reader.TracedConnection.Frame;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.TracedConnection.Frame;
+import org.millrace.trace.TracedConnection;
+import org.millrace.trace.TracedGin;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TracedState;
 
 /** Viewers read a trace only if the spans of each row come one after another. */
 class ChromeTraceTest {

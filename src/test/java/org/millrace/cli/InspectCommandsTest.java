@@ -17,9 +17,9 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.plugin.HostProgram;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedLink;
-import org.millrace.trace.reader.TracedProcess;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedLink;
+import org.millrace.trace.TracedProcess;
 
 /** Two processes whose connections are taken over, looked at from outside: while they run, and once they are killed. */
 @Tag("slow")

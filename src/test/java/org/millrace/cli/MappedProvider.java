@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Map;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.CommunicatorProvider;
 import org.millrace.MillraceException;
 
@@ -32,7 +33,8 @@ public final class MappedProvider implements CommunicatorProvider {
     }
 
     @Override
-    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings) {
+    public Communicator join(String rendezvous, int rank, int size, Map<String, String> settings,
+            CommunicatorListener listener) {
         Path path = Path.of(rendezvous.substring("file:".length()));
         try (FileChannel file =
                 FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {

@@ -12,6 +12,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 
 class OperandMemoryTest {
@@ -29,8 +30,8 @@ class OperandMemoryTest {
         RandomOperands operands = RandomOperands.of(42, 0, false);
         Reference reference = Reference.of(DataType.FLOAT32, Reduction.SUM, 1, operands);
         try (Arena arena = Arena.ofConfined();
-                Communicator alone =
-                        new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1, Map.of())) {
+                Communicator alone = new MappedProvider().join("file:" + directory.resolve("rendezvous"), 0, 1,
+                        Map.of(), CommunicatorListener.STANDARD_ERROR)) {
             OperandMemory memory = new OperandMemory(alone.device(), alone.device().newStream(),
                     RunDeadline.after(Duration.ofMinutes(1)), arena);
             MemorySegment more = alone.device().allocate(BYTES + 4, arena);

@@ -11,11 +11,11 @@ import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.reader.TracedCommunicator.Operation;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedCommunicator;
+import org.millrace.trace.TracedConnection;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TracedState;
 
 class TopViewTest {
 

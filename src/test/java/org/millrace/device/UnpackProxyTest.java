@@ -16,14 +16,14 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
+import org.millrace.proxy.BouncePages;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.MemoryFrames;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.SlotBuffers;
-import org.millrace.proxy.unpack.BouncePages;
-import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
+import org.millrace.proxy.UnpackReceiveSource;
 
 /**
  * Rings' slices of two steps, some empty, through both proxies and the pages to a device that unpacks, across the ring

@@ -23,10 +23,10 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.engine.StallRank.Pattern;
 import org.millrace.engine.StallRank.Way;
 import org.millrace.trace.CommunicatorFields;
-import org.millrace.trace.reader.TimedVerdicts;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.TimedVerdicts;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.Verdict;
 
 /**
  * Processes of the engine that stand still for a reason that was drawn: the first verdict names it, its rank, and where

@@ -14,12 +14,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
-import org.millrace.engine.connect.Agreement;
 import org.millrace.gin.GinException;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
@@ -67,8 +67,8 @@ class GinFailureTest {
     private void failWithOpenConnections(Map<String, String> settings, CountDownLatch waits, CountDownLatch told)
             throws InterruptedException {
         Configuration configuration = Configuration.load(settings);
-        try (ControlPlane control =
-                ControlPlane.join("file:" + directory.resolve("group"), 1, 2, JoinOptions.of(configuration));
+        try (ControlPlane control = ControlPlane.join("file:" + directory.resolve("group"), 1, 2,
+                JoinOptions.of(configuration, CommunicatorListener.STANDARD_ERROR));
                 Network network = Networks.open(configuration, Agreement.reach(control, configuration));
                 Listener here = network.listen()) {
             EngineTrace.number(control);

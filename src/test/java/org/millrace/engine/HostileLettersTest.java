@@ -21,7 +21,6 @@ import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.ControlPlane;
-import org.millrace.engine.connect.Agreement;
 
 /** A rank that was let in, and then says what makes no sense: the others name it and what it said. */
 @Timeout(120)

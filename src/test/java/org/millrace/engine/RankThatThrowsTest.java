@@ -170,7 +170,7 @@ class RankThatThrowsTest {
                     communicator.abort(reason);
                     AbortedException own =
                             assertInstanceOf(AbortedException.class, communicator.asyncError().orElseThrow());
-                    assertSame(reason, own.getCause().getCause());
+                    assertSame(reason, own.getCause());
                     aborted.countDown();
                 } else {
                     assertTrue(aborted.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));

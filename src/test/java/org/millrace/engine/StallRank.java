@@ -21,7 +21,7 @@ import org.millrace.device.Block;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.device.EmulatedKernel;
 import org.millrace.device.StallLimit;
-import org.millrace.trace.reader.Verdict.Cause;
+import org.millrace.trace.Verdict.Cause;
 
 /**
  * Ranks in a process of their own that run one operation after another until one of all ranks stands still for a reason

@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -15,29 +16,23 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
-import org.apache.logging.log4j.Level;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.core.LogEvent;
-import org.apache.logging.log4j.core.LoggerContext;
-import org.apache.logging.log4j.core.appender.AbstractAppender;
-import org.apache.logging.log4j.core.config.Configurator;
-import org.apache.logging.log4j.core.config.LoggerConfig;
-import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.DeviceStream;
+import org.millrace.MillraceException;
 import org.millrace.MismatchException;
 import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
-import org.millrace.engine.connect.Attendance;
 
 /** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
 class TypedFailuresTest {
@@ -62,6 +57,7 @@ class TypedFailuresTest {
         T failure = assertInstanceOf(type, thrown);
         assertEquals(rank, failure.rank(), failure.getMessage());
         assertEquals(peer < 0 ? OptionalInt.empty() : OptionalInt.of(peer), failure.peer(), failure.getMessage());
+        assertFalse(failure.getCause() instanceof MillraceException, "it is said twice: " + failure.getCause());
         return failure;
     }
 
@@ -85,7 +81,7 @@ class TypedFailuresTest {
     @Test
     void ranksThatCallDifferentOperations() throws Exception {
         List<Throwable> thrown =
-                EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> allReduce(communicator, 100,
+                EngineGroup.thrown(directory, 2, EngineGroup.settings(), communicator -> allReduce(communicator, 100,
                         communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, true));
         for (int rank = 0; rank < 2; rank++) {
             assertFailure(MismatchException.class, rank, 1 - rank, thrown.get(rank));
@@ -96,7 +92,7 @@ class TypedFailuresTest {
     @Test
     void ranksThatWaitForEachOther() throws Exception {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "300ms");
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, communicator -> {
             if (communicator.rank() == 0) {
                 allReduce(communicator, 100, ReduceOp.SUM, true);
             } else {
@@ -130,7 +126,7 @@ class TypedFailuresTest {
     @Test
     void anAbort() throws Exception {
         CountDownLatch called = new CountDownLatch(1);
-        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, EngineGroup.settings(), communicator -> {
             if (communicator.rank() == 0) {
                 called.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 communicator.abort();
@@ -160,7 +156,7 @@ class TypedFailuresTest {
         CountDownLatch failed = new CountDownLatch(1);
         Map<String, String> settings =
                 EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms", "MILLRACE_LATE_DEADLINE", "300ms");
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, communicator -> {
             if (communicator.rank() == 1) {
                 failed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
                 return;
@@ -177,21 +173,32 @@ class TypedFailuresTest {
         assertNull(thrown.get(1));
     }
 
-    /** Later than what counts as stuck, and nothing has failed: the results are right on both ranks. */
+    /** Later than what counts as stuck, and nothing has failed: the program is told once, and the results are right. */
     @Test
     void aLateRankPoisonsNobody() throws Exception {
-        try (Heard warnings = new Heard()) {
-            Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms");
-            List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-                if (communicator.rank() == 1) {
-                    assertTrue(warnings.first.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS),
+        CountDownLatch missed = new CountDownLatch(1);
+        List<String> told = new CopyOnWriteArrayList<>();
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms");
+        CommunicatorListener listener = new CommunicatorListener() {
+            @Override
+            public void stalled(String what) {
+                told.add(what);
+                missed.countDown();
+            }
+        };
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings, listener)) {
+                if (rank == 1) {
+                    assertTrue(missed.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS),
                             "rank 0 should have missed this rank");
                 }
                 allReduce(communicator, 100, ReduceOp.SUM, true);
                 allReduce(communicator, 100, ReduceOp.SUM, true);
-            });
-            thrown.forEach(failure -> assertNull(failure));
-        }
+            }
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
+        assertTrue(told.getFirst().contains("all_reduce of 100 int64, sum: rank 1 has not"), told.toString());
     }
 
     @Test
@@ -244,7 +251,7 @@ class TypedFailuresTest {
 
     @Test
     void aStageCompletesWithTheOperationsOrWithTheirFailure() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+        EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {
             try (DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
                 MemorySegment own = arena.allocate(ValueLayout.JAVA_LONG);
                 own.set(ValueLayout.JAVA_LONG, 0, communicator.rank() + 1);
@@ -264,12 +271,11 @@ class TypedFailuresTest {
                 assertFailure(MismatchException.class, communicator.rank(), 1 - communicator.rank(), failed.getCause());
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @Test
     void whatIsNullIsNamed() throws Exception {
-        EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
+        EngineGroup.ranks(directory, 1, EngineGroup.settings(), communicator -> {
             try (DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = communicator.device().allocate(8, Arena.ofAuto());
                 named("receive: the segment is null",
@@ -280,43 +286,12 @@ class TypedFailuresTest {
                 named("the stream is null",
                         () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.SUM, null));
             }
-        }).forEach(failure -> assertNull(failure));
+        });
         named("rendezvous is null", () -> org.millrace.Millrace.join(null, 0, 1));
     }
 
     private static void named(String what, Runnable call) {
         NullPointerException thrown = assertThrows(NullPointerException.class, call::run);
         assertTrue(thrown.getMessage().contains(what), thrown.getMessage());
-    }
-
-    /** The warning that a rank is missed. */
-    private static final class Heard extends AbstractAppender implements AutoCloseable {
-
-        final CountDownLatch first = new CountDownLatch(1);
-
-        private static LoggerConfig config() {
-            return ((LoggerContext) LogManager.getContext(false)).getConfiguration()
-                    .getLoggerConfig(Attendance.class.getName());
-        }
-
-        Heard() {
-            super("missed", null, null, true, Property.EMPTY_ARRAY);
-            start();
-            Configurator.setLevel(Attendance.class.getName(), Level.WARN);
-            config().addAppender(this, Level.WARN, null);
-        }
-
-        @Override
-        public void append(LogEvent event) {
-            if (event.getMessage().getFormattedMessage().contains("rank 1 has not come to it")) {
-                first.countDown();
-            }
-        }
-
-        @Override
-        public void close() {
-            config().removeAppender(getName());
-            stop();
-        }
     }
 }

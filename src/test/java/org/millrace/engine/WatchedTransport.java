@@ -6,7 +6,6 @@ import java.net.URLClassLoader;
 import java.nio.file.Path;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import org.millrace.engine.connect.NetTransport;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.transport.Availability;

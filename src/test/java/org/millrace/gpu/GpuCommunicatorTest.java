@@ -29,13 +29,14 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
+import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeadlineException;
 import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.Operand;
 import org.millrace.MismatchException;
+import org.millrace.Operand;
 import org.millrace.PeerLostException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
@@ -43,7 +44,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.loss.LostConnection;
+import org.millrace.plugin.LostConnection;
 
 /**
  * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a
@@ -103,8 +104,8 @@ class GpuCommunicatorTest {
 
     private List<Throwable> run(int ranks, Configuration configuration, Body body) throws Exception {
         List<FutureTask<Void>> tasks = IntStream.range(0, ranks).mapToObj(rank -> new FutureTask<Void>(() -> {
-            try (Communicator communicator =
-                    GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank, ranks, configuration)) {
+            try (Communicator communicator = GpuCommunicator.join(libraries, "file:" + directory.resolve("group"), rank,
+                    ranks, configuration, CommunicatorListener.STANDARD_ERROR)) {
                 body.run(communicator);
             }
             return null;

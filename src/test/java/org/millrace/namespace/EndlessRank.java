@@ -1,5 +1,8 @@
 package org.millrace.namespace;
 
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -13,14 +16,17 @@ import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
 
 /**
- * A rank of the engine that adds up again and again, or a number of times and then stays, and says a line for what
- * happens.
+ * A rank of the engine that adds up again and again, as much as the round says, and looks at every sum; a line for what
+ * happens. It stays when it has done so many rounds; all ranks end behind the same round when the standard input of one
+ * has ended.
  */
 final class EndlessRank {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
-    private static final int COUNT = 1 << 16;
-    private static final int WARM = 10;
+    private static final int[] COUNTS = {1 << 16, 20, 1000, 9000};
+    private static final long SAYS_NANOS = 10_000_000;
+
+    private static volatile boolean told;
 
     private EndlessRank() {}
 
@@ -39,22 +45,31 @@ final class EndlessRank {
         try (Communicator group = builder.join();
                 Arena arena = Arena.ofShared();
                 DeviceStream stream = group.device().newStream()) {
-            MemorySegment mine = group.device().allocate((long) Long.BYTES * COUNT, arena);
-            MemorySegment sum = group.device().allocate((long) Long.BYTES * COUNT, arena);
-            for (int i = 0; i < COUNT; i++) {
-                mine.setAtIndex(ValueLayout.JAVA_LONG, i, i);
-            }
+            Thread.ofPlatform().daemon().start(EndlessRank::awaitEnd);
+            MemorySegment mine = group.device().allocate((long) Long.BYTES * COUNTS[0], arena);
+            MemorySegment sum = group.device().allocate((long) Long.BYTES * COUNTS[0], arena);
+            long saidAt = System.nanoTime();
             for (long round = 0, rounds = Long.parseLong(arguments[3]); round < rounds; round++) {
-                group.allReduce(mine, sum, COUNT, DataType.INT64, ReduceOp.SUM, stream);
+                int last = COUNTS[(int) (round % COUNTS.length)] - 1;
+                for (int i = 0; i < last; i++) {
+                    mine.setAtIndex(ValueLayout.JAVA_LONG, i, round * COUNTS[0] + i);
+                }
+                mine.setAtIndex(ValueLayout.JAVA_LONG, last, told ? 1 : 0);
+                group.allReduce(mine, sum, last + 1, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
-                for (int i = 0; i < COUNT; i++) {
-                    if (sum.getAtIndex(ValueLayout.JAVA_LONG, i) != (long) size * i) {
-                        System.out.println("WRONG in round " + round);
+                for (int i = 0; i < last; i++) {
+                    if (sum.getAtIndex(ValueLayout.JAVA_LONG, i) != size * (round * COUNTS[0] + i)) {
+                        System.out.println("WRONG in round " + round + " at " + i);
                         return;
                     }
                 }
-                if (round % WARM == 0) {
-                    System.out.println("ROUND " + round);
+                if (sum.getAtIndex(ValueLayout.JAVA_LONG, last) > 0) {
+                    System.out.println("DONE " + round);
+                    return;
+                }
+                if (System.nanoTime() - saidAt > SAYS_NANOS || round == rounds - 1) {
+                    saidAt = System.nanoTime();
+                    System.out.println("AT " + round);
                 }
             }
             System.out.println("IDLE");
@@ -62,5 +77,14 @@ final class EndlessRank {
         } catch (MillraceException e) {
             System.out.println("FAILED " + e.getMessage());
         }
+    }
+
+    private static void awaitEnd() {
+        try {
+            System.in.transferTo(OutputStream.nullOutputStream());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        told = true;
     }
 }

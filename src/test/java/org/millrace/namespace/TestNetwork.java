@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Hosts on one network, {@code eth0} of each at a bridge that is a host of its own. Frames are dropped without a word
- * by giving the sender a hardware address of the receiver that nobody has.
+ * Hosts on one network, or on several, {@code eth0} and {@code eth1} of each at a bridge that is a host of its own.
+ * Frames are dropped without a word by giving the sender a hardware address of the receiver that nobody has.
  */
 final class TestNetwork implements AutoCloseable {
 
@@ -18,19 +18,31 @@ final class TestNetwork implements AutoCloseable {
     private static final long PATIENCE_SECONDS = 30;
 
     private final TestHost bridge;
+    private final int networks;
     final List<TestHost> hosts = new ArrayList<>();
 
     TestNetwork(int count) throws Exception {
+        this(count, 1);
+    }
+
+    TestNetwork(int count, int networks) throws Exception {
+        this.networks = networks;
         bridge = TestHost.named("bridge");
         boolean complete = false;
         try {
-            bridge.run("ip link add bridge type bridge forward_delay 0; ip link set bridge up");
+            for (int network = 0; network < networks; network++) {
+                bridge.run("ip link add bridge" + network + " type bridge forward_delay 0; ip link set bridge" + network
+                        + " up");
+            }
             for (int i = 0; i < count; i++) {
                 TestHost host = TestHost.named(name(i));
                 hosts.add(host);
-                TestHost.connect(bridge, "port" + i, host, "eth0");
-                bridge.run("ip link set port" + i + " master bridge");
-                host.run("ip address add " + address(i) + "/24 dev eth0");
+                for (int network = 0; network < networks; network++) {
+                    String port = port(i, network);
+                    TestHost.connect(bridge, port, host, "eth" + network);
+                    bridge.run("ip link set " + port + " master bridge" + network);
+                    host.run("ip address add " + address(i, network) + "/24 dev eth" + network);
+                }
             }
             complete = true;
         } finally {
@@ -45,22 +57,66 @@ final class TestNetwork implements AutoCloseable {
     }
 
     static String address(int host) {
-        return "10.77.0." + (host + 1);
+        return address(host, 0);
     }
 
-    /** Frames from one host to another are dropped from now on. */
+    static String address(int host, int network) {
+        return "10.77." + network + "." + (host + 1);
+    }
+
+    private static String port(int host, int network) {
+        return "port" + host + "x" + network;
+    }
+
+    /** Frames from one host to another are dropped from now on, on all networks. */
     void silence(int from, int to) throws Exception {
-        hosts.get(from).run("ip neighbour replace " + address(to) + " lladdr " + NOBODY + " nud permanent dev eth0");
+        for (int network = 0; network < networks; network++) {
+            hosts.get(from)
+                    .run("ip neighbour replace " + address(to, network) + " lladdr " + NOBODY + " nud permanent dev eth"
+                            + network);
+        }
     }
 
     /** They arrive again. */
     void hear(int from, int to) throws Exception {
-        hosts.get(from).run("ip neighbour delete " + address(to) + " dev eth0");
+        for (int network = 0; network < networks; network++) {
+            hosts.get(from).run("ip neighbour delete " + address(to, network) + " dev eth" + network);
+        }
     }
 
-    /** Takes a host's cable out, or puts it back. */
+    /** One host has no way to another, or has it again. */
+    void route(int from, int to, boolean there) throws Exception {
+        for (int network = 0; network < networks; network++) {
+            hosts.get(from).run("ip route " + (there ? "delete" : "add") + " unreachable " + address(to, network));
+        }
+    }
+
+    /**
+     * A host's kernel resets all that it has with another but for what goes to or from the rendezvous; how many
+     * connections these were.
+     */
+    long reset(int host, int peer) throws Exception {
+        long count = 0;
+        for (int network = 0; network < networks; network++) {
+            count += hosts.get(host)
+                    .run("ss -KHtn dst " + address(peer, network) + " and sport != :" + TestJob.RENDEZVOUS
+                            + " and dport != :" + TestJob.RENDEZVOUS)
+                    .lines()
+                    .count();
+        }
+        return count;
+    }
+
+    /** Takes a host's cables out, or puts them back. */
     void plug(int host, boolean in) throws Exception {
-        bridge.run("ip link set port" + host + (in ? " up" : " down"));
+        for (int network = 0; network < networks; network++) {
+            plug(host, network, in);
+        }
+    }
+
+    /** The same with one cable. */
+    void plug(int host, int network, boolean in) throws Exception {
+        bridge.run("ip link set " + port(host, network) + (in ? " up" : " down"));
     }
 
     /** Every host's interface sends no faster, and no longer frames. */

@@ -18,11 +18,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TimedVerdicts;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.Verdict.Cause;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TimedVerdicts;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict.Cause;
+import org.millrace.trace.Verdict;
 
 /**
  * Processes that stand still for a reason that was drawn: the verdict names it, and its rank. {@code

@@ -20,9 +20,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pages;
-import org.millrace.proxy.unpack.BouncePages;
-import org.millrace.proxy.unpack.SliceLists;
-import org.millrace.proxy.unpack.UnpackReceiveSource;
 
 /**
  * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:

@@ -9,9 +9,7 @@ import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedCommunicator.Operation;
+import org.millrace.trace.TracedCommunicator.Operation;
 
 /** What is remembered of a communicator's operations. */
 class CommunicatorTraceTest {

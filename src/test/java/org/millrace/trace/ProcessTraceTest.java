@@ -30,15 +30,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
-import org.millrace.trace.reader.TraceFormatException;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedCommunicator;
-import org.millrace.trace.reader.TracedConnection;
-import org.millrace.trace.reader.TracedConnection.Frame;
-import org.millrace.trace.reader.TracedConnection.Standing;
-import org.millrace.trace.reader.TracedGin;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.TracedState;
+import org.millrace.trace.TracedConnection.Frame;
+import org.millrace.trace.TracedConnection.Standing;
 
 /** What is written down is what is read, whatever else is in the file. */
 class ProcessTraceTest {

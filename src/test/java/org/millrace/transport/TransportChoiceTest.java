@@ -10,7 +10,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
-import org.millrace.engine.connect.TwoRanks;
+import org.millrace.engine.TwoRanks;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.transport.TransportConnections.TransportChoice;
 

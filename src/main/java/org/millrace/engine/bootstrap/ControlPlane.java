@@ -5,7 +5,9 @@ import java.net.InetAddress;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
 import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
@@ -119,6 +121,14 @@ public final class ControlPlane implements AutoCloseable {
     }
 
     /**
+     * Tells the program. On a thread of its own, as a listener may wait and may call the communicator; the process does
+     * not end before it has been told.
+     */
+    public void tell(Consumer<CommunicatorListener> what) {
+        Thread.ofPlatform().daemon(false).name("listener").start(() -> what.accept(options.listener()));
+    }
+
+    /**
      * Gives every rank what every rank has. Collective; waits for the slowest rank, at most for the deadline of
      * {@link #join}.
      *
@@ -130,14 +140,19 @@ public final class ControlPlane implements AutoCloseable {
             throw new IllegalArgumentException(
                     "allGather of " + mine.length + " bytes by rank " + rank() + "; the limit is " + MAX_GATHER_BYTES);
         }
-        return call(Call.ALL_GATHER, mine);
+        return call(Call.ALL_GATHER, mine, options.deadline());
     }
 
     /**
      * Returns when every rank has called it. Collective; waits at most for the deadline of {@link #join}.
      */
     public void barrier() {
-        call(Call.BARRIER, new byte[0]);
+        barrier(options.deadline());
+    }
+
+    /** The same, with another deadline. */
+    public void barrier(Duration deadline) {
+        call(Call.BARRIER, new byte[0], deadline);
     }
 
     /**
@@ -196,7 +211,7 @@ public final class ControlPlane implements AutoCloseable {
         return loop == null ? InetAddress.getLoopbackAddress() : loop.address();
     }
 
-    private byte[][] call(Call collective, byte[] mine) {
+    private byte[][] call(Call collective, byte[] mine, Duration deadline) {
         if (!inCollective.compareAndSet(false, true)) {
             throw new IllegalStateException(collective.call + " of rank " + rank()
                     + " while another thread is in a collective call of the same control plane");
@@ -204,7 +219,7 @@ public final class ControlPlane implements AutoCloseable {
         try {
             Contribution own = group.contribute(collective, mine);
             say(own);
-            return group.awaitParts(own, Deadline.in(options.deadline()));
+            return group.awaitParts(own, Deadline.in(deadline));
         } catch (MillraceException e) {
             tellOthers(e);
             throw e;

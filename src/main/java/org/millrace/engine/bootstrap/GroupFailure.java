@@ -1,5 +1,6 @@
 package org.millrace.engine.bootstrap;
 
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Supplier;
@@ -7,6 +8,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.PeerLostException;
 
 /**
  * The first thing that went wrong with a communicator. It stays, every later call reports it, and the other ranks are
@@ -39,6 +41,9 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
             LOG.debug("rank {} failed", control.rank(), thrown);
             failed();
             control.fail(thrown);
+            if (thrown instanceof PeerLostException lost) {
+                control.tell(listener -> listener.lost(lost));
+            }
         }
     }
 
@@ -91,6 +96,17 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
         return first.get() != null;
     }
 
+    /** Waits for the other ranks. One that is missing is a failure of the communicator, which all are told. */
+    public final void meet(Duration deadline) {
+        try {
+            control.barrier(deadline);
+        } catch (MillraceException missing) {
+            watch(); // what another rank has told comes first
+            fail(missing);
+            throwIfFailed();
+        }
+    }
+
     /** The failure; null if there is none. */
     @Override
     public final @Nullable Throwable get() {
@@ -100,7 +116,7 @@ public class GroupFailure implements Supplier<@Nullable Throwable> {
     /**
      * Reports the failure, if there is one.
      *
-     * @throws MillraceException of the failure's kind, with the failure as its cause
+     * @throws MillraceException of the failure's kind, in words of this rank
      */
     public final void throwIfFailed() {
         Throwable failure = first.get();

@@ -3,6 +3,7 @@ package org.millrace.engine.bootstrap;
 import java.time.Duration;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.auto.NetworkOptions;
@@ -18,9 +19,10 @@ import org.millrace.net.socket.SocketOptions;
  * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
  * @param tls            who this process is under TLS; null where ranks talk in clear
  * @param sockets        which of its addresses this machine announces, where a name means none that others reach
+ * @param listener       the program's
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
-        SocketOptions sockets) {
+        SocketOptions sockets, CommunicatorListener listener) {
 
     /** @throws IllegalArgumentException if the deadline is not positive or the secret is empty */
     public JoinOptions {
@@ -36,20 +38,21 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
 
     /** The defaults: no secret of the caller's own. */
     static JoinOptions within(Duration deadline) {
-        return new JoinOptions(deadline, null, false, null, SocketOptions.defaults());
+        return new JoinOptions(deadline, null, false, null, SocketOptions.defaults(),
+                CommunicatorListener.STANDARD_ERROR);
     }
 
     /** What the settings of deadline, secret and TLS say. */
-    public static JoinOptions of(Configuration configuration) {
+    public static JoinOptions of(Configuration configuration, CommunicatorListener listener) {
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
                 configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration),
-                NetworkOptions.addresses(configuration));
+                NetworkOptions.addresses(configuration), listener);
     }
 
     /** The same, with a secret; null for none. */
     JoinOptions withSecret(@Nullable String shared) {
-        return new JoinOptions(deadline, shared, secretRequired, tls, sockets);
+        return new JoinOptions(deadline, shared, secretRequired, tls, sockets, listener);
     }
 
     /** Everything but the secret, which must not reach a log. */

@@ -1,6 +1,6 @@
 package org.millrace.gin.path;
 
-import org.millrace.cuda.copy.CopyOrder;
+import org.millrace.cuda.CopyOrder;
 import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
 

@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.CommunicatorListener;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.net.connection.Relay;
@@ -32,7 +33,7 @@ class AlteredTest {
 
     private static JoinOptions options(boolean tls) {
         return JoinOptions.of(Configuration.load(Map.of("MILLRACE_SECRET", "of the ranks", "MILLRACE_TLS",
-                tls ? "1" : "0", "MILLRACE_CONNECT_DEADLINE", "20s")));
+                tls ? "1" : "0", "MILLRACE_CONNECT_DEADLINE", "20s")), CommunicatorListener.STANDARD_ERROR);
     }
 
     @ParameterizedTest
@@ -66,7 +67,8 @@ class AlteredTest {
 
     @Test
     void aGroupThatOthersReachNeedsASecretWhereThatIsWanted() {
-        JoinOptions required = new JoinOptions(Ranks.PATIENCE, null, true, null, SocketOptions.defaults());
+        JoinOptions required = new JoinOptions(Ranks.PATIENCE, null, true, null, SocketOptions.defaults(),
+                CommunicatorListener.STANDARD_ERROR);
         for (String host : List.of("0.0.0.0", "127.0.0.1")) { // other users reach loopback
             for (int rank = 0; rank < 2; rank++) {
                 int each = rank;

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.net.connection.UnprovenClient;
 
@@ -61,7 +62,8 @@ class UnprovenCostTest {
     void whoHasShownNothingIsGivenNothing(String tls, UnprovenClient client) throws Exception {
         int port = Ranks.freePort();
         JoinOptions options = JoinOptions.of(Configuration.load(
-                Map.of("MILLRACE_TLS", tls, "MILLRACE_SECRET", "of the ranks", "MILLRACE_CONNECT_DEADLINE", "60s")));
+                Map.of("MILLRACE_TLS", tls, "MILLRACE_SECRET", "of the ranks", "MILLRACE_CONNECT_DEADLINE", "60s")),
+                CommunicatorListener.STANDARD_ERROR);
         String rendezvous = "tcp:127.0.0.1:" + port;
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, options));
         RawRank.connect(rendezvous).close(); // rank 0 is there

@@ -125,6 +125,20 @@ class RailBalanceTest {
         }
     }
 
+    /** Its bytes are none, but it owes them. */
+    @Test
+    void emptyFramesGoOnWhileARailStandsStill() throws IOException {
+        frameBytes = 0;
+        for (int still = 0; still < 2; still++) {
+            try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+                MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+                offered = accepted = 0;
+                send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+                send(ends, memory, 20, still == 0 ? 0 : STEP_BYTES, still == 1 ? 0 : STEP_BYTES);
+            }
+        }
+    }
+
     @Test
     void shortFramesThatWaitTogetherTakeOneRail() throws IOException {
         try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {

@@ -4,12 +4,12 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
 import org.millrace.bench.measure.Loop;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.cuda.copy.CopyKernel;
-import org.millrace.cuda.copy.CopyQueue;
 
 /** Copies as GIN makes them, one at a time: from the call until the host sees that it was made. */
 public final class CopyLoops {

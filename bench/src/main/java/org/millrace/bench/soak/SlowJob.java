@@ -12,12 +12,12 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.millrace.trace.reader.Hang;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedProcess.Message;
-import org.millrace.trace.reader.TracedProcess;
-import org.millrace.trace.reader.Verdict.Cause;
-import org.millrace.trace.reader.Verdict;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess.Message;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.Verdict.Cause;
+import org.millrace.trace.Verdict;
 
 /**
  * Healthy jobs whose ranks pause at random, some for longer than a verdict needs, while somebody asks again and again

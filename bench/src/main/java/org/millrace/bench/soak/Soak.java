@@ -18,8 +18,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.MillraceException;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.reader.TraceReader;
-import org.millrace.trace.reader.TracedConnection;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedConnection;
 
 /**
  * Groups come together, run random operations and end in random ways, for as long as told; every element is compared,

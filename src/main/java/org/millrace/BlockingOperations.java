@@ -1,0 +1,302 @@
+package org.millrace;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.BinaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The operations of a {@link Communicator} that return when they are complete, and so need no stream: those of
+ * {@link TypedOperations}, and what MPI has beyond NCCL, made of these.
+ *
+ * {@snippet :
+ * communicator.allReduce(Operand.of(gradients), ReduceOp.SUM);
+ * double loss = communicator.allReduce(lossHere, ReduceOp.AVG);
+ * String plan = communicator.broadcast(rank == 0 ? "begin" : null, 0, Serializer.STRING);
+ * }
+ *
+ * <p>
+ * Operands are made of arrays, ranges of arrays, buffers and memory by {@link Operand}, which lists them all. What
+ * fails is thrown, of the kind that {@link CommunicatorException} lists. What goes on beside what, and what depends on
+ * each other in a group, needs a stream: the same operations with one, which return a stage.
+ */
+public sealed interface BlockingOperations permits Communicator {
+
+    /**
+     * Reduces all ranks' elements in place.
+     *
+     * @see TypedOperations#allReduce(Operand, ReduceOp, DeviceStream)
+     */
+    default void allReduce(Operand values, ReduceOp op) {
+        Blocking.run(this, stream -> ((Communicator) this).allReduce(values, op, stream));
+    }
+
+    /**
+     * Reduces all ranks' elements, as many of each.
+     *
+     * @see TypedOperations#allReduce(Operand, Operand, ReduceOp, DeviceStream)
+     */
+    default void allReduce(Operand send, Operand receive, ReduceOp op) {
+        Blocking.run(this, stream -> ((Communicator) this).allReduce(send, receive, op, stream));
+    }
+
+    /**
+     * Gives every rank all ranks' elements, ordered by rank.
+     *
+     * @see TypedOperations#allGather(Operand, Operand, DeviceStream)
+     */
+    default void allGather(Operand send, Operand receive) {
+        Blocking.run(this, stream -> ((Communicator) this).allGather(send, receive, stream));
+    }
+
+    /**
+     * Reduces all ranks' elements, and leaves each rank its part.
+     *
+     * @see TypedOperations#reduceScatter(Operand, Operand, ReduceOp, DeviceStream)
+     */
+    default void reduceScatter(Operand send, Operand receive, ReduceOp op) {
+        Blocking.run(this, stream -> ((Communicator) this).reduceScatter(send, receive, op, stream));
+    }
+
+    /**
+     * Gives every rank the root's elements.
+     *
+     * @see TypedOperations#broadcast(Operand, int, DeviceStream)
+     */
+    default void broadcast(Operand values, int root) {
+        Blocking.run(this, stream -> ((Communicator) this).broadcast(values, root, stream));
+    }
+
+    /**
+     * Reduces all ranks' elements for the root; {@code receive} may be null elsewhere.
+     *
+     * @see TypedOperations#reduce(Operand, Operand, ReduceOp, int, DeviceStream)
+     */
+    default void reduce(Operand send, @Nullable Operand receive, ReduceOp op, int root) {
+        Blocking.run(this, stream -> ((Communicator) this).reduce(send, receive, op, root, stream));
+    }
+
+    /**
+     * Gives the root all ranks' elements, ordered by rank; {@code receive} may be null elsewhere.
+     *
+     * @see TypedOperations#gather(Operand, Operand, int, DeviceStream)
+     */
+    default void gather(Operand send, @Nullable Operand receive, int root) {
+        Blocking.run(this, stream -> ((Communicator) this).gather(send, receive, root, stream));
+    }
+
+    /**
+     * Gives every rank its part of the root's elements; {@code send} may be null elsewhere.
+     *
+     * @see TypedOperations#scatter(Operand, Operand, int, DeviceStream)
+     */
+    default void scatter(@Nullable Operand send, Operand receive, int root) {
+        Blocking.run(this, stream -> ((Communicator) this).scatter(send, receive, root, stream));
+    }
+
+    /**
+     * Exchanges parts between all ranks.
+     *
+     * @see TypedOperations#allToAll(Operand, Operand, DeviceStream)
+     */
+    default void allToAll(Operand send, Operand receive) {
+        Blocking.run(this, stream -> ((Communicator) this).allToAll(send, receive, stream));
+    }
+
+    /**
+     * Sends elements to one rank; returns when it has received them.
+     *
+     * @see TypedOperations#send(Operand, int, DeviceStream)
+     */
+    default void send(Operand values, int peer) {
+        Blocking.run(this, stream -> ((Communicator) this).send(values, peer, stream));
+    }
+
+    /**
+     * Receives elements from one rank.
+     *
+     * @see TypedOperations#receive(Operand, int, DeviceStream)
+     */
+    default void receive(Operand values, int peer) {
+        Blocking.run(this, stream -> ((Communicator) this).receive(values, peer, stream));
+    }
+
+    /** Sends elements to one rank and receives elements from one, the same or another, at the same time. */
+    default void sendReceive(Operand send, int to, Operand receive, int from) {
+        Blocking.run(this, stream -> ((Communicator) this).group(() -> {
+            ((Communicator) this).send(send, to, stream);
+            ((Communicator) this).receive(receive, from, stream);
+        }));
+    }
+
+    /** {@return one number of every rank, reduced} */
+    default double allReduce(double value, ReduceOp op) {
+        double[] values = {value};
+        allReduce(Operand.of(values), op);
+        return values[0];
+    }
+
+    /** {@return one number of every rank, reduced} */
+    default long allReduce(long value, ReduceOp op) {
+        long[] values = {value};
+        allReduce(Operand.of(values), op);
+        return values[0];
+    }
+
+    /**
+     * Reduces all ranks' elements in place, and says whose they are.
+     *
+     * @param values this rank's elements, in memory of the host, and then the result
+     * @param op     {@link ReduceOp#MIN} or {@link ReduceOp#MAX}
+     * @return for each element the first rank that had it; -1 if no rank had just that, as of a NaN
+     */
+    default int[] allReduceWithRank(Operand values, ReduceOp op) {
+        return Blocking.withRank((Communicator) this, values, op);
+    }
+
+    /**
+     * Reduces all ranks' elements in place by a function of the program's own, on the host: an all-to-all and an
+     * all-gather.
+     *
+     * @param values   this rank's elements, as many on all ranks, in memory of the host; and then the result
+     * @param function the same on all ranks
+     * @throws IllegalArgumentException if the function does not take the elements, or they lie on a GPU
+     */
+    default void allReduce(Operand values, ReduceFunction function) {
+        new HostReduction((Communicator) this, values, function).allReduce();
+    }
+
+    /** Leaves each rank its own elements combined with those of all ranks before it: two all-to-alls. */
+    default void scan(Operand values, ReduceFunction function) {
+        new HostReduction((Communicator) this, values, function).scan(true);
+    }
+
+    /** Leaves each rank the combined elements of all ranks before it, and rank 0 its own: two all-to-alls. */
+    default void exscan(Operand values, ReduceFunction function) {
+        new HostReduction((Communicator) this, values, function).scan(false);
+    }
+
+    /** Returns when all ranks have called it: an all-reduce of one byte. */
+    default void barrier() {
+        allReduce(Operand.of(new byte[1]), ReduceOp.MAX);
+    }
+
+    /**
+     * Gives every rank all ranks' elements, of each as many as it has. Sends and receives between all ranks.
+     *
+     * @param send    this rank's elements
+     * @param receive room for all, ordered by rank
+     * @param counts  how many each rank has, the same on all ranks
+     */
+    default void allGatherv(Operand send, Operand receive, long... counts) {
+        Blocking.exchange((Communicator) this, _ -> send, Blocking.parts(receive, counts));
+    }
+
+    /** As {@link #allGatherv}, for the root alone; {@code receive} may be null elsewhere. */
+    default void gatherv(Operand send, @Nullable Operand receive, int root, long... counts) {
+        boolean isRoot = ((Communicator) this).rank() == root;
+        Blocking.exchange((Communicator) this, peer -> peer == root ? send : null,
+                isRoot ? Blocking.parts(receive, counts) : _ -> null);
+    }
+
+    /**
+     * Gives every rank its part of the root's elements.
+     *
+     * @param send    at the root all parts, ordered by rank; may be null elsewhere
+     * @param receive room for this rank's part
+     * @param root    the rank that sends
+     * @param counts  how many elements each rank gets
+     */
+    default void scatterv(@Nullable Operand send, Operand receive, int root, long... counts) {
+        boolean isRoot = ((Communicator) this).rank() == root;
+        Blocking.exchange((Communicator) this, isRoot ? Blocking.parts(send, counts) : _ -> null,
+                peer -> peer == root ? receive : null);
+    }
+
+    /**
+     * Exchanges parts between all ranks, of any sizes.
+     *
+     * @param send          a part for each rank, ordered by rank
+     * @param sendCounts    how many elements each rank gets of this one
+     * @param receive       room for a part of each rank, ordered by rank
+     * @param receiveCounts how many elements each rank sends to this one
+     */
+    default void allToAllv(Operand send, long[] sendCounts, Operand receive, long[] receiveCounts) {
+        Blocking.exchange((Communicator) this, Blocking.parts(send, sendCounts),
+                Blocking.parts(receive, receiveCounts));
+    }
+
+    /**
+     * {@return the root's object} Two broadcasts: how many bytes, and the bytes.
+     *
+     * @param object     of the root; not looked at elsewhere
+     * @param root       the rank whose object it is
+     * @param serializer the same on all ranks
+     */
+    default <T> T broadcast(@Nullable T object, int root, Serializer<T> serializer) {
+        boolean isRoot = ((Communicator) this).rank() == root;
+        byte[] mine = isRoot ? serializer.serialize(Objects.requireNonNull(object, "the root's object is null"))
+                : new byte[0];
+        int[] length = {mine.length};
+        broadcast(Operand.of(length), root);
+        byte[] bytes = isRoot ? mine : new byte[Blocking.length(length[0])];
+        broadcast(Operand.of(bytes), root);
+        return serializer.deserialize(bytes);
+    }
+
+    /** {@return every rank's object, by rank} An all-gather of how many bytes, and {@link #allGatherv} of the bytes. */
+    default <T> List<T> allGather(T object, Serializer<T> serializer) {
+        return Blocking.gather((Communicator) this, object, -1, serializer);
+    }
+
+    /** {@return at the root every rank's object, by rank; elsewhere an empty list} As {@link #allGather}. */
+    default <T> List<T> gather(T object, int root, Serializer<T> serializer) {
+        return Blocking.gather((Communicator) this, object, root, serializer);
+    }
+
+    /**
+     * {@return this rank's of the root's objects} A scatter of how many bytes, and {@link #scatterv} of the bytes.
+     *
+     * @param objects    at the root one for each rank; may be null elsewhere
+     * @param root       the rank that has them
+     * @param serializer the same on all ranks
+     */
+    default <T> T scatter(@Nullable List<T> objects, int root, Serializer<T> serializer) {
+        return Blocking.scatter((Communicator) this, objects, root, serializer);
+    }
+
+    /** Sends an object: how many bytes, and the bytes. */
+    default <T> void send(T object, int peer, Serializer<T> serializer) {
+        byte[] bytes = serializer.serialize(object);
+        send(Operand.of(new int[] {bytes.length}), peer);
+        send(Operand.of(bytes), peer);
+    }
+
+    /** {@return the object that a rank sends by {@link #send(Object, int, Serializer)}} */
+    default <T> T receive(int peer, Serializer<T> serializer) {
+        int[] length = new int[1];
+        receive(Operand.of(length), peer);
+        byte[] bytes = new byte[Blocking.length(length[0])];
+        receive(Operand.of(bytes), peer);
+        return serializer.deserialize(bytes);
+    }
+
+    /** {@return all ranks' objects, combined in the order of the ranks, on every rank} By {@link #allGather}. */
+    default <T> T allReduce(T object, BinaryOperator<T> function, Serializer<T> serializer) {
+        return allGather(object, serializer).stream().reduce(function).orElseThrow();
+    }
+
+    /**
+     * Returns when all ranks have called it, and says who has not. The ranks meet by messages between them, whatever
+     * their streams hold; slower than {@link #barrier()}.
+     *
+     * @param deadline how long the others are waited for
+     * @throws DeadlineException if a rank did not come in time; the message names all that are missing. All ranks are
+     *                           told, and the communicator has failed
+     */
+    void barrier(Duration deadline);
+
+    /** {@return how long an operation without a stream may take, whatever the device tells} */
+    Duration patience();
+}

@@ -1,0 +1,87 @@
+package org.millrace;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/**
+ * Reductions by a {@link ReduceFunction}: each rank gets its part of all ranks' elements by an all-to-all, and combines
+ * them in the order of the ranks. The results go to all by an all-gather, or, of a scan, back by another all-to-all.
+ */
+final class HostReduction {
+
+    private final Communicator communicator;
+    private final Operand values;
+    private final ReduceFunction function;
+    /** Elements in a part; the last parts may be filled up with what nobody reads. */
+    private final long part;
+
+    HostReduction(Communicator communicator, Operand values, ReduceFunction function) {
+        if (!function.takes(values.type()) || !values.isElementwise()) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ": this ReduceFunction does not take "
+                    + values + ": ofLongs takes integers, ofDoubles float and double");
+        }
+        if (!values.isOnHost(communicator.device())) {
+            throw new IllegalArgumentException("rank " + communicator.rank() + ": " + values
+                    + " lies on the device, and a ReduceFunction runs on the host: copy it there");
+        }
+        this.communicator = communicator;
+        this.values = values;
+        this.function = function;
+        part = Math.ceilDiv(values.count(), communicator.size());
+    }
+
+    /** How many elements of this rank's part there are. */
+    private long ours() {
+        return Math.clamp(values.count() - communicator.rank() * part, 0, part);
+    }
+
+    private Operand operand(MemorySegment memory) {
+        return Operand.ofHost(memory, values.type());
+    }
+
+    private MemorySegment allocate(Arena arena, long parts) {
+        return arena.allocate(parts * part * values.type().bytes(), Long.BYTES);
+    }
+
+    private MemorySegment number(MemorySegment parts, long rank) {
+        long bytes = part * values.type().bytes();
+        return parts.asSlice(rank * bytes, bytes);
+    }
+
+    void allReduce() {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment all = allocate(arena, communicator.size());
+            MemorySegment mine = exchanged(arena, all);
+            communicator.allGather(operand(number(mine, communicator.size() - 1)), operand(all));
+            values.read(all);
+        }
+    }
+
+    /** @param inclusive whether a rank's own elements are a part of its result; else rank 0 keeps what it has */
+    void scan(boolean inclusive) {
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment all = allocate(arena, communicator.size());
+            MemorySegment mine = exchanged(arena, all);
+            if (!inclusive) {
+                for (int rank = communicator.size() - 1; rank > 0; rank--) {
+                    number(mine, rank).copyFrom(number(mine, rank - 1));
+                }
+            }
+            communicator.allToAll(operand(mine), operand(all));
+            if (inclusive || communicator.rank() > 0) {
+                values.read(all);
+            }
+        }
+    }
+
+    /** This rank's part of each rank's elements, each combined with those of the ranks before. */
+    private MemorySegment exchanged(Arena arena, MemorySegment all) {
+        values.write(all);
+        MemorySegment mine = allocate(arena, communicator.size());
+        communicator.allToAll(operand(all), operand(mine));
+        for (int rank = 1; rank < communicator.size(); rank++) {
+            function.combine(number(mine, rank - 1), number(mine, rank), ours(), values.type());
+        }
+        return mine;
+    }
+}

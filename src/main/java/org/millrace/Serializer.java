@@ -1,0 +1,39 @@
+package org.millrace;
+
+import java.nio.charset.StandardCharsets;
+import java.util.function.Function;
+
+/**
+ * How objects become bytes and bytes objects, for the operations of {@link BlockingOperations} that take objects. There
+ * is none by default: bytes come from other processes, and Java's own deserialization would let them make anything.
+ *
+ * @param <T> the objects
+ */
+public interface Serializer<T> {
+
+    /** Strings, as UTF-8. */
+    Serializer<String> STRING =
+            of(text -> text.getBytes(StandardCharsets.UTF_8), bytes -> new String(bytes, StandardCharsets.UTF_8));
+
+    /** {@return an object's bytes} */
+    byte[] serialize(T object);
+
+    /** {@return the object that another rank's bytes are} */
+    T deserialize(byte[] bytes);
+
+    /** {@return a serializer of two functions} */
+    static <T> Serializer<T> of(Function<? super T, byte[]> toBytes, Function<byte[], ? extends T> fromBytes) {
+        return new Serializer<>() {
+
+            @Override
+            public byte[] serialize(T object) {
+                return toBytes.apply(object);
+            }
+
+            @Override
+            public T deserialize(byte[] bytes) {
+                return fromBytes.apply(bytes);
+            }
+        };
+    }
+}

@@ -1,0 +1,267 @@
+package org.millrace.cuda;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.agent.Waiting;
+
+/**
+ * A GPU's copy engine. Copies wait until somebody asks for one of them, or there are many: those that may be made in
+ * any order are begun by one call of the driver's then, if the driver has one for that, and all of them share an event,
+ * which tells that copies are over.
+ *
+ * <p>
+ * One thread at a time, with the device current. No call allocates, once this was made.
+ */
+final class CopyEngine implements CopyQueue.Engine {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(10);
+    /** More than can be under way; a power of two. */
+    private static final int EVENTS = 1024;
+    /** So many copies at once are worth the call for many. */
+    private static final int LEAST_IN_BATCH = 2;
+    private static final int MOST_REFUSALS = 3;
+    /** A plain copy of fewer bytes from the host's memory is not the copy engine's: see {@link RowCopies}. */
+    private static final int LEAST_PLAIN_FROM_HOST = 32 << 10;
+
+    private final CudaDriver driver;
+    private final long context;
+    private final RowCopies rows;
+    private @Nullable BatchCopies batches;
+    private int refusals;
+    private boolean ignoresCaptures;
+    private final MemorySegment current = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+    private long stream;
+    private final long[] events = new long[EVENTS];
+    /** By event: the last copy before it. */
+    private final long[] covered = new long[EVENTS];
+    private final CopyBatch waiting = new CopyBatch();
+    private long recorded;
+    private long reached;
+    /** The last copy that was asked for, that was submitted, that an event is behind, and that was made. */
+    private long begun;
+    private long submitted;
+    private long marked;
+    private long done;
+    /** A call of the driver's has failed: what was to be copied by then never is. */
+    private @Nullable RuntimeException failure;
+    /** Of {@link CopyCounts}; others than the queue's thread may read what is a moment old. */
+    private long merged;
+    private long calls;
+    private long batched;
+    private long batchCalls;
+
+    /**
+     * An engine with nothing to do.
+     *
+     * @param context a {@code CUcontext}
+     */
+    CopyEngine(CudaDriver driver, long context) {
+        this.driver = driver;
+        this.context = context;
+        rows = new RowCopies(driver);
+        batches = BatchCopies.find(CopyBatch.MOST);
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
+            stream = driver.newStream();
+            for (int i = 0; i < EVENTS; i++) {
+                events[i] = driver.newEvent();
+            }
+        }
+    }
+
+    /** The thread that uses the queue stays in the context, until it uses one of another, or leaves it for good. */
+    private void enter() {
+        if (!ignoresCaptures) {
+            ignoresCaptures = true;
+            driver.ignoreCaptures();
+        }
+        if (driver.currentContext(current) != context) {
+            driver.useContext(context);
+        }
+    }
+
+    @Override
+    public boolean hasRoom() {
+        return begun - done < EVENTS - 1 || isDone(begun - EVENTS + 2); // two: one may be staged for the other
+    }
+
+    @Override
+    public long copy(long to, long from, long bytes, int order, boolean fromHost) {
+        if (!waiting.add(to, from, bytes, order, fromHost)) {
+            merged++;
+        }
+        begun++;
+        if (waiting.isFull()) {
+            submit();
+        }
+        return begun;
+    }
+
+    @Override
+    public boolean hasWaiting() {
+        return submitted != begun;
+    }
+
+    @Override
+    public boolean submit() {
+        if (submitted == begun) {
+            return false;
+        }
+        requireWhole();
+        enter();
+        try {
+            int levels = waiting.sort();
+            for (int level = 0; level < levels; level++) {
+                begin(waiting.start(level), waiting.end(level));
+            }
+            submitted = begun;
+            mark();
+            return true;
+        } catch (RuntimeException failed) {
+            failure = failed;
+            throw failed;
+        } finally {
+            waiting.clear();
+        }
+    }
+
+    private void begin(int first, int end) {
+        int next = first;
+        while (next < end) {
+            int plain = next;
+            while (plain < end && isPlain(plain)) {
+                plain++;
+            }
+            beginPlain(next, plain);
+            if (plain < end) {
+                beginRows(plain);
+            }
+            next = plain + 1;
+        }
+    }
+
+    private boolean isPlain(int copy) {
+        return waiting.rows(copy) == 1 && (!waiting.isFromHost(copy) || waiting.bytes(copy) >= LEAST_PLAIN_FROM_HOST);
+    }
+
+    private void beginPlain(int first, int end) {
+        if (end - first >= LEAST_IN_BATCH && batches != null && beginAtOnce(batches, first, end)) {
+            return;
+        }
+        for (int i = first; i < end; i++) {
+            driver.copy(waiting.to(i), waiting.from(i), waiting.bytes(i), stream);
+            calls++;
+        }
+    }
+
+    private void beginRows(int copy) {
+        long to = waiting.to(copy);
+        long from = waiting.from(copy);
+        long bytes = waiting.bytes(copy);
+        int count = waiting.rows(copy);
+        calls++;
+        if (count > 1
+                && rows.copy(to, waiting.targetPitch(copy), from, waiting.sourcePitch(copy), bytes, count, stream)) {
+            return;
+        }
+        for (int row = 0; row < count; row++) { // they lie in several allocations
+            beginOne(to + row * waiting.targetPitch(copy), from + row * waiting.sourcePitch(copy), bytes,
+                    waiting.isFromHost(copy) && bytes < LEAST_PLAIN_FROM_HOST);
+        }
+    }
+
+    /** A short one as two rows of half the bytes; what remains of an odd number in rows of a byte. */
+    private void beginOne(long to, long from, long bytes, boolean isShort) {
+        long odd = bytes % 2 == 0 ? 0 : Math.min(bytes, 3);
+        long half = (bytes - odd) / 2;
+        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, stream))
+                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, stream));
+        if (!begun) { // a single byte makes no rows; what was begun may be made twice
+            driver.copy(to, from, bytes, stream);
+        }
+        calls++;
+    }
+
+    /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */
+    private boolean beginAtOnce(BatchCopies with, int first, int end) {
+        for (int i = first; i < end; i++) {
+            with.set(i - first, waiting.to(i), waiting.from(i), waiting.bytes(i));
+        }
+        calls++;
+        if (with.begin(end - first, stream) != 0) {
+            refusals++;
+            batches = refusals < MOST_REFUSALS ? with : null;
+            return false;
+        }
+        batchCalls++;
+        batched += end - first;
+        return true;
+    }
+
+    private void mark() {
+        recorded++;
+        driver.record(event(recorded), stream);
+        covered[(int) recorded & EVENTS - 1] = submitted;
+        marked = submitted;
+    }
+
+    private long event(long number) {
+        return events[(int) number & EVENTS - 1];
+    }
+
+    @Override
+    public boolean isDone(long number) {
+        if (done - number >= 0) {
+            return true;
+        }
+        requireWhole();
+        if (number - submitted > 0) {
+            submit();
+            return false; // nothing is over the moment that it is begun
+        }
+        enter();
+        if (number - marked > 0) {
+            mark();
+        }
+        while (reached != recorded && done - number < 0 && driver.isDone(event(reached + 1))) {
+            reached++;
+            done = covered[(int) reached & EVENTS - 1];
+        }
+        return done - number >= 0;
+    }
+
+    private void requireWhole() {
+        RuntimeException failed = failure;
+        if (failed != null) {
+            throw new MillraceException("copies were given up: " + failed.getMessage(), failed);
+        }
+    }
+
+    @Override
+    public CopyCounts counts() {
+        return new CopyCounts(begun, merged, calls, batchCalls, batched, recorded);
+    }
+
+    @Override
+    public void settle() {
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
+            if (!Waiting.until(() -> driver.isIdle(stream), PATIENCE)) {
+                throw new MillraceException("copies are still under way after " + PATIENCE.toSeconds() + " s");
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
+            Waiting.until(() -> failure != null || isDone(begun), PATIENCE);
+            driver.destroyStream(stream);
+            for (long event : events) {
+                driver.destroyEvent(event);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+package org.millrace.cuda;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies that are made while the caller does something else. A copy engine makes them; if there is a
+ * {@link CopyKernel}, it makes the short ones. Only one of the two has copies under way at a time, which keeps the
+ * order: a short copy behind others of the engine is the engine's too, and the engine begins when the kernel has
+ * finished, which takes microseconds.
+ *
+ * <p>
+ * One thread at a time, with the queue's device current. No call allocates, once the queue was made.
+ */
+public final class CopyQueue implements AutoCloseable {
+
+    /** What makes copies one after another. Their numbers grow by one. */
+    interface Engine extends AutoCloseable {
+
+        /** Whether two more may be begun; false if as many are under way as can be asked after. */
+        boolean hasRoom();
+
+        /** Begins a copy of 1 byte or more, some time before somebody asks for it; returns its number. */
+        long copy(long to, long from, long bytes, int order, boolean fromHost);
+
+        /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
+        boolean isDone(long number);
+
+        /** Whether there is something that was not begun yet. */
+        boolean hasWaiting();
+
+        /** Begins all that was not begun yet; false if there was nothing. */
+        boolean submit();
+
+        /** What it has done so far. */
+        CopyCounts counts();
+
+        /** Waits until none is under way that was submitted; unlike the other calls, from any thread. */
+        void settle();
+
+        /** Waits for what was begun, and ends. */
+        @Override
+        void close();
+    }
+
+    /** As many as can be under way, or more; a power of two. */
+    private static final int COPIES = 2048;
+    /** So many are posted to the kernel before they are sealed, as many as it sees at once. */
+    private static final int POSTED = 16;
+
+    /** So many the engine is given while the kernel is on its way: it would not stay until many were made. */
+    private static final int MOST_BEFORE_KERNEL = 32;
+
+    private final Engine engine;
+    private final @Nullable CopyCommands kernel;
+    /** By number here: the number that the engine or the kernel gave the copy. */
+    private final long[] numbers = new long[COPIES];
+    private long begun;
+    private long done;
+    /** Whether it is the kernel that makes those that are under way. */
+    private boolean atKernel;
+    /** The last one that was not in turn: those of the kernel's workers are before it, and it. */
+    private long lastUnordered;
+    /** What the kernel was asked for that is not sealed, by number here: it may have left. */
+    private final Posted[] posted = new Posted[POSTED];
+
+    private static final class Posted {
+        private long to;
+        private long from;
+        private long bytes;
+        private int order;
+        private boolean fromHost;
+    }
+
+    /**
+     * A queue with nothing in it.
+     *
+     * @param context a {@code CUcontext} in which copies are made; the queue makes it current where it is used
+     * @param kernel  that makes small copies, of this and other queues of the same thread; null if the engine makes all
+     */
+    public CopyQueue(CudaDriver driver, long context, @Nullable CopyKernel kernel) {
+        this(new CopyEngine(driver, context), kernel == null ? null : kernel.commands());
+    }
+
+    CopyQueue(Engine engine, @Nullable CopyCommands kernel) {
+        this.engine = engine;
+        this.kernel = kernel;
+        Arrays.setAll(posted, unused -> new Posted());
+    }
+
+    /**
+     * Whether two more copies may be begun without waiting for those under way: only so many can be asked after; and
+     * where the kernel has come, the engine first makes what it has begun, which is not much where it is expected.
+     */
+    public boolean hasRoom() {
+        if (atKernel) {
+            return kernel.isReady() || isDone(begun);
+        }
+        return engine.hasRoom() && (!isKernelNear() || isDone(begun));
+    }
+
+    private boolean isKernelNear() {
+        return kernel != null && (kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
+    }
+
+    /** Begins a copy, behind all others. */
+    public long copy(long to, long from, long bytes) {
+        return copy(to, from, bytes, CopyOrder.IN_TURN);
+    }
+
+    /**
+     * Begins a copy. An engine waits with that until somebody asks for it, or for the queue to be {@link #submit}ted:
+     * many are begun at once then, in one call of the driver's.
+     *
+     * @param bytes 1 or more
+     * @param order of {@link CopyOrder}: which other copies it must be behind
+     */
+    public long copy(long to, long from, long bytes, int order) {
+        return copy(to, from, bytes, order, false);
+    }
+
+    /**
+     * As {@link #copy(long, long, long, int)}, from the host's memory to the device: an engine makes short copies of
+     * this kind in another way.
+     */
+    public long copyFromHost(long to, long from, long bytes, int order) {
+        return copy(to, from, bytes, order, true);
+    }
+
+    private long copy(long to, long from, long bytes, int order, boolean fromHost) {
+        boolean fits = kernel != null && kernel.fits(to, from, bytes, order);
+        if (fits && isKernelsTurn(order)) {
+            return post(to, from, bytes, order, fromHost);
+        }
+        passKernel();
+        return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
+    }
+
+    private long post(long to, long from, long bytes, int order, boolean fromHost) {
+        atKernel = true;
+        begun(kernel.post(to, from, (int) bytes, order, this));
+        if (order != CopyOrder.IN_TURN) {
+            lastUnordered = begun;
+        }
+        Posted copy = posted[(int) begun & POSTED - 1];
+        copy.to = to;
+        copy.from = from;
+        copy.bytes = bytes;
+        copy.order = order;
+        copy.fromHost = fromHost;
+        if (kernel.unsealed(this) == POSTED) {
+            seal();
+        }
+        return begun;
+    }
+
+    /** Makes sure that the kernel sees what it was asked for: what it does not is the engine's, behind the rest. */
+    void seal() {
+        if (kernel == null || kernel.unsealed(this) == 0) {
+            return;
+        }
+        int unseen = kernel.seal();
+        if (unseen > 0) {
+            long last = begun;
+            begun -= unseen;
+            passKernel();
+            while (begun != last) {
+                Posted copy = posted[(int) (begun + 1) & POSTED - 1];
+                begun(engine.copy(copy.to, copy.from, copy.bytes, copy.order, copy.fromHost));
+            }
+        }
+    }
+
+    /** What is behind all others waits here for what workers of the kernel's make: the warp does not. */
+    private boolean isKernelsTurn(int order) {
+        if (!atKernel) {
+            return !engine.hasWaiting() && isDone(begun) && kernel.isReady();
+        }
+        if (order == CopyOrder.IN_TURN) {
+            seal(); // or what is awaited may not be seen
+            if (atKernel) {
+                await(lastUnordered);
+            }
+        }
+        return atKernel && kernel.isReady();
+    }
+
+    private void passKernel() {
+        if (atKernel) {
+            seal();
+        }
+        if (atKernel) {
+            await(begun);
+            atKernel = false;
+        }
+    }
+
+    /** Of the kernel's. */
+    private void await(long number) {
+        while (done - number < 0) {
+            kernel.await(numberOf(done + 1));
+            done++;
+        }
+    }
+
+    private long begunByEngine(long number, boolean fitsKernel) {
+        begun(number);
+        if (fitsKernel) {
+            kernel.invite(begun - done);
+        }
+        return begun;
+    }
+
+    private long begun(long number) {
+        begun++;
+        numbers[(int) begun & COPIES - 1] = number;
+        return begun;
+    }
+
+    /** Has all copies begun that wait for others to come; false if there are none. */
+    public boolean submit() {
+        seal();
+        return engine.submit();
+    }
+
+    /** What the copy engine was asked for so far. */
+    public CopyCounts counts() {
+        return engine.counts();
+    }
+
+    /** The copy that was begun last. */
+    public long last() {
+        return begun;
+    }
+
+    /**
+     * Whether a copy was made, and all before it.
+     *
+     * @return true once the target holds the bytes and a thread that is told now sees them
+     */
+    public boolean isDone(long number) {
+        if (done - number < 0) {
+            seal();
+            if (atKernel) { // its workers are not through in the order in which they were told
+                advance(number);
+            } else if (engine.isDone(numberOf(number))) {
+                done = number;
+            }
+        }
+        return done - number >= 0;
+    }
+
+    /** The last copy that was made, as all before it were: looks at those under way one after another. */
+    public long lastDone() {
+        seal();
+        advance(begun);
+        return done;
+    }
+
+    private void advance(long number) {
+        while (done - number < 0 && isMade(numberOf(done + 1))) {
+            done++;
+        }
+    }
+
+    private long numberOf(long copy) {
+        return numbers[(int) copy & COPIES - 1];
+    }
+
+    private boolean isMade(long number) {
+        return atKernel ? kernel.isDone(number) : engine.isDone(number);
+    }
+
+    /**
+     * Waits until no copy is under way; unlike the other calls, from any thread.
+     *
+     * @throws org.millrace.MillraceException if one still is after ten seconds
+     */
+    public void settle() {
+        engine.settle();
+        if (kernel != null) {
+            kernel.settle();
+        }
+    }
+
+    /** Waits for what was begun, and gives the engine back. */
+    @Override
+    public void close() {
+        passKernel();
+        engine.close();
+    }
+}

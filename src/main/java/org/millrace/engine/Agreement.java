@@ -1,0 +1,73 @@
+package org.millrace.engine;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import org.millrace.MismatchException;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.Machine;
+import org.millrace.engine.bootstrap.RankLetter;
+
+/**
+ * What the ranks of a group have agreed on before anything is connected.
+ *
+ * @param host     what this rank's machine is called: the user may make several hosts of one
+ * @param nodes    the machine of each rank, from 0 on in the order of their first ranks
+ * @param channels rings
+ */
+public record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
+
+    private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(),
+            Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),
+            Settings.P2P_LL_THRESHOLD.name(), Settings.GROUPED_CONNECTIONS.name());
+
+    /** Collective: tells the others what this rank has and hears what they have. */
+    public static Agreement reach(ControlPlane control, Configuration configuration) {
+        String hostName = configuration.get(Settings.HOST_ID).orElseGet(Machine::host);
+        byte[] host = hostName.getBytes(StandardCharsets.UTF_8);
+        String algorithms = AlgorithmChoice.of(configuration).text() + ", " + ProtocolChoice.of(configuration).text()
+                + "; sends and receives: " + TransferOptions.of(configuration, control.size()).text();
+        byte[] algorithmBytes = algorithms.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer mine = ByteBuffer.allocate(3 * Integer.BYTES + Long.BYTES + host.length + algorithmBytes.length);
+        mine.putInt(EngineOptions.proposedChannels(configuration))
+                .putLong(configuration.get(Settings.BUFFER_SIZE))
+                .putInt(host.length)
+                .put(host)
+                .putInt(algorithmBytes.length)
+                .put(algorithmBytes);
+        byte[][] all = control.allGather(mine.array());
+        int here = 0;
+        int[] nodes = new int[all.length];
+        List<ByteBuffer> hosts = new ArrayList<>();
+        int channels = Integer.MAX_VALUE;
+        for (int rank = 0; rank < all.length; rank++) {
+            RankLetter theirs = new RankLetter(rank, "its settings", all[rank]);
+            channels = Math.min(channels, theirs.number("its number of channels", 1, Integer.MAX_VALUE));
+            requireSame(Settings.BUFFER_SIZE.name(), configuration.get(Settings.BUFFER_SIZE), theirs.longNumber(),
+                    control.rank(), rank);
+            ByteBuffer theirHost = ByteBuffer.wrap(theirs.sized("the name of a host"));
+            here += theirHost.equals(ByteBuffer.wrap(host)) ? 1 : 0;
+            if (!hosts.contains(theirHost)) {
+                hosts.add(theirHost);
+            }
+            nodes[rank] = hosts.indexOf(theirHost);
+            requireSame(HOW_DATA_TRAVELS, algorithms, theirs.text("a text of how data travels"), control.rank(), rank);
+            theirs.end();
+        }
+        return new Agreement(control.size(), hostName, here, nodes, channels, configuration.get(Settings.BUFFER_SIZE));
+    }
+
+    private static void requireSame(String setting, Object mine, Object theirs, int rank, int other) {
+        if (!mine.equals(theirs)) {
+            throw new MismatchException(setting + " is " + mine + " on rank " + rank + " and " + theirs + " on rank "
+                    + other + ": it must be the same on all ranks", rank, other, null, null);
+        }
+    }
+
+    public boolean onOneHost() {
+        return ranksOnThisHost == ranks;
+    }
+}

@@ -1,0 +1,234 @@
+package org.millrace.engine;
+
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import org.millrace.CommunicatorException;
+import org.millrace.DeadlineException;
+import org.millrace.MillraceException;
+import org.millrace.MismatchException;
+import org.millrace.device.KernelWatch;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.LaunchCounts;
+import org.millrace.engine.bootstrap.RankLetter;
+import org.millrace.engine.bootstrap.RemoteFailure;
+
+/**
+ * Which operations of a communicator the ranks have come to. A kernel that stands still asks: as long as a rank is
+ * missing it waits for that rank, up to {@code MILLRACE_LATE_DEADLINE}; once all are there, or if all stand still in
+ * operations of their own, up to {@code MILLRACE_STALL_DEADLINE}. Nothing is sent while operations move.
+ */
+final class Attendance implements KernelWatch {
+
+    /** Says which operations a kernel needs other ranks for. */
+    interface Meeting {
+
+        void attend(Sink sink);
+
+        /** Takes what has to be there. */
+        interface Sink {
+
+            /** All ranks, at the collective of this number. */
+            void collective(long number);
+
+            /** A rank, at the other half of this rank's send or receive of this number to or from it. */
+            void transfer(int peer, boolean sends, long number);
+        }
+    }
+
+    /** What a rank has said of itself. */
+    private record Answer(long collectives, long sends, long receives, boolean stands, String doing) {
+    }
+
+    // connections' tags have other high bytes
+    private static final long QUESTION = 0x7100_0000_0000_0000L;
+    private static final long ANSWER = 0x7200_0000_0000_0000L;
+    private static final long LONGEST_PAUSE_NANOS = 100_000_000;
+    private static final int MAX_TEXT = 500;
+
+    private final ControlPlane control;
+    private final LaunchCounts launched;
+    private final long stallNanos;
+    private final long lateNanos;
+    private final long pauseNanos;
+    /** The kernel that stands still; null while all move. Written by the device's thread. */
+    private volatile @Nullable Object standing;
+
+    // The device's thread alone.
+    private final @Nullable Answer[] answers;
+    private final boolean[] asked;
+    private long judged;
+    private long nextLook;
+    private long thereSince;
+    private long allStandSince;
+    private boolean warned;
+
+    Attendance(ControlPlane control, LaunchCounts launched, Duration stall, Duration late) {
+        this.control = control;
+        this.launched = launched;
+        stallNanos = stall.toNanos();
+        lateNanos = Math.max(stallNanos, late.toNanos());
+        pauseNanos = Math.min(LONGEST_PAUSE_NANOS, stallNanos / 16);
+        answers = new Answer[control.size()];
+        asked = new boolean[control.size()];
+    }
+
+    // The connector service's thread.
+
+    /** Answers ranks that ask, and looks for those that close. */
+    void answer() {
+        launched.watch();
+        for (int peer = 0; peer < control.size(); peer++) {
+            if (peer != control.rank() && control.receive(peer, QUESTION) != null) {
+                Object kernel = standing;
+                String text = kernel == null ? "" : kernel.toString();
+                byte[] doing = text.substring(0, Math.min(MAX_TEXT, text.length())).getBytes(StandardCharsets.UTF_8);
+                ByteBuffer answer = ByteBuffer.allocate(3 * Long.BYTES + 2 * Integer.BYTES + doing.length);
+                answer.putLong(launched.collectives()).putLong(launched.sends(peer)).putLong(launched.receives(peer));
+                answer.putInt(kernel == null ? 0 : 1).putInt(doing.length).put(doing);
+                control.send(peer, ANSWER, answer.array());
+            }
+        }
+    }
+
+    // The device's thread.
+
+    @Override
+    public long patienceNanos() {
+        return stallNanos / 2;
+    }
+
+    @Override
+    public void moved() {
+        standing = null;
+    }
+
+    @Override
+    public @Nullable MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor) {
+        long now = System.nanoTime();
+        if (judged != stillSince) {
+            judged = stillSince;
+            nextLook = now;
+            thereSince = 0;
+            allStandSince = 0;
+            warned = false;
+            Arrays.fill(answers, null);
+        }
+        standing = kernel;
+        if (now - nextLook < 0) {
+            return null;
+        }
+        nextLook = now + pauseNanos;
+        ask();
+        return verdict(kernel, missing(kernel), now, now - stillSince, waitingFor);
+    }
+
+    private void ask() {
+        for (int peer = 0; peer < answers.length; peer++) {
+            if (peer != control.rank()) {
+                byte[] message = control.receive(peer, ANSWER);
+                if (message != null) {
+                    answers[peer] = read(new RankLetter(peer, "how far it has come", message));
+                }
+                if (message != null || !asked[peer]) {
+                    asked[peer] = true;
+                    control.send(peer, QUESTION, new byte[0]);
+                }
+            }
+        }
+    }
+
+    private static Answer read(RankLetter letter) {
+        Answer answer = new Answer(letter.longNumber(), letter.longNumber(), letter.longNumber(),
+                letter.number("whether it stands still", 0, 1) == 1, letter.text("what it does"));
+        letter.end();
+        return answer;
+    }
+
+    private BitSet missing(Object kernel) {
+        BitSet missing = new BitSet();
+        if (kernel instanceof Meeting meeting) {
+            meeting.attend(new Meeting.Sink() {
+
+                @Override
+                public void collective(long number) {
+                    for (int peer = 0; peer < answers.length; peer++) {
+                        require(peer, peer == control.rank()
+                                || answers[peer] != null && answers[peer].collectives - number > 0);
+                    }
+                }
+
+                @Override
+                public void transfer(int peer, boolean isSend, long number) {
+                    require(peer, peer == control.rank() || answers[peer] != null
+                            && (isSend ? answers[peer].receives : answers[peer].sends) - number > 0);
+                }
+
+                private void require(int peer, boolean there) {
+                    if (!there) {
+                        missing.set(peer);
+                    }
+                }
+            });
+        }
+        return missing;
+    }
+
+    private @Nullable MillraceException verdict(Object kernel, BitSet missing, long now, long stood,
+            Supplier<String> waitingFor) {
+        thereSince = !missing.isEmpty() ? 0 : thereSince == 0 ? now : thereSince;
+        allStandSince = !allStand() ? 0 : allStandSince == 0 ? now : allStandSince;
+        if (stood < stallNanos) {
+            return null;
+        }
+        String operation = RemoteFailure.withoutRank(control.rank(), kernel.toString());
+        int first = missing.isEmpty() ? CommunicatorException.NOBODY : missing.nextSetBit(0);
+        if (missing.isEmpty()) {
+            return now - thereSince < stallNanos / 2 ? null
+                    : new DeadlineException(kernel + ": nothing moved for " + stallNanos / 1_000_000
+                            + " ms (MILLRACE_STALL_DEADLINE): " + waitingFor.get(), control.rank(), first, operation,
+                            null);
+        }
+        if (allStandSince != 0 && now - allStandSince > stallNanos / 2) {
+            return new MismatchException(
+                    kernel + ": the ranks wait for each other: "
+                            + missing.stream()
+                                    .mapToObj(peer -> "rank " + peer + " has not come to it and stands still in "
+                                            + RemoteFailure.withoutRank(peer, answers[peer].doing))
+                                    .collect(Collectors.joining("; "))
+                            + ". All ranks must call the same operations in the same order. Here " + waitingFor.get(),
+                    control.rank(), first, operation, null);
+        }
+        String absent = missing.stream().mapToObj(this::absence).collect(Collectors.joining(", "));
+        if (stood > lateNanos) {
+            return new DeadlineException(kernel + ": " + absent + " within " + lateNanos / 1_000_000
+                    + " ms (MILLRACE_LATE_DEADLINE): " + waitingFor.get(), control.rank(), first, operation, null);
+        }
+        if (!warned) {
+            warned = true;
+            String what = kernel + ": " + absent + " for " + stood / 1_000_000 + " ms; it is waited for up to "
+                    + lateNanos / 1_000_000_000 + " s (MILLRACE_LATE_DEADLINE)";
+            control.tell(listener -> listener.stalled(what));
+        }
+        return null;
+    }
+
+    private String absence(int peer) {
+        return "rank " + peer + (answers[peer] == null ? " has not answered" : " has not come to it");
+    }
+
+    /** Then nothing that any rank's program may still call could help: a communicator's kernels run in order. */
+    private boolean allStand() {
+        for (int peer = 0; peer < answers.length; peer++) {
+            if (peer != control.rank() && (answers[peer] == null || !answers[peer].stands)) {
+                return false;
+            }
+        }
+        return true;
+    }
+}

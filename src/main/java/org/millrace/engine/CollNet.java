@@ -1,0 +1,185 @@
+package org.millrace.engine;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.ReduceOp;
+import org.millrace.abi.KernelChannel;
+import org.millrace.collnet.CollectiveNetworkProvider;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.device.Algorithm;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.transport.Availability;
+import org.millrace.transport.PeerGroup;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.TransportConnections;
+
+/**
+ * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all
+ * ranks, and of one leader for each host, to which the host's other ranks hand their elements along a chain.
+ */
+public final class CollNet {
+
+    private static final Logger LOG = LogManager.getLogger(CollNet.class);
+    /** What such a network can carry out. */
+    public static final Set<Operation> OPERATIONS =
+            Set.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER);
+
+    private final AlgorithmChoice choice;
+    private final CollNetTransport transport;
+    private final int ranks;
+    private final long maxBytes;
+    /** Whether there are several hosts, and some has several ranks. */
+    private final boolean hasLeaders;
+
+    private CollNet(AlgorithmChoice choice, CollNetTransport transport, int ranks, long maxBytes, boolean hasLeaders) {
+        this.choice = choice;
+        this.transport = transport;
+        this.ranks = ranks;
+        this.maxBytes = maxBytes;
+        this.hasLeaders = hasLeaders;
+    }
+
+    /**
+     * The transport that connects ranks with such a network, as this rank offers it.
+     *
+     * @param here where the others reach this rank over the network
+     */
+    public static CollNetTransport transport(Configuration configuration, Network network, Listener here) {
+        boolean wanted = configuration.get(Settings.COLLNET_ENABLE);
+        List<CollectiveNetworkProvider> providers = new ArrayList<>(wanted ? found() : List.of());
+        String limits = Settings.COLLNET_MAX_BYTES.name() + '=' + configuration.get(Settings.COLLNET_MAX_BYTES);
+        providers.add(new MeshProvider(network, here));
+        return new CollNetTransport(wanted ? null : Settings.COLLNET_ENABLE.name() + " is not set to 1", limits,
+                providers);
+    }
+
+    /**
+     * Says to connections and device who takes part; null if not all ranks want it. All ranks come to the same.
+     *
+     * @param nodes the host of each rank, from 0 on
+     */
+    public static @Nullable CollNet of(Configuration configuration, AlgorithmChoice choice, int[] nodes,
+            DeviceCommunicator device, TransportConnections connections, CollNetTransport transport) {
+        List<PeerInfo> peers = connections.peers();
+        PeerInfo here = peers.get(device.rank());
+        for (PeerInfo there : peers) {
+            if (!there.offer(transport.name()).yes()) {
+                refuse(choice, here, there, transport);
+                return null;
+            }
+        }
+        for (PeerInfo there : peers) {
+            Availability availability = transport.canConnect(here, there);
+            if (!availability.yes()) {
+                throw new MillraceException(transport.name() + ": " + availability.text());
+            }
+        }
+        String network = transport.choose(peers);
+        int rank = device.rank();
+        int hosts = (int) IntStream.of(nodes).distinct().count();
+        List<Integer> leaders =
+                IntStream.range(0, peers.size()).filter(each -> before(nodes, each) < 0).boxed().toList();
+        PeerGroup all = new PeerGroup(peers.size(), "the collective network", range(peers.size()));
+        PeerGroup ofLeaders = new PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
+        connections.add(all, transport);
+        connections.add(ofLeaders, transport);
+        int above = before(nodes, rank);
+        int below = IntStream.range(rank + 1, nodes.length)
+                .filter(each -> nodes[each] == nodes[rank])
+                .findFirst()
+                .orElse(KernelChannel.NOBODY);
+        for (int channel = 0; channel < device.channels(); channel++) {
+            KernelChannel view = device.channel(channel).view();
+            view.network(all.number());
+            view.networkChain(above < 0 ? ofLeaders.number() : above, below);
+        }
+        long maxBytes = configuration.get(Settings.COLLNET_MAX_BYTES);
+        boolean hasLeaders = hosts > 1 && hosts < peers.size();
+        LOG.info("rank {}: collectives of up to {} bytes go through the collective network {}, {}", rank, maxBytes,
+                network, hasLeaders ? "all-reduces by a leader for each of " + hosts + " hosts" : "by every rank");
+        return new CollNet(choice, transport, peers.size(), maxBytes, hasLeaders);
+    }
+
+    /** The rank before one on its host; -1 if it is the first. */
+    private static int before(int[] nodes, int rank) {
+        int before = rank - 1;
+        while (before >= 0 && nodes[before] != nodes[rank]) {
+            before--;
+        }
+        return before;
+    }
+
+    private static List<Integer> range(int ranks) {
+        return IntStream.range(0, ranks).boxed().toList();
+    }
+
+    private static void refuse(AlgorithmChoice choice, PeerInfo here, PeerInfo there, CollNetTransport transport) {
+        if (choice.needsCollNet(Operation.ALL_REDUCE)) {
+            throw new ConfigurationException(Settings.ALGORITHMS.name() + " leaves collnet alone for allreduce, and "
+                    + Settings.COLLNET_ENABLE.name() + "=1 is not set on every rank");
+        }
+        if (here.offer(transport.name()).yes()) {
+            LOG.warn("rank {}: NCCL_COLLNET_ENABLE=1 has no effect, as it is not set on rank {}", here.rank(),
+                    there.rank());
+        }
+    }
+
+    /** Of other jars, by name. One that cannot be loaded is left out: the others hear that this rank has it not. */
+    private static List<CollectiveNetworkProvider> found() {
+        TreeMap<String, CollectiveNetworkProvider> found = new TreeMap<>();
+        for (var provider : ServiceLoader.load(CollectiveNetworkProvider.class).stream().toList()) {
+            try {
+                CollectiveNetworkProvider made = provider.get();
+                found.put(made.name(), made);
+            } catch (ServiceConfigurationError e) {
+                LOG.warn("a collective network is left out: {}", e.getMessage());
+            }
+        }
+        return List.copyOf(found.values());
+    }
+
+    /**
+     * By which algorithm a collective goes this way; the same on all ranks. Null if it goes another.
+     *
+     * <p>
+     * Where there are leaders they take no longer than every rank's asking the network itself, at any size:
+     * {@code collnet.md} has the measurement.
+     *
+     * @param bytes of each rank
+     * @throws MillraceException if it can go no other, by what the user has set, and not this one
+     */
+    public @Nullable Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
+        boolean direct = choice.allows(operation, Algorithm.COLLNET_DIRECT);
+        boolean chain = choice.allows(operation, Algorithm.COLLNET_CHAIN);
+        if (!OPERATIONS.contains(operation) || !direct && !chain) {
+            return null;
+        }
+        boolean supported = !operation.reduces() || transport.reduceSupport(type, op);
+        boolean alone = choice.needsCollNet(operation);
+        if (alone && !supported) {
+            throw new MillraceException(Settings.ALGORITHMS.name() + " leaves collnet alone for "
+                    + operation.ncclName().toLowerCase(Locale.ROOT) + ", and the collective network does not reduce "
+                    + type.label() + " by " + op.label() + ": allow ring, too");
+        }
+        if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
+            return null;
+        }
+        return chain && (!direct || hasLeaders) ? Algorithm.COLLNET_CHAIN : Algorithm.COLLNET_DIRECT;
+    }
+}

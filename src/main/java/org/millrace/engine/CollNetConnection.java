@@ -1,0 +1,305 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.collnet.CollectiveNetwork;
+import org.millrace.collnet.CollectiveNetworkProvider.Place;
+import org.millrace.collnet.CollectiveNetworkProvider;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pending;
+import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.StopListener;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * What both ends of a rank's connection with a network that reduces have in common, on one channel
+ * ({@code ncclCollNetSharedRes}): the network, slots to send from, slots to receive into, and a proxy for each. The
+ * receiving end connects it. Both proxies belong to one agent; all else is the thread's that makes connections.
+ */
+final class CollNetConnection {
+
+    private final CollectiveNetworkProvider provider;
+    private final int number;
+    private final Runnable onFreed;
+    private final Arena arena = Arena.ofShared();
+    private final List<MemoryRegion> regions = new ArrayList<>();
+    private @Nullable Place place;
+    private @Nullable Pending<CollectiveNetwork> pending;
+    private @Nullable CollectiveNetwork collective;
+    private @Nullable ConnectionInfo send;
+    private @Nullable ConnectionInfo receive;
+    private @Nullable CollNetSendProxy sendProxy;
+    private @Nullable CollNetReceiveProxy receiveProxy;
+    private @Nullable ConnectionTrace sent;
+    private @Nullable ConnectionTrace received;
+    private int ends;
+
+    /**
+     * @param number of the network, among all of the communicator
+     */
+    CollNetConnection(CollectiveNetworkProvider provider, int number, Runnable onFreed) {
+        this.provider = provider;
+        this.number = number;
+        this.onFreed = onFreed;
+    }
+
+    /** One of its ends, of which nothing is done yet. */
+    TransportEnd end(EndRequest request) {
+        ends++;
+        return request.sends() ? new SendEnd() : new ReceiveEnd(request);
+    }
+
+    private void connect(EndRequest request, byte[] handles) {
+        int[] members = request.group().members().stream().mapToInt(each -> each).toArray();
+        int rank = Arrays.binarySearch(members, request.here().rank());
+        if (pending == null) {
+            byte[][] each = new byte[members.length][];
+            int length = handles.length / members.length;
+            for (int member = 0; member < members.length; member++) {
+                each[member] = Arrays.copyOfRange(handles, member * length, (member + 1) * length);
+            }
+            pending = place.connect(each, rank);
+        }
+        CollectiveNetwork made = pending.poll();
+        if (made == null) {
+            return;
+        }
+        collective = made;
+        ConnectionLayout layout = request.settings().layout();
+        long firstStep = request.settings().firstStep();
+        StopListener listener = request.settings().listener();
+        send = ConnectionInfo.allocate(arena, layout, firstStep);
+        receive = ConnectionInfo.allocate(arena, layout, firstStep);
+        RequestFifo requests = new RequestFifo();
+        regions.add(made.register(send.buffer(Protocol.SIMPLE)));
+        regions.add(made.register(receive.buffer(Protocol.SIMPLE)));
+        ConnectionName name = request.name();
+        sendProxy = new CollNetSendProxy(rank,
+                new ConnectionName(name.self(), name.peer(), name.text().replace("<-", "->")), send, receive,
+                regions.getFirst(), regions.getLast(), made, requests, listener);
+        receiveProxy = new CollNetReceiveProxy(name, receive, made, requests, listener);
+        sendProxy.abortedBy(request.settings().abort());
+        receiveProxy.abortedBy(request.settings().abort());
+        sent = request.collNetTrace(Direction.SEND);
+        received = request.collNetTrace(Direction.RECEIVE);
+        sendProxy.tracedBy(sent);
+        receiveProxy.tracedBy(received);
+    }
+
+    private void freed() {
+        if (--ends == 0) {
+            onFreed.run();
+            if (sent != null) {
+                sent.close(); // a proxy that was never served did not stop
+            }
+            if (received != null) {
+                received.close();
+            }
+            if (pending != null) {
+                pending.close();
+            }
+            if (collective != null) {
+                collective.close();
+            }
+            regions.forEach(MemoryRegion::close);
+            if (place != null) {
+                place.close();
+            }
+            arena.close();
+        }
+    }
+
+    /** What is given to the network. */
+    private final class SendEnd extends End {
+
+        @Override
+        public byte[] setup() {
+            return new byte[0];
+        }
+
+        @Override
+        public boolean proxyConnect(byte[] nothing) {
+            return collective != null;
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return send;
+        }
+
+        @Override
+        public void announce(ProxyOp op) {
+            if (op.steps() > 0) {
+                sendProxy.announce(op);
+            }
+        }
+
+        @Override
+        public List<ProxyConnection> proxyProgress() {
+            return List.of(sendProxy);
+        }
+    }
+
+    /** What comes from the network: this end makes it, for both. */
+    private final class ReceiveEnd extends End {
+
+        private final EndRequest request;
+
+        ReceiveEnd(EndRequest request) {
+            this.request = request;
+        }
+
+        @Override
+        public void proxySetup() {
+            place = provider.listen(number);
+        }
+
+        @Override
+        public byte[] setup() {
+            return place.handle();
+        }
+
+        @Override
+        public boolean proxyConnect(byte[] handles) {
+            if (collective == null) {
+                CollNetConnection.this.connect(request, handles);
+            }
+            return collective != null;
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return receive;
+        }
+
+        @Override
+        public void announce(ProxyOp op) {
+            // a result is asked for when what it is made of is given
+        }
+
+        @Override
+        public List<ProxyConnection> proxyProgress() {
+            return List.of(receiveProxy);
+        }
+    }
+
+    private abstract class End implements TransportEnd {
+
+        private boolean freed;
+
+        @Override
+        public boolean connect(byte[] peer) {
+            return true;
+        }
+
+        @Override
+        public void free() {
+            if (!freed) {
+                freed = true;
+                freed();
+            }
+        }
+    }
+
+    /**
+     * What the send proxy has begun and the receive proxy waits for, oldest first (NCCL's {@code reqFifo}). Both run on
+     * one agent's thread.
+     */
+    static final class RequestFifo {
+
+        private final int[] requests = new int[ConnectionLayout.SLOTS];
+        /** Of each, what comes of it. */
+        private final long[] bytes = new long[ConnectionLayout.SLOTS];
+        private long added;
+        private long done;
+
+        boolean isFull() {
+            return added - done == requests.length;
+        }
+
+        boolean isEmpty() {
+            return added == done;
+        }
+
+        void add(int request, long result) {
+            bytes[(int) (added % requests.length)] = result;
+            requests[(int) (added++ % requests.length)] = request;
+        }
+
+        long oldestBytes() {
+            return bytes[(int) (done % requests.length)];
+        }
+
+        int oldest() {
+            return requests[(int) (done % requests.length)];
+        }
+
+        void removeOldest() {
+            done++;
+        }
+
+        /** How many are done since the beginning: the slots of as many steps are the device's again. */
+        long done() {
+            return done;
+        }
+    }
+
+    /** Asks for the oldest request, and tells the device of results that are there. */
+    private static final class CollNetReceiveProxy extends AbstractProxy {
+
+        private final ConnectionInfo receive;
+        private final CollectiveNetwork network;
+        private final RequestFifo requests;
+
+        CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
+                RequestFifo requests, StopListener listener) {
+            super(name, listener);
+            this.receive = receive;
+            this.network = network;
+            this.requests = requests;
+        }
+
+        /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
+        @Override
+        protected int pass() {
+            int delivered = 0;
+            if (trace != null) {
+                trace.consumed(receive.sendMem().headAcquire());
+            }
+            while (!requests.isEmpty() && network.test(requests.oldest()) != CollectiveNetwork.PENDING) {
+                long bytes = requests.oldestBytes();
+                requests.removeOldest();
+                long end = receive.firstStep() + requests.done();
+                receive.recvMem().tailRelease(end);
+                if (trace != null) {
+                    trace.taken(end, bytes, Protocol.SIMPLE.id());
+                    trace.done(end);
+                }
+                delivered++;
+            }
+            return delivered;
+        }
+
+        @Override
+        public boolean drained() {
+            return requests.isEmpty();
+        }
+
+        @Override
+        public String lastSeen() {
+            return "head " + receive.sendMem().headAcquire() + ", tail " + receive.recvMem().tailAcquire();
+        }
+    }
+}

@@ -1,0 +1,63 @@
+package org.millrace.engine;
+
+import java.util.Objects;
+import java.util.function.Consumer;
+import org.millrace.CommunicatorException;
+import org.millrace.MismatchException;
+import org.millrace.PeerLostException;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.net.ConnectionException;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.ProxyException;
+import org.millrace.proxy.StopListener;
+
+/** What went wrong with a communicator, as its proxies tell it. */
+final class CommunicatorFailure extends GroupFailure implements StopListener {
+
+    private final DeviceCommunicator device;
+    private final Consumer<? super Throwable> trace;
+
+    /** @param trace writes it down */
+    CommunicatorFailure(ControlPlane control, DeviceCommunicator device, Consumer<? super Throwable> trace) {
+        super(control);
+        this.device = device;
+        this.trace = trace;
+    }
+
+    /** Kernels leave. */
+    @Override
+    protected void failed() {
+        device.abort();
+        trace.accept(Objects.requireNonNull(get(), "called when it has failed"));
+    }
+
+    /** What an end of a connection finds. */
+    void failOf(Throwable thrown) {
+        fail(thrown instanceof DisagreementException disagreement
+                ? new MismatchException(thrown.getMessage(), disagreement.connection().selfRank(),
+                        disagreement.connection().peerRank(), null, thrown)
+                : thrown);
+    }
+
+    /** A proxy stops by itself only because something failed. */
+    @Override
+    public void stopped(ProxyConnection connection, Throwable thrown) {
+        if (thrown != null) {
+            String what = thrown instanceof ProxyException ? thrown.getMessage()
+                    : connection.name() + ": " + thrown.getMessage();
+            String seen = what + " (" + connection.lastSeen() + ")";
+            int rank = connection.name().selfRank();
+            int peer = connection.name().peerRank();
+            if (thrown instanceof ConnectionException) {
+                suspect(new PeerLostException(seen, rank, peer, null, thrown));
+            } else if (thrown instanceof DisagreementException) {
+                fail(new MismatchException(seen, rank, peer, null, thrown));
+            } else {
+                fail(new CommunicatorException(seen, rank, peer, null, thrown));
+            }
+        }
+    }
+}

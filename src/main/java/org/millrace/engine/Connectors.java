@@ -1,0 +1,285 @@
+package org.millrace.engine;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.millrace.DeadlineException;
+import org.millrace.PeerLostException;
+import org.millrace.abi.KernelChannel;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.Port;
+import org.millrace.device.ReceivePort;
+import org.millrace.device.SendPort;
+import org.millrace.engine.Connector.State;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.net.ConnectionException;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.TransportConnection;
+import org.millrace.transport.TransportConnections;
+
+/**
+ * A communicator's connectors, each connected when it is asked for the first time. The thread that asks does not wait:
+ * the {@link ConnectorService} makes the connections, all at once, none waiting for another, and a connection that is
+ * not made in time fails the communicator.
+ */
+final class Connectors {
+
+    private static final long AWAIT_NANOS = 20_000;
+
+    private record Key(int peer, int channel, int index) {
+    }
+
+    private final DeviceCommunicator device;
+    private final @Nullable TransportConnections connections;
+    private final Duration connectDeadline;
+    private volatile Duration arrivalDeadline;
+    private volatile @Nullable Attendance attendance;
+    private final GroupFailure failure;
+    private final ProxyAgent proxies;
+    private final ConnectorService service;
+    private final LongSupplier turnedAway;
+    private final DirectTraces direct;
+    private final Map<Key, Connector<SendPort>> sends = new ConcurrentHashMap<>();
+    private final Map<Key, Connector<ReceivePort>> receives = new ConcurrentHashMap<>();
+    /** Those of collectives among the receives: every collective goes through them. */
+    private final List<Connector<ReceivePort>> collectiveReceives = new CopyOnWriteArrayList<>();
+    private final ConcurrentLinkedQueue<Connector<?>> asked = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger missing = new AtomicInteger();
+    /** What is on the way. The service's thread alone. */
+    private final List<Connector<?>> connecting = new ArrayList<>();
+    /** The service's thread alone, until it has acknowledged that it stopped. */
+    private final List<TransportConnection> made = new ArrayList<>();
+
+    /**
+     * @param connections what makes the ends; null in a group of one
+     * @param failure     learns what cannot be made; watched on the service's thread
+     * @param turnedAway  how many clients this rank's listener has turned away
+     * @param direct      writes down what connections without proxies do
+     */
+    Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
+            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier turnedAway,
+            DirectTraces direct) {
+        this.device = device;
+        this.connections = connections;
+        this.connectDeadline = connectDeadline;
+        this.arrivalDeadline = connectDeadline;
+        this.failure = failure;
+        this.proxies = proxies;
+        this.service = service;
+        this.turnedAway = turnedAway;
+        this.direct = direct;
+        failure.onEvent(service::wake);
+        service.add(this);
+    }
+
+    /**
+     * What is called in each pass of the service's thread: other ranks' messages wake it.
+     *
+     * @param deadline how long a peer that has not come to a connection is waited for from now on
+     */
+    void serve(Attendance ranks, Duration deadline) {
+        attendance = ranks;
+        arrivalDeadline = deadline;
+        service.wake();
+    }
+
+    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    Connector<SendPort> send(int peer, int channel, int index) {
+        return sends.computeIfAbsent(new Key(peer, channel, index), _ -> ask(new Connector<>(
+                device.channel(channel).send(peer, index), deadlines(peer),
+                () -> connections.send(peer, channel, index),
+                connection -> traced(new SendPort(connection.name(), connection.info()), connection, channel, index))));
+    }
+
+    /** Asked for by the thread that issues; the device finds what was asked for before. */
+    Connector<ReceivePort> receive(int peer, int channel, int index) {
+        return receives.computeIfAbsent(new Key(peer, channel, index), _ -> {
+            Connector<ReceivePort> made = new Connector<>(device.channel(channel).receive(peer, index), deadlines(peer),
+                    () -> connections.receive(peer, channel, index),
+                    connection -> traced(new ReceivePort(connection.name(), connection.info()), connection, channel,
+                            index));
+            if (index == KernelChannel.COLLECTIVE) {
+                collectiveReceives.add(made);
+            }
+            return ask(made);
+        });
+    }
+
+    /** The proxies of a connection write down what it does, if it has any. */
+    private <P extends Port> P traced(P port, TransportConnection connection, int channel, int index) {
+        if (connection.proxies().isEmpty()) {
+            direct.add(connection.name(), channel, index, port instanceof SendPort, connection.transport(), port);
+        }
+        return port;
+    }
+
+    private Connector.Deadlines deadlines(int peer) {
+        return new Connector.Deadlines(peer, System.nanoTime(), arrivalDeadline, connectDeadline);
+    }
+
+    private <P> Connector<P> ask(Connector<P> connector) {
+        missing.incrementAndGet();
+        asked.add(connector);
+        service.wake();
+        return connector;
+    }
+
+    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    List<Connector<?>> senders(int index) {
+        return ofIndex(sends, index);
+    }
+
+    /** The connectors that were asked for so far. Not safe from several threads at a time. */
+    List<Connector<?>> receivers(int index) {
+        return ofIndex(receives, index);
+    }
+
+    private static List<Connector<?>> ofIndex(Map<Key, ? extends Connector<?>> connectors, int index) {
+        List<Connector<?>> found = new ArrayList<>();
+        connectors.forEach((key, connector) -> {
+            if (key.index == index) {
+                found.add(connector);
+            }
+        });
+        return found;
+    }
+
+    /** Why transports were not possible. */
+    List<String> refusals() {
+        return connections == null ? List.of() : connections.refusals();
+    }
+
+    /**
+     * Tells the collectives' connectors that have no part in an operation so: a peer that sends something for it runs
+     * another one. Not safe from several threads at a time.
+     */
+    void announceWithout(long opCount, long signature, long count) {
+        for (int i = 0; i < collectiveReceives.size(); i++) {
+            Connector<ReceivePort> connector = collectiveReceives.get(i);
+            if (!connector.hasPart(opCount)) {
+                connector.announce(ProxyOp.without(opCount, signature, count));
+            }
+        }
+    }
+
+    /** Waits until all that was asked for is connected: for the set-up of a communicator. */
+    void await() {
+        while (missing.get() > 0) {
+            failure.throwIfFailed();
+            LockSupport.parkNanos(AWAIT_NANOS);
+        }
+    }
+
+    // The service's thread.
+
+    /** Goes on with what is on the way, and with what a failure means. Returns how much came of it. */
+    int progress() {
+        Attendance ranks = attendance;
+        if (ranks != null) {
+            ranks.answer();
+        }
+        if (failure.watch()) {
+            return 1;
+        }
+        if (failure.get() != null) {
+            return 0;
+        }
+        try {
+            return connectAll();
+        } catch (RuntimeException | Error thrown) {
+            failure.fail(thrown); // a connection that cannot be made leaves an operation that cannot run
+            return 1;
+        }
+    }
+
+    private int connectAll() {
+        for (Connector<?> each = asked.poll(); each != null; each = asked.poll()) {
+            connecting.add(each);
+        }
+        int work = 0;
+        for (Iterator<Connector<?>> each = connecting.iterator(); each.hasNext();) {
+            Connector<?> connector = each.next();
+            State before = connector.state();
+            if (isOver(connector)) {
+                each.remove();
+            }
+            work += connector.state() == before ? 0 : 1;
+        }
+        return work;
+    }
+
+    /** Returns true if there is nothing more to do for the connector. */
+    private boolean isOver(Connector<?> connector) {
+        TransportConnection connection;
+        try {
+            connection = connector.progress();
+        } catch (ConnectionException lost) {
+            failure.suspect(
+                    new PeerLostException("the connection " + connector + " cannot be made: " + lost.getMessage(),
+                            device.rank(), connector.peer(), null, lost));
+            return true; // it stays missing: the caller that waits for it hears of the failure
+        }
+        if (connection != null) {
+            made.add(connection);
+            proxies.add(connection.proxies());
+            missing.decrementAndGet();
+            return true;
+        }
+        if (connector.isOverdue()) {
+            String setting = connector.overdueSetting();
+            connector.giveUp(State.FAILED);
+            long refused = turnedAway.getAsLong();
+            throw new DeadlineException(
+                    "the connection " + connector + " was not made within " + setting + ": "
+                            + (refused == 0 ? "the other rank has not called what belongs to this operation"
+                                    : "either the other rank has not called what belongs to this operation, or "
+                                            + "unauthenticated clients keep this rank's port busy: " + refused
+                                            + " of their connections were refused"),
+                    device.rank(), connector.peer(), null, null);
+        }
+        return false;
+    }
+
+    /** How long there is nothing to do, unless somebody wakes the service; 0 if connections are on the way. */
+    long idleNanos() {
+        if (failure.get() != null) {
+            return Long.MAX_VALUE;
+        }
+        return connecting.isEmpty() ? failure.nanosToWatch() : 0;
+    }
+
+    /** Makes no more connections. */
+    void stopped() {
+        connecting.forEach(connector -> connector.giveUp(State.STOPPED));
+        connecting.clear();
+    }
+
+    // The end.
+
+    /** Makes no more connections; returns false if the service's thread does not acknowledge. May be called twice. */
+    boolean stop(Duration patience) {
+        return service.remove(this).await(patience);
+    }
+
+    /** The proxies of what was made, after {@link #stop}. */
+    List<ProxyConnection> proxies() {
+        return made.stream().flatMap(connection -> connection.proxies().stream()).toList();
+    }
+
+    /** Frees what the connections hold, after their proxies have stopped. */
+    void close() {
+        made.forEach(TransportConnection::close);
+        made.clear();
+    }
+}

@@ -1,0 +1,64 @@
+package org.millrace.engine;
+
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+import org.millrace.device.Port;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * Connections whose devices reach each other's memory: no proxy writes down what they do, so their ports are looked at
+ * ten times a second.
+ */
+final class DirectTraces implements AutoCloseable {
+
+    private record Traced(Port port, ConnectionTrace trace) {
+
+        void look() {
+            trace.reached(port.step());
+        }
+    }
+
+    private final @Nullable ProcessTrace process = ProcessTrace.current();
+    private final long communicator;
+    private final List<Traced> ports = new CopyOnWriteArrayList<>();
+    private final Runnable watcher = () -> ports.forEach(Traced::look);
+
+    /** @param communicator its number */
+    DirectTraces(long communicator) {
+        this.communicator = communicator;
+        if (process != null) {
+            process.watch(watcher);
+        }
+    }
+
+    /**
+     * A connection is made.
+     *
+     * @param kind    0 of collectives, 1 of sends and receives
+     * @param network what its data goes over
+     */
+    void add(ConnectionName name, int channel, int kind, boolean sends, String network, Port port) {
+        ConnectionTrace trace = process == null ? null
+                : process.connection(new ConnectionIdentity(communicator, name.selfRank(), name.peerRank(), channel,
+                        sends ? Direction.SEND : Direction.RECEIVE, kind, 0, 0, -1, port.step(), network,
+                        "rank " + name.peerRank(), name.toString()));
+        if (trace != null) {
+            trace.servedByNobody();
+            ports.add(new Traced(port, trace));
+        }
+    }
+
+    @Override
+    public void close() {
+        if (process != null) {
+            process.unwatch(watcher);
+        }
+        ports.forEach(each -> each.trace.close());
+        ports.clear();
+    }
+}

@@ -1,0 +1,100 @@
+package org.millrace.engine;
+
+import java.time.Duration;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.LL128Line;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.engine.NetTransport.Unpacking;
+
+/**
+ * What the engine needs to know about how to run, all in one place and all decided.
+ *
+ * @param channels          rings over which large operations are spread
+ * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
+ * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
+ * @param helped            whether a thread that waits for the device runs it meanwhile: it has no core of its own
+ * @param spins             idle passes a polling thread spins through
+ * @param yields            idle passes it yields through after that
+ * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
+ * @param stallDeadline     how long an operation may go without any progress
+ * @param lateDeadline      how long a rank that lives may be late for an operation
+ * @param closeDeadline     how long a rank waits when it leaves
+ * @param firstStep         where the connections' step counters begin
+ * @param workFifoBytes     bytes of the FIFO in which work travels that a kernel's arguments have no room for
+ * @param workArgumentBytes the most bytes of a kernel's arguments
+ * @param firstWork         where the FIFO's counters begin
+ * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
+ * @param unpacking         null if kernels do not gather what they receive
+ */
+public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
+        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
+        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
+        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+
+    /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
+    private static final String FIRST_STEP = "org.millrace.engine.firstStep";
+    private static final String FIRST_WORK = "org.millrace.engine.firstWork";
+
+    /** One channel saturates a machine's loopback; more only add steps. */
+    private static final int DEFAULT_CHANNELS = 1;
+    /** With a core for each polling thread, passes that are spun through before the first yield. */
+    private static final int SPINS = 200;
+    /**
+     * Where a thread that waits runs the device, on a core that it perhaps shares with the peer: some two microseconds.
+     */
+    private static final int SHARED_SPINS = 20;
+
+    /** Decides what the user left open, with what the ranks said of themselves. */
+    public static EngineOptions decide(Configuration configuration, Agreement agreement) {
+        int cores = Runtime.getRuntime().availableProcessors();
+        int coresPerRank = Math.max(1, cores / agreement.ranksOnThisHost());
+        int threads = Math.min(2, configuration.get(Settings.THREADS).orElse(coresPerRank));
+        boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
+        boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
+        int threshold = configuration.get(Settings.IDLE_THRESHOLD);
+        int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
+        int spins = Math.min(most, threshold == 0 ? SPINS : threshold);
+        long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped, spins,
+                threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
+                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
+                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
+                Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
+                TransferOptions.of(configuration, agreement.ranks()),
+                configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
+                configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),
+                (int) Long.getLong(FIRST_WORK, 0).longValue(), configuration.get(Settings.PTR_THRESHOLD),
+                configuration.get(Settings.REGISTERED_THRESHOLD), SharedMemoryOptions.of(configuration),
+                configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)
+                        ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD))
+                        : null);
+    }
+
+    /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */
+    static int proposedChannels(Configuration configuration) {
+        int least = configuration.get(Settings.MIN_CHANNELS).orElse(1);
+        int most = configuration.get(Settings.MAX_CHANNELS).orElse(Integer.MAX_VALUE);
+        if (least > most) {
+            throw new IllegalArgumentException(
+                    "NCCL_MIN_NCHANNELS " + least + " is greater than NCCL_MAX_NCHANNELS " + most);
+        }
+        return Math.min(Math.max(DEFAULT_CHANNELS, least), most);
+    }
+
+    /** Bytes of one slot of protocol Simple. */
+    long slotBytes() {
+        return bufferBytes / ConnectionLayout.SLOTS;
+    }
+
+    /** How a connection's memory lies: an LL128 slot carries as much data as a Simple slot, an LL slot is NCCL's. */
+    public ConnectionLayout layout() {
+        long unitData = LL128Line.UNIT_LINES * LL128Line.DATA_BYTES;
+        long units = (slotBytes() + unitData - 1) / unitData;
+        return new ConnectionLayout(ConnectionLayout.DEFAULT.llBytes(),
+                ConnectionLayout.SLOTS * units * LL128Line.UNIT_LINES * LL128Line.BYTES, bufferBytes);
+    }
+}

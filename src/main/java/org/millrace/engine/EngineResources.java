@@ -1,0 +1,31 @@
+package org.millrace.engine;
+
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+
+/** What was opened for a communicator, closed in the opposite order: after a failed set-up as at the end. */
+final class EngineResources implements AutoCloseable {
+
+    private static final Logger LOG = LogManager.getLogger(EngineResources.class);
+
+    private final Deque<AutoCloseable> opened = new ArrayDeque<>();
+
+    synchronized <T extends AutoCloseable> T add(T resource) {
+        opened.push(resource);
+        return resource;
+    }
+
+    @Override
+    public synchronized void close() {
+        while (!opened.isEmpty()) {
+            AutoCloseable resource = opened.pop();
+            try {
+                resource.close();
+            } catch (Exception e) {
+                LOG.warn("closing {}: {}", resource, e.getMessage());
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import org.millrace.engine.SharedMemoryEnd.CommonMemory;
+import org.millrace.net.shm.SharedMemory;
+
+/** Memory that two processes of one host share: one makes it, the other maps it. */
+record MappedMemory(SharedMemory memory) implements CommonMemory {
+
+    /** Memory that nobody can make shorter: a sealed file, which lies in no directory. */
+    static final CommonMemory.Source SEALED =
+            new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
+                    (handle, bytes) -> open(Path.of(""), handle, bytes));
+
+    /** Memory in files of a directory. */
+    static CommonMemory.Source in(Path directory) {
+        return new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.create(directory, bytes)),
+                (handle, bytes) -> open(directory, handle, bytes));
+    }
+
+    private static CommonMemory open(Path directory, byte[] handle, long bytes) {
+        return new MappedMemory(SharedMemory.open(directory, new String(handle, StandardCharsets.UTF_8), bytes));
+    }
+
+    @Override
+    public MemorySegment segment() {
+        return memory.segment();
+    }
+
+    @Override
+    public byte[] handle() {
+        return memory.name().getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Override
+    public void close() {
+        memory.close();
+    }
+}

@@ -1,0 +1,276 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
+import org.millrace.abi.LL128Line;
+import org.millrace.abi.Protocol;
+import org.millrace.engine.NetTransport.Unpacking;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Listener;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.OperationQueue;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotPool;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * An end whose data a proxy moves over a network.
+ *
+ * @param <F> the network's end: a sender or a receiver, which the proxy closes when it stops
+ */
+abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
+
+    /** Simple's buffer where its slots are shared: nothing lies there, and what follows keeps its alignment. */
+    private static final long NO_SLOTS = 4096;
+
+    final EndRequest request;
+    final Network network;
+    private final SlotPools pools;
+    /** Null if devices find what they receive in their slots. */
+    final @Nullable Unpacking unpacking;
+    final OperationQueue operations = new OperationQueue();
+    /** Owner of the connection's memory, after {@link #proxySetup}. */
+    @Nullable
+    Arena arena;
+    private @Nullable ConnectionInfo info;
+    /** Null if the connection has slots of its own. */
+    private SlotPools.@Nullable PoolMember shared;
+    @Nullable
+    MemoryRegion region;
+    private @Nullable Pending<F> pending;
+    private @Nullable F end;
+    private @Nullable AbstractProxy proxy;
+    private @Nullable ConnectionTrace trace;
+
+    NetworkEnd(EndRequest request, Network network, SlotPools pools, @Nullable Unpacking unpacking) {
+        this.unpacking = unpacking;
+        this.request = request;
+        this.network = network;
+        this.pools = pools;
+    }
+
+    @Override
+    public void proxySetup() {
+        arena = Arena.ofShared();
+        EndSettings settings = request.settings();
+        if (settings.sharedSlots() == null || request.index() != KernelChannel.POINT_TO_POINT) {
+            info = ConnectionInfo.allocate(arena, settings.layout(), settings.firstStep());
+        } else {
+            shared = pools.join(request);
+            ConnectionLayout own =
+                    new ConnectionLayout(settings.layout().llBytes(), settings.layout().ll128Bytes(), NO_SLOTS);
+            info = ConnectionInfo.allocate(arena, own, settings.firstStep())
+                    .withShared(shared.slots().slots(), request.sends());
+        }
+        region = network.register(info.buffers());
+    }
+
+    @Override
+    public boolean proxyConnect(byte[] peer) {
+        if (pending == null) {
+            pending = begin(peer);
+        }
+        end = pending.poll();
+        if (end == null) {
+            return false;
+        }
+        proxy = proxy(end);
+        proxy.abortedBy(request.settings().abort());
+        trace = request.trace(request.sends() ? Direction.SEND : Direction.RECEIVE, network.name());
+        proxy.tracedBy(trace);
+        return true;
+    }
+
+    /** Begins to make the network's end. */
+    abstract Pending<F> begin(byte[] peer);
+
+    /** Puts the proxy between the device's memory and the network's end. */
+    abstract AbstractProxy proxy(F end);
+
+    /** Closes the network's end, once more if the proxy did so when it stopped. */
+    abstract void close(F end);
+
+    @Override
+    public boolean connect(byte[] peer) {
+        return true;
+    }
+
+    /** What the proxy takes slots of a pool with; null if the connection has its own. */
+    final SlotPool.@Nullable Share share() {
+        return shared == null ? null : shared.share();
+    }
+
+    @Override
+    public String way() {
+        return unpacking == null ? network.name() : network.name() + " unpacked";
+    }
+
+    @Override
+    public ConnectionInfo info() {
+        return info;
+    }
+
+    @Override
+    public void announce(ProxyOp op) {
+        operations.add(op);
+    }
+
+    @Override
+    public List<ProxyConnection> proxyProgress() {
+        return List.of(proxy);
+    }
+
+    @Override
+    public void proxyFree() {
+        if (trace != null) {
+            trace.close(); // a proxy that was never served did not stop
+        }
+        if (pending != null) {
+            pending.close();
+        }
+        if (end != null) {
+            close(end);
+        }
+        if (region != null) {
+            region.close();
+            region = null;
+        }
+        if (shared != null) {
+            shared.leave();
+            shared = null;
+        }
+        if (arena != null) {
+            arena.close();
+            arena = null;
+        }
+    }
+
+    @Override
+    public void free() {
+        // all of it is the proxy's
+    }
+
+    /** The end that connects, once it knows where the other listens. */
+    static final class Sender extends NetworkEnd<FrameSender> {
+
+        private final GroupedConnections groups;
+        private final ConnectionKey key;
+
+        Sender(EndRequest request, Network network, SlotPools pools, GroupedConnections groups,
+                @Nullable Unpacking unpacking, ConnectionKey key) {
+            super(request, network, pools, unpacking);
+            this.groups = groups;
+            this.key = key;
+        }
+
+        @Override
+        public byte[] setup() {
+            return new byte[0];
+        }
+
+        @Override
+        Pending<FrameSender> begin(byte[] peer) {
+            return GroupedConnections.has(request) ? groups.send(request, peer, operations)
+                    : network.connect(peer, key);
+        }
+
+        @Override
+        void close(FrameSender sender) {
+            sender.close();
+        }
+
+        @Override
+        AbstractProxy proxy(FrameSender sender) {
+            return SendProxy.sharing(share(), request.name(), info(), region, operations, sender,
+                    request.settings().listener());
+        }
+    }
+
+    /** The end that listens, and says where. */
+    static final class Receiver extends NetworkEnd<FrameReceiver> {
+
+        private final Listener listener;
+        private final GroupedConnections groups;
+        private final ConnectionKey key;
+        private @Nullable Pending<FrameReceiver> expected;
+        /** Where lines arrive: as long as the buffers of LL and LL128, which lie before that of Simple. */
+        private @Nullable MemoryRegion staging;
+        private @Nullable GatherMemory gather;
+
+        Receiver(EndRequest request, Network network, SlotPools pools, GroupedConnections groups, Listener listener,
+                @Nullable Unpacking unpacking, ConnectionKey key) {
+            super(request, network, pools, unpacking);
+            this.listener = listener;
+            this.groups = groups;
+            this.key = key;
+        }
+
+        @Override
+        public byte[] setup() {
+            expected = GroupedConnections.has(request) ? groups.receive(request) : listener.expect(key);
+            return listener.address();
+        }
+
+        @Override
+        public void proxySetup() {
+            super.proxySetup();
+            staging = network.register(arena.allocate(info().layout().bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
+            if (unpacking != null) {
+                gather = new GatherMemory(arena, network, super.info().slotBytes(Protocol.SIMPLE),
+                        unpacking.threshold());
+            }
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return gather == null ? super.info() : super.info().withUnpack(gather.device());
+        }
+
+        @Override
+        Pending<FrameReceiver> begin(byte[] peer) {
+            return expected;
+        }
+
+        @Override
+        public void proxyFree() {
+            if (expected != null) {
+                expected.close();
+            }
+            if (staging != null) {
+                staging.close();
+                staging = null;
+            }
+            if (gather != null) {
+                gather.close();
+            }
+            super.proxyFree();
+        }
+
+        @Override
+        void close(FrameReceiver receiver) {
+            receiver.close();
+        }
+
+        @Override
+        AbstractProxy proxy(FrameReceiver receiver) {
+            return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request.name(), info(),
+                    region, staging, operations, receiver, request.settings().listener());
+        }
+    }
+}

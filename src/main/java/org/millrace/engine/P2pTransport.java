@@ -1,0 +1,100 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import org.millrace.abi.DirectMemory;
+import org.millrace.engine.SharedMemoryEnd.CommonMemory;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * P2P: between ranks whose devices reach each other's memory: in a process by its address, between processes of a host
+ * where they can map what the other made and nobody can make shorter. The sending device writes into the receiver's
+ * slots and moves the receiver's {@code tail}; with {@code NCCL_P2P_USE_CUDA_MEMCPY} it writes into its own, and its
+ * proxy copies.
+ */
+final class P2pTransport implements Transport {
+
+    static final String NAME = "P2P";
+
+    /** Behind it an offer says which processes can map each other's memory. */
+    private static final String MAPPED = "; mapped in ";
+
+    private static final CommonMemory.Source ONE_PROCESS =
+            new CommonMemory.Source(ProcessMemory::create, ProcessMemory::open);
+
+    private final SharedMemoryOptions options;
+
+    public P2pTransport(SharedMemoryOptions options) {
+        this.options = options;
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public Availability offer() {
+        if (options.p2pDisabled()) {
+            return Availability.no("NCCL_P2P_DISABLE=1");
+        }
+        return options.refusal().map(Availability::no).orElseGet(() -> {
+            long domain = SharedMemory.sealedDomain();
+            return Availability.yes(ProcessMemory.PROCESS + (domain == 0 ? ""
+                    : MAPPED + Long.toHexString(SharedMemory.thisHost()) + ' ' + Long.toHexString(domain)));
+        });
+    }
+
+    @Override
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
+        if (inOneProcess(here, there)) {
+            return Availability.yes("one process");
+        }
+        String mine = mapped(here);
+        if (!mine.isEmpty() && mine.equals(mapped(there))) {
+            return Availability.yes("one host");
+        }
+        return Availability
+                .no(here.host().equals(there.host()) ? "memory of process " + there.pid() + " cannot be mapped"
+                        : "other host");
+    }
+
+    private static String process(PeerInfo info) {
+        return info.offer(NAME).text().split(MAPPED, 2)[0];
+    }
+
+    /** Empty where no memory is mapped. */
+    private static String mapped(PeerInfo info) {
+        String offer = info.offer(NAME).text();
+        return offer.contains(MAPPED) ? offer.split(MAPPED, 2)[1] : "";
+    }
+
+    static boolean inOneProcess(PeerInfo here, PeerInfo there) {
+        return process(here).equals(process(there));
+    }
+
+    private static CommonMemory.Source memory(EndRequest request) {
+        return inOneProcess(request.here(), request.there()) ? ONE_PROCESS : MappedMemory.SEALED;
+    }
+
+    @Override
+    public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
+        return !options.p2pCopies() && (inOneProcess(here, there)
+                || settings.heap() != null && DirectMemory.contains(settings.heap().segment(), memory));
+    }
+
+    @Override
+    public TransportEnd send(EndRequest request) {
+        return new SharedMemoryEnd(request, memory(request), false, options.p2pCopies());
+    }
+
+    @Override
+    public TransportEnd receive(EndRequest request) {
+        return new SharedMemoryEnd(request, memory(request), true, false);
+    }
+}

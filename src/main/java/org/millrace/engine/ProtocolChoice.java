@@ -1,0 +1,72 @@
+package org.millrace.engine;
+
+import java.util.EnumSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.millrace.Operation;
+import org.millrace.abi.Protocol;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+
+/**
+ * Which protocol an operation's data travels in: Simple, unless {@code NCCL_PROTO} forbids it. Sends and receives do
+ * not look at it.
+ *
+ * <p>
+ * On CPU threads Simple is the fastest at every size. LL and LL128 save a GPU the fence before tail; a CPU's release of
+ * tail costs nothing, and lines have to be packed and unpacked. Processor time of a float all-reduce on two ranks,
+ * devices, proxies and a copy for a network in one thread, by bytes of one hop: medians of nine rounds in turns
+ * (two-core VM, JDK 25, a loaded machine): <pre>
+ *   bytes     LL        LL128     Simple
+ *   8         1.8 us    2.0 us    1.5 us
+ *   512       3.2 us    2.9 us    1.8 us
+ *   4096      10.4 us   4.7 us    2.3 us
+ *   65536     114 us    46 us     22 us
+ *   262144    394 us    249 us    66 us
+ * </pre> To measure again, over each network ({@code MILLRACE_NET}) and with as many ranks as there are cores: <pre>
+ *   for p in LL LL128 Simple; do NCCL_ALGO=ring NCCL_PROTO=$p millrace perf all_reduce -b 8 -e 1M -f 4 -r 2; done
+ * </pre>
+ *
+ * @param allowed what may be used, by the operations' codes; sends and receives come behind
+ */
+public record ProtocolChoice(List<Set<Protocol>> allowed) {
+
+    private static final Set<Protocol> ALL = EnumSet.allOf(Protocol.class);
+    private static final Map<String, Set<Protocol>> NAMES =
+            Map.of("ll", Set.of(Protocol.LL), "ll128", Set.of(Protocol.LL128), "simple", Set.of(Protocol.SIMPLE));
+
+    public static ProtocolChoice of(Configuration configuration) {
+        return parse(configuration.get(Settings.PROTOCOLS).orElse("LL,LL128,Simple"));
+    }
+
+    /** @throws ConfigurationException if the text is not understood, or leaves a function without any */
+    static ProtocolChoice parse(String text) {
+        Map<String, Set<Protocol>> allowed =
+                FunctionSections.parse(text, ALL, NAMES::get, "protocol", why -> refused(text, why));
+        if (allowed.containsValue(Set.of())) {
+            throw refused(text, "no protocol is left");
+        }
+        return new ProtocolChoice(List.copyOf(allowed.values()));
+    }
+
+    private static ConfigurationException refused(String text, String why) {
+        return new ConfigurationException(Settings.PROTOCOLS.name() + "=" + text + ": " + why
+                + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but these), perhaps "
+                + "after a function (" + String.join(", ", FunctionSections.FUNCTIONS)
+                + ") and a colon, several such with semicolons between");
+    }
+
+    /** The protocol of an operation. All ranks say the same. */
+    public Protocol of(Operation operation) {
+        Set<Protocol> left = operation.code() < allowed.size() ? allowed.get(operation.code()) : ALL;
+        return left.contains(Protocol.SIMPLE) ? Protocol.SIMPLE
+                : left.contains(Protocol.LL128) ? Protocol.LL128 : Protocol.LL;
+    }
+
+    /** For comparing with the other ranks'. */
+    String text() {
+        return allowed.toString();
+    }
+}

@@ -1,0 +1,238 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Optional;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.DirectMemory;
+import org.millrace.net.ConnectionException;
+import org.millrace.proxy.CopyProxy;
+import org.millrace.proxy.OperationQueue;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings.Heap;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * An end of a connection whose slots and counters lie in memory that both ends reach.
+ *
+ * <pre>
+ *   direct             sending device ─────────▶ common memory ─────────▶ receiving device
+ *   the sender copies  sending device ▶ its own ▶ proxy ▶ common memory ▶ receiving device
+ *   the receiver copies                          common memory ▶ proxy ▶ its own ▶ receiving device
+ * </pre>
+ *
+ * Where no proxy copies, the sending device may also point the receiving one to data in the user's memory
+ * ({@link DirectMemory}), if that reaches it: in a process, or in the sender's heap, which the receiver maps.
+ *
+ * <pre>
+ *   what an end tells the other:  whether it copies, 1 byte | length of the handle, 2 bytes | handle | heap of the sender
+ * </pre>
+ *
+ * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
+ * the same operation is checked when it is announced ({@link OperationCheck}).
+ */
+final class SharedMemoryEnd implements TransportEnd {
+
+    private final EndRequest request;
+    private final CommonMemory.Source source;
+    private final boolean owns;
+    private final boolean copies;
+    private final OperationQueue operations = new OperationQueue();
+    private @Nullable CommonMemory common;
+    private @Nullable ConnectionInfo shared;
+    private @Nullable OperationCheck check;
+    /** Of what this end copies from or into; null if it does not copy. */
+    private @Nullable Arena arena;
+    private @Nullable ConnectionInfo own;
+    private @Nullable CopyProxy proxy;
+    /** The sender's heap as this receiver has it mapped; null where it points nowhere, or is of this process. */
+    private @Nullable PeerHeap heap;
+
+    /**
+     * @param owns   whether this end makes the memory; the other one does not
+     * @param copies whether a proxy of this end copies between the common memory and memory of its own
+     */
+    SharedMemoryEnd(EndRequest request, CommonMemory.Source source, boolean owns, boolean copies) {
+        this.request = request;
+        this.source = source;
+        this.owns = owns;
+        this.copies = copies;
+    }
+
+    @Override
+    public void proxySetup() {
+        if (copies) {
+            arena = Arena.ofShared();
+            own = ConnectionInfo.allocate(arena, layout(), firstStep());
+        }
+    }
+
+    @Override
+    public byte[] setup() {
+        byte[] handle = {};
+        if (owns) {
+            common = source.create().apply(bytes());
+            shared = ConnectionInfo.at(common.segment(), layout(), firstStep());
+            handle = common.handle();
+        }
+        Heap mine = heapToPointInto();
+        byte[] name = request.sends() && mine != null ? mine.name().getBytes(StandardCharsets.UTF_8) : new byte[0];
+        return ByteBuffer.allocate(1 + Short.BYTES + handle.length + name.length)
+                .put((byte) (copies ? 1 : 0))
+                .putShort((short) handle.length)
+                .put(handle)
+                .put(name)
+                .array();
+    }
+
+    @Override
+    public boolean proxyConnect(byte[] peer) {
+        ByteBuffer said = ByteBuffer.wrap(peer);
+        if (peer.length < 1 + Short.BYTES || said.getShort(1) < 0 || said.getShort(1) > peer.length - 1 - Short.BYTES) {
+            throw new ConnectionException("the other end's " + peer.length + " bytes of set-up cannot be read");
+        }
+        boolean peerCopies = said.get() != 0;
+        byte[] handle = new byte[said.getShort()];
+        said.get(handle);
+        if (!owns) {
+            common = source.open().open(handle, bytes());
+            shared = ConnectionInfo.over(common.segment(), layout(), firstStep());
+        }
+        if (!copies && !peerCopies) {
+            shared = direct(StandardCharsets.UTF_8.decode(said).toString());
+        }
+        check = new OperationCheck(request.name(),
+                common.segment().asSlice(layout().totalBytes(), OperationCheck.BYTES), request.sends());
+        if (copies) {
+            boolean sends = request.sends();
+            proxy = new CopyProxy(request.name(), sends ? own : shared, sends ? shared : own, operations,
+                    request.settings().listener());
+            proxy.abortedBy(request.settings().abort());
+            proxy.tracedBy(request.trace(Direction.COPY, "shared memory"));
+        }
+        return true;
+    }
+
+    /** @param name of the sender's heap, if this is the receiver; empty if it has none */
+    private ConnectionInfo direct(String name) {
+        MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
+        if (common.pointed() != null) {
+            return shared.withDirect(DirectMemory.inProcess(line, common.pointed()));
+        }
+        if (request.sends()) {
+            Heap mine = heapToPointInto();
+            return mine == null ? shared : shared.withDirect(DirectMemory.ofHeap(line, mine.segment()));
+        }
+        if (name.isEmpty()) {
+            return shared;
+        }
+        heap = PeerHeap.open(name);
+        return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
+    }
+
+    /** Who can open the connection's memory can open the heap; null where files of a directory serve. */
+    private @Nullable Heap heapToPointInto() {
+        return source == MappedMemory.SEALED ? request.settings().heap() : null;
+    }
+
+    private long bytes() {
+        return layout().totalBytes() + OperationCheck.BYTES + DirectMemory.BYTES;
+    }
+
+    @Override
+    public boolean connect(byte[] peer) {
+        return true;
+    }
+
+    private ConnectionLayout layout() {
+        return request.settings().layout();
+    }
+
+    private long firstStep() {
+        return request.settings().firstStep();
+    }
+
+    @Override
+    public String way() {
+        return copies ? "by copy" : "";
+    }
+
+    @Override
+    public ConnectionInfo info() {
+        return copies ? own : shared;
+    }
+
+    @Override
+    public void announce(ProxyOp op) {
+        RuntimeException disagreement = check.announce(op);
+        if (disagreement != null) {
+            request.settings().failure().accept(disagreement);
+        } else if (copies && op.steps() > 0) {
+            operations.add(op);
+        }
+    }
+
+    @Override
+    public List<ProxyConnection> proxyProgress() {
+        return copies ? List.of(proxy) : List.of();
+    }
+
+    @Override
+    public void proxyFree() {
+        if (arena != null) {
+            arena.close();
+            arena = null;
+        }
+    }
+
+    @Override
+    public void free() {
+        if (heap != null) {
+            heap.close();
+            heap = null;
+        }
+        if (common != null) {
+            common.close();
+        }
+    }
+
+    /** Memory that both ends of a connection reach, each in its own way. */
+    interface CommonMemory {
+
+        /**
+         * A way to get such memory.
+         *
+         * @param open reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         */
+        record Source(LongFunction<CommonMemory> create, Opener open) {
+        }
+
+        interface Opener {
+            CommonMemory open(byte[] handle, long bytes);
+        }
+
+        /** All of it; of the global scope, not to be touched after {@link #close}. */
+        MemorySegment segment();
+
+        /** What the other end needs to reach it. */
+        byte[] handle();
+
+        /** By slot, what the sender points to, where both ends are of one process; null where they are of two. */
+        default @Nullable MemorySegment @Nullable [] pointed() {
+            return null;
+        }
+
+        /** This end needs it no longer. May be called twice. */
+        void close();
+    }
+}

@@ -1,0 +1,96 @@
+package org.millrace.engine;
+
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import org.millrace.abi.DirectMemory;
+import org.millrace.engine.SharedMemoryEnd.CommonMemory;
+import org.millrace.net.shm.SharedMemory;
+import org.millrace.net.shm.ShmUnavailableException;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
+
+/**
+ * SHM: between processes of one host, through memory that both map. The devices write and read it themselves; with
+ * {@code NCCL_SHM_USE_CUDA_MEMCPY} the proxies of the sides that {@code NCCL_SHM_MEMCPY_MODE} names copy.
+ * {@code NCCL_SHM_LOCALITY} says which side makes the memory, and so on which memory node it lies.
+ */
+final class ShmTransport implements Transport {
+
+    static final String NAME = "SHM";
+
+    /** Behind it an offer says whether its memory can be such as nobody can make shorter. */
+    private static final String SEALED = "; sealed in ";
+
+    private final SharedMemoryOptions options;
+    private final Path directory;
+
+    public ShmTransport(SharedMemoryOptions options, Path directory) {
+        this.options = options;
+        this.directory = directory;
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    /** The side that makes the memory is one of the things that both ranks must say alike. */
+    @Override
+    public Availability offer() {
+        if (options.shmDisabled()) {
+            return Availability.no("NCCL_SHM_DISABLE=1");
+        }
+        return options.refusal().map(Availability::no).orElseGet(() -> {
+            try {
+                long domain = SharedMemory.sealedDomain();
+                return Availability.yes(SharedMemory.place(directory) + ", locality " + (options.senderMakes() ? 1 : 2)
+                        + (domain == 0 ? "" : SEALED + Long.toHexString(domain)));
+            } catch (ShmUnavailableException e) {
+                return Availability.no(e.getMessage());
+            }
+        });
+    }
+
+    @Override
+    public Availability canConnect(PeerInfo here, PeerInfo there) {
+        String mine = here.offer(NAME).text();
+        String theirs = there.offer(NAME).text();
+        return place(mine).equals(place(theirs)) ? Availability.yes(mine)
+                : Availability.no("rank " + here.rank() + " has " + mine + ", rank " + there.rank() + " " + theirs);
+    }
+
+    /** Without what only decides which kind of memory it is. */
+    private static String place(String offer) {
+        return offer.split(SEALED, 2)[0];
+    }
+
+    private static boolean isSealed(PeerInfo here, PeerInfo there) {
+        String offer = here.offer(NAME).text();
+        return offer.contains(SEALED) && offer.equals(there.offer(NAME).text());
+    }
+
+    /** Nobody can make the memory shorter where both processes can reach such; in a file of the directory else. */
+    private CommonMemory.Source memory(EndRequest request) {
+        return isSealed(request.here(), request.there()) ? MappedMemory.SEALED : MappedMemory.in(directory);
+    }
+
+    @Override
+    public TransportEnd send(EndRequest request) {
+        return new SharedMemoryEnd(request, memory(request), options.senderMakes(), options.senderCopies());
+    }
+
+    @Override
+    public TransportEnd receive(EndRequest request) {
+        return new SharedMemoryEnd(request, memory(request), !options.senderMakes(), options.receiverCopies());
+    }
+
+    @Override
+    public boolean isRead(MemorySegment memory, PeerInfo here, PeerInfo there, EndSettings settings) {
+        return !options.senderCopies() && !options.receiverCopies() && settings.heap() != null && isSealed(here, there)
+                && DirectMemory.contains(settings.heap().segment(), memory);
+    }
+}

@@ -1,0 +1,92 @@
+package org.millrace.engine;
+
+import java.lang.foreign.Arena;
+import java.util.HashMap;
+import java.util.Map;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.proxy.SlotPool;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings.SharedSlotSizes;
+
+/**
+ * A rank's pools of slots, one for each channel and direction, made with the first connection of each and freed with
+ * its last.
+ */
+final class SlotPools {
+
+    private record Place(int channel, boolean sends) {
+    }
+
+    private static final long PAGE = 4096;
+
+    private final Network network;
+    private final Map<Place, Pool> pools = new HashMap<>();
+
+    SlotPools(Network network) {
+        this.network = network;
+    }
+
+    /** A connection joins its pool. */
+    synchronized PoolMember join(EndRequest request) {
+        Place place = new Place(request.channel(), request.sends());
+        Pool pool = pools.computeIfAbsent(place, _ -> new Pool(request.settings().sharedSlots()));
+        pool.users++;
+        return new PoolMember(place, pool, pool.slots.attach());
+    }
+
+    private synchronized void leave(Place place, Pool pool) {
+        if (--pool.users == 0) {
+            pools.remove(place, pool);
+            pool.region.close();
+            pool.arena.close();
+        }
+    }
+
+    private final class Pool {
+
+        private final Arena arena = Arena.ofShared();
+        private final MemoryRegion region;
+        private final SlotPool slots;
+        private int users;
+
+        Pool(SharedSlotSizes sizes) {
+            long bytes = (long) SlotPool.slots(sizes.connections()) * sizes.slotBytes();
+            region = network.register(ConnectionInfo.unscoped(arena.allocate(bytes, PAGE)));
+            slots = new SlotPool(region, sizes.slotBytes(), sizes.connections());
+        }
+
+    }
+
+    /** One connection's part in a pool. */
+    final class PoolMember {
+
+        private final Place place;
+        private final Pool pool;
+        private final SlotPool.Share share;
+        private boolean left;
+
+        private PoolMember(Place place, Pool pool, SlotPool.Share share) {
+            this.place = place;
+            this.pool = pool;
+            this.share = share;
+        }
+
+        SlotPool.Share share() {
+            return share;
+        }
+
+        SlotPool slots() {
+            return pool.slots;
+        }
+
+        /** The connection's device and its proxy have stopped. May be called twice. */
+        void leave() {
+            if (!left) {
+                left = true;
+                SlotPools.this.leave(place, pool);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+package org.millrace.trace;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.Verdict.Cause;
+
+/** Ranks that run different operations, or of different sizes. */
+final class Disagreement extends HangingGroup {
+
+    Disagreement(Links links, Duration quiet) {
+        super(links, quiet);
+    }
+
+    @Nullable
+    Verdict disagreement(List<Link> waiting) {
+        for (TracedRank finder : links.members()) {
+            TracedRank other = finder.differsFrom(links.members());
+            if (other != null && Objects.requireNonNull(finder.communicator()).differsAt() >= 0) {
+                return found(finder, other, Objects.requireNonNull(finder.communicator()).differsAt(), waiting);
+            }
+        }
+        return firstOf(() -> remembered(waiting), () -> transfers(links.members(), waiting), () -> forgotten(waiting));
+    }
+
+    /**
+     * Ends of connections have found that a send and its receive differ, and nobody remembers these any more: both are
+     * named, and of two the one first that more have found to differ.
+     */
+    private @Nullable Verdict forgotten(List<Link> waiting) {
+        List<TracedRank> involved = new ArrayList<>(); // who has found it, and whom, in turns
+        for (TracedRank member : links.members()) {
+            TracedRank other = member.differsFrom(links.members());
+            if (other != null) {
+                involved.add(member);
+                involved.add(other);
+            }
+        }
+        if (involved.isEmpty()) {
+            return null;
+        }
+        TracedRank most =
+                Collections.max(involved, Comparator.comparing(each -> Collections.frequency(involved, each)));
+        int at = involved.indexOf(most);
+        TracedRank finder = involved.get(at & ~1);
+        return verdict(Cause.DISAGREEMENT, most, involved.get(at ^ 1), first(waiting), null,
+                said(finder, "of a send and its receive"), still(waiting));
+    }
+
+    private static String said(TracedRank finder, String otherwise) {
+        return finder.process()
+                .messages()
+                .stream()
+                .map(TracedProcess.Message::text)
+                .filter(text -> text.contains("disagree"))
+                .findFirst()
+                .orElse(otherwise);
+    }
+
+    /**
+     * Two ends of a connection have found that they run different collectives of one number. The smaller party is
+     * wrong. Ranks that are so far ahead that nobody remembers what they ran have been through it, and so has the end
+     * that is ahead: they ran the same.
+     */
+    private Verdict found(TracedRank finder, TracedRank other, long number, List<Link> waiting) {
+        TracedRank behind = other.lastCollective() < finder.lastCollective() ? other : finder;
+        TracedRank ahead = behind == finder ? other : finder;
+        Operation mine = collective(behind, number);
+        long withMine = links.members()
+                .stream()
+                .map(each -> collective(each, number))
+                .filter(each -> each != null && mine != null && agree(mine, each))
+                .count();
+        boolean aheadIsWrong = 2 * withMine > links.members().size();
+        TracedRank wrong = aheadIsWrong ? ahead : behind;
+        Operation its = collective(wrong, number);
+        Operation theirs = links.members()
+                .stream()
+                .map(each -> collective(each, number))
+                .filter(each -> each != null && its != null && !agree(its, each))
+                .findFirst()
+                .orElse(aheadIsWrong ? mine : null);
+        String detail = its != null && theirs != null
+                ? "it has enqueued " + Verdict.words(its) + ", and they have enqueued " + Verdict.words(theirs)
+                : said(finder, "of collective #" + number);
+        return verdict(Cause.DISAGREEMENT, wrong, wrong == ahead ? behind : ahead, first(waiting),
+                its == null ? theirs : its, detail, still(waiting));
+    }
+
+    /**
+     * Of each collective that ranks remember: a rank that alone has another one is wrong. Of two that alone remember it
+     * the one that is behind: those that are far ahead have been through it with the other.
+     */
+    private @Nullable Verdict remembered(List<Link> waiting) {
+        List<TracedRank> told = links.members().stream().filter(TracedRank::tellsCollectives).toList();
+        for (TracedRank member : told) {
+            for (Operation mine : Objects.requireNonNull(member.communicator()).last()) {
+                List<Operation> others = told.stream()
+                        .filter(each -> each != member)
+                        .map(each -> collective(each, mine.sequence()))
+                        .filter(Objects::nonNull)
+                        .toList();
+                if (mine.peer() < 0 && !others.isEmpty() && others.stream().noneMatch(other -> agree(mine, other))
+                        && (others.size() > 1 ? agree(others.get(0), others.get(1))
+                                : told.size() == 2 || told.stream()
+                                        .allMatch(each -> each == member
+                                                || member.lastCollective() < each.lastCollective()))) {
+                    return verdict(Cause.DISAGREEMENT, member, null, first(waiting), mine, "it has enqueued "
+                            + Verdict.words(mine) + ", and they have enqueued " + Verdict.words(others.getFirst()),
+                            still(waiting));
+                }
+            }
+        }
+        return null;
+    }
+
+    /** Halves of one transfer that do not fit: the rank is named that is in most of these. */
+    private @Nullable Verdict transfers(List<TracedRank> members, List<Link> waiting) {
+        List<Mismatch> all = new ArrayList<>();
+        for (TracedRank from : members) {
+            for (Operation send : from.operations()) {
+                TracedRank to = members.stream()
+                        .filter(each -> each.rank() == send.peer() && each != from)
+                        .findFirst()
+                        .orElse(null);
+                if (send.peer() >= 0 && send.sequence() >= 0 && send.name().equals("send") && to != null) {
+                    to.operations()
+                            .stream()
+                            .filter(half -> half.peer() == from.rank() && half.name().equals("receive")
+                                    && half.sequence() == send.sequence()
+                                    && (half.count() != send.count() || half.type() != send.type()))
+                            .forEach(half -> all.add(new Mismatch(from, send, to, half)));
+                }
+            }
+        }
+        TracedRank most = members.stream()
+                .max(Comparator.comparingLong(rank -> all.stream().filter(each -> each.isOf(rank)).count()))
+                .orElse(null);
+        Mismatch first = all.stream().filter(each -> each.isOf(most)).findFirst().orElse(null);
+        return first == null ? null
+                : verdict(Cause.DISAGREEMENT, most, first.from == most ? first.to : first.from, first(waiting),
+                        first.from == most ? first.send : first.receive,
+                        first.from.shortly() + " has enqueued " + Verdict.words(first.send) + ", and "
+                                + first.to.shortly() + " " + Verdict.words(first.receive),
+                        still(waiting));
+    }
+
+    private record Mismatch(TracedRank from, Operation send, TracedRank to, Operation receive) {
+
+        boolean isOf(@Nullable TracedRank rank) {
+            return rank == from || rank == to;
+        }
+    }
+
+    private static boolean agree(Operation one, Operation other) {
+        return one.name().equals(other.name()) && one.count() == other.count() && one.type() == other.type()
+                && one.root() == other.root() && one.how().equals(other.how());
+    }
+}

@@ -1,0 +1,267 @@
+package org.millrace.trace;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.Link.Sign;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.Verdict.Cause;
+
+/**
+ * Finds what a communicator's ranks wait for. Where several things are wrong the one is named from which the others
+ * follow: a process that is gone or stopped before a connection, a connection before a kernel. Of kernels that do not
+ * take what has arrived the one is meant that could: one with no room to post what it would make of it waits itself,
+ * for the next rank.
+ */
+public final class Hang extends HangingGroup {
+
+    private Hang(Links links, Duration quiet) {
+        super(links, quiet);
+    }
+
+    /** Reads what processes have written down. */
+    @FunctionalInterface
+    public interface Reading {
+
+        /** {@return all that have written down anything, as it is now} */
+        List<TracedProcess> read() throws IOException;
+    }
+
+    /**
+     * Verdicts on the processes of this host, by the states that their kernel tells. Files are read one after the
+     * other, and ranks go on meanwhile: so a verdict on the first reading is told only if a second reading gives the
+     * same. Then it was so at a moment between the two: who waits in the first has not come further by the second, and
+     * who is behind in the second was not further in the first.
+     *
+     * @param quiet for how long a connection has stood still that counts
+     */
+    public static List<Verdict> verdicts(Reading reading, Duration quiet) throws IOException {
+        List<Verdict> first = verdicts(reading.read(), quiet, ProcessState::of);
+        return first.isEmpty() ? first
+                : verdicts(reading.read(), quiet, ProcessState::of).stream()
+                        .filter(second -> first.stream().anyMatch(second::isSame))
+                        .toList();
+    }
+
+    /** A verdict for each communicator in which something waits. */
+    static List<Verdict> verdicts(List<TracedProcess> processes, Duration quiet,
+            Function<TracedProcess, ProcessState> states) {
+        List<Verdict> verdicts = new ArrayList<>();
+        for (Links communicator : Links.of(processes, states)) {
+            Verdict verdict = new Hang(communicator, quiet).verdict();
+            if (verdict != null) {
+                verdicts.add(verdict);
+            }
+        }
+        for (TracedProcess process : processes) {
+            if (process.alive()) {
+                verdicts.addAll(untold(process, states.apply(process), verdicts));
+            }
+        }
+        return verdicts;
+    }
+
+    /**
+     * Silent links of a process for which no communicator stands still: nothing is asked of them, or it does not show.
+     */
+    private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told) {
+        TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
+        Set<Long> self = Set.of(process.identity().pid());
+        return process.silences()
+                .stream()
+                .filter(link -> link.state() == TracedState.OPEN)
+                .map(link -> new Silence(rank, link).verdict(0, null, process.read(), self))
+                .filter(verdict -> told.stream()
+                        .noneMatch(other -> other.subject().equals(verdict.subject()) && other.concerns(self)))
+                .toList();
+    }
+
+    /**
+     * How many processes have just been without a core for so long that nothing is said of what they wait for, nor of
+     * who waits for them.
+     */
+    public static long withoutCore(List<TracedProcess> processes, Duration quiet) {
+        return processes.stream()
+                .filter(process -> process.alive() && process.isBeating()
+                        && process.read() - process.lastLate() < lateNanos(quiet))
+                .count();
+    }
+
+    private @Nullable Verdict verdict() {
+        Verdict verdict = gone();
+        if (verdict != null) {
+            return verdict;
+        }
+        List<Link> waiting =
+                links.all().stream().filter(link -> link.sign() != Sign.NONE && stillness(link) >= 0).toList();
+        boolean failed = links.members().stream().anyMatch(TracedRank::hasFailed);
+        GinQueue queue = standingQueue();
+        EngineHang engine = new EngineHang(links, quiet);
+        NcclHang nccl = new NcclHang(links, quiet);
+        boolean stands = kernels.areTold() ? engine.standsStill() : nccl.waitsInOperations();
+        if (waiting.isEmpty() && !failed && !stands && queue == null) {
+            return null;
+        }
+        boolean lost = failed || waiting.stream().anyMatch(link -> link.sign() == Sign.FAILED);
+        Silence silence = Silence.longest(links.members(), lost);
+        if (silence != null) {
+            return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
+        }
+        verdict = firstOf(() -> stopped(waiting), () -> new Disagreement(links, quiet).disagreement(waiting),
+                () -> failedConnection(waiting));
+        if (failed) { // its kernels have left, and what lies there is nobody's any more
+            return verdict == null ? failedRank() : verdict;
+        }
+        if (verdict != null) {
+            return verdict;
+        }
+        verdict = kernels.areTold() ? stands ? engine.find(waiting) : null : hadCores() ? nccl.find(waiting) : null;
+        return verdict == null && queue != null
+                ? verdict(Cause.WIRE, queue.from(), queue.to(), null, null, queue.toString(),
+                        Duration.ofNanos(now() - queue.queue().lastChange()))
+                : verdict;
+    }
+
+    /** The queue of GIN's descriptors of which some are under way that has stood still for the longest time. */
+    private @Nullable GinQueue standingQueue() {
+        return !hadCores() ? null
+                : links.gin()
+                        .stream()
+                        .filter(each -> each.underWay() != 0 && now() - each.queue().lastChange() >= quiet.toNanos())
+                        .min(Comparator.comparingLong(each -> each.queue().lastChange()))
+                        .orElse(null);
+    }
+
+    /** The first rank that failed, in its own words. */
+    private @Nullable Verdict failedRank() {
+        TracedRank first = links.members()
+                .stream()
+                .filter(TracedRank::hasFailed)
+                .min(Comparator.comparingLong(member -> Objects.requireNonNull(member.communicator()).closed()))
+                .orElseThrow();
+        long when = Objects.requireNonNull(first.communicator()).closed();
+        if (now() - when < quiet.toNanos()) {
+            return null; // others may have something better to say
+        }
+        String words = first.process()
+                .messages()
+                .stream()
+                .filter(message -> message.time() - when >= 0)
+                .findFirst()
+                .map(message -> message.text())
+                .orElse("it has not said why");
+        return verdict(Cause.FAILED, first, null, null, operation(first), words, Duration.ZERO);
+    }
+
+    private @Nullable Verdict gone() {
+        TracedRank first = links.members()
+                .stream()
+                .filter(member -> member.state() == ProcessState.DEAD)
+                .min(Comparator.comparingLong(member -> member.process().heartbeat()))
+                .orElse(null);
+        if (first == null) {
+            return null;
+        }
+        Link link = linkOf(first, links.all());
+        TracedRank peer = otherEnd(link, first);
+        return links.members().stream().allMatch(member -> member.state() == ProcessState.DEAD)
+                ? verdict(Cause.ENDED, first, peer, link, operation(first), lastWords(first) + othersEnd(first),
+                        Duration.ZERO)
+                : verdict(Cause.GONE, first, peer, link, missedIn(first), lastWords(first),
+                        Duration.ofNanos(Math.max(0, now() - first.process().heartbeat())));
+    }
+
+    /** What the others are in without it, where they tell: what it has written down itself is of a moment before. */
+    private @Nullable Operation missedIn(TracedRank member) {
+        Operation waited = kernels.areTold() ? kernels.waitedIn(member) : null;
+        return waited == null ? operation(member) : waited;
+    }
+
+    private static String lastWords(TracedRank dead) {
+        return dead.process()
+                .messages()
+                .reversed()
+                .stream()
+                .map(TracedProcess.Message::text)
+                .filter(text -> !StallWatch.isTold(text))
+                .findFirst()
+                .map(text -> "its last words: " + text)
+                .orElse("it has left without a word");
+    }
+
+    private String othersEnd(TracedRank first) {
+        long begin = first.process().heartbeat();
+        TracedRank last = links.members()
+                .stream()
+                .max(Comparator.comparingLong(member -> member.process().heartbeat()))
+                .orElse(first);
+        String ago = Verdict.seconds(Duration.ofNanos(Math.max(0, last.process().read() - begin))) + " ago";
+        return last.process() == first.process() ? "; " + ago
+                : "; the last was " + last.shortly() + ", "
+                        + Verdict.seconds(Duration.ofNanos(last.process().heartbeat() - begin)) + " after it (" + ago
+                        + ")";
+    }
+
+    private @Nullable Verdict stopped(List<Link> waiting) {
+        for (TracedRank member : links.members()) {
+            if (member.state() == ProcessState.STOPPED) {
+                Link link = linkOf(member, waiting);
+                TracedRank peer = otherEnd(link, member);
+                return verdict(Cause.STOPPED, member, peer, link, missedIn(member),
+                        peer == null ? "the others wait for it" : peer.shortly() + " waits for it", still(waiting));
+            }
+        }
+        return null;
+    }
+
+    private @Nullable Verdict failedConnection(List<Link> waiting) {
+        Link first = waiting.stream()
+                .filter(link -> link.sign() == Sign.FAILED)
+                .min(Comparator.comparingLong(Hang::failedAt))
+                .orElse(null);
+        if (first == null) {
+            return null;
+        }
+        TracedConnection end = first.sender() != null && first.sender().state() == TracedState.FAILED ? first.sender()
+                : Objects.requireNonNull(first.receiver());
+        return verdict(Cause.CUT, first.from(), first.to(), first, operation(first.from()),
+                end.identity().name() + ", after " + end.frames() + " frames and step " + end.done(), still(waiting));
+    }
+
+    private static long failedAt(Link link) {
+        return Math.min(failedAt(link.sender()), failedAt(link.receiver()));
+    }
+
+    private static long failedAt(@Nullable TracedConnection end) {
+        return end == null || end.state() != TracedState.FAILED ? Long.MAX_VALUE : end.closed();
+    }
+
+    /** A link over which nothing comes any more, and a rank that has connections over it. */
+    private record Silence(TracedRank of, TracedSilence link) {
+
+        /** The longest of some ranks of this host; also of connections that have failed since, if {@code lost}. */
+        static @Nullable Silence longest(List<TracedRank> ranks, boolean lost) {
+            return ranks.stream()
+                    .flatMap(rank -> rank.process().silences().stream().map(link -> new Silence(rank, link)))
+                    .filter(each -> each.link.state() == TracedState.OPEN
+                            || lost && each.link.state() == TracedState.FAILED)
+                    .min(Comparator.comparingLong(each -> each.link.since()))
+                    .orElse(null);
+        }
+
+        /** What to say of it; {@code hash} is 0 if no communicator stands still for it. */
+        Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
+            boolean open = link.state() == TracedState.OPEN;
+            return new Verdict(Cause.SILENT, hash, of, null, null, operation,
+                    "nothing comes back on the connection of " + of.words() + " with " + link.peer() + ", the first of "
+                            + link.streams() + " over it",
+                    link, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package org.millrace.trace;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.Link.Sign;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.Verdict.Cause;
+
+/** A communicator that may hang, and what all that ask why it does have in common. */
+class HangingGroup {
+
+    /** A process that had no core is given so long to go on. */
+    private static final long MOST_LATE_NANOS = 1_000_000_000;
+
+    final Links links;
+    final Kernels kernels;
+    final Duration quiet;
+
+    /** @param quiet for how long a connection has stood still that counts */
+    HangingGroup(Links links, Duration quiet) {
+        this.links = links;
+        this.kernels = new Kernels(links.members());
+        this.quiet = quiet;
+    }
+
+    Verdict verdict(Cause cause, @Nullable TracedRank culprit, @Nullable TracedRank peer, @Nullable Link link,
+            @Nullable Operation operation, String detail, Duration still) {
+        long moved = links.gin().stream().mapToLong(each -> each.queue().lastChange()).reduce(lastChange(), Math::max);
+        return new Verdict(cause, links.hash(), culprit, peer, link, operation, detail, null, moved, still, pids());
+    }
+
+    /** The first verdict that one of these questions comes to. */
+    @SafeVarargs
+    static @Nullable Verdict firstOf(Supplier<@Nullable Verdict>... questions) {
+        for (Supplier<@Nullable Verdict> question : questions) {
+            Verdict verdict = question.get();
+            if (verdict != null) {
+                return verdict;
+            }
+        }
+        return null;
+    }
+
+    static @Nullable Link first(List<Link> links) {
+        return links.isEmpty() ? null : links.getFirst();
+    }
+
+    /** A rank's link, of those that are given. */
+    static @Nullable Link linkOf(TracedRank rank, List<Link> links) {
+        return links.stream().filter(link -> link.from() == rank || link.to() == rank).findFirst().orElse(null);
+    }
+
+    static @Nullable TracedRank otherEnd(@Nullable Link link, TracedRank rank) {
+        return link == null ? null : link.from() == rank ? link.to() : link.from();
+    }
+
+    Set<Long> pids() {
+        return links.members()
+                .stream()
+                .map(member -> member.process().identity().pid())
+                .collect(Collectors.toUnmodifiableSet());
+    }
+
+    /** Nanoseconds since anything happened on a connection; negative while that is not long enough to count. */
+    long stillness(Link link) {
+        long since = now() - link.lastChange();
+        return since >= quiet.toNanos() ? since : -1;
+    }
+
+    /**
+     * The moment that is told of: when the first of those who live was read. What has not changed since is as it was
+     * then, and what has stands still for nobody: so however long it takes to read them all, what is found to stand
+     * still did so. What comes from another host has another clock, and its own last word.
+     */
+    long now() {
+        List<TracedRank> alive =
+                links.members().stream().filter(member -> member.state() != ProcessState.DEAD).toList();
+        OptionalLong here =
+                alive.stream().filter(TracedRank::isHere).mapToLong(member -> member.process().read()).min();
+        OptionalLong elsewhere = alive.stream()
+                .filter(member -> !member.isHere())
+                .mapToLong(member -> member.process().heartbeat())
+                .max();
+        return LongStream.concat(here.stream(), elsewhere.stream())
+                .max()
+                .orElseGet(() -> links.members().getFirst().process().read());
+    }
+
+    /**
+     * Whether all processes had a core of late: one that had none for long is not what the others wait for, and has not
+     * written down what it does.
+     */
+    boolean hadCores() {
+        return links.members()
+                .stream()
+                .filter(member -> member.state() == ProcessState.RUNNING)
+                .allMatch(member -> now() - member.process().lastLate() >= lateNanos(quiet));
+    }
+
+    static long lateNanos(Duration quiet) {
+        return Math.min(quiet.toNanos(), MOST_LATE_NANOS);
+    }
+
+    Duration still(List<Link> waiting) {
+        return Duration.ofNanos(Math.max(0, waiting.stream().mapToLong(this::stillness).max().orElse(0)));
+    }
+
+    long lastChange() {
+        return links.all().stream().mapToLong(Link::lastChange).reduce(kernels.lastChange(), Math::max);
+    }
+
+    /** What a rank is in: the first operation that has not ended, where that is known; else its last. */
+    static @Nullable Operation operation(@Nullable TracedRank member) {
+        return member == null || member.communicator() == null ? null : member.communicator().present();
+    }
+
+    static @Nullable Operation collective(TracedRank member, long sequence) {
+        return member.communicator() == null ? null
+                : member.communicator()
+                        .last()
+                        .stream()
+                        .filter(each -> each.peer() < 0 && each.sequence() == sequence)
+                        .findFirst()
+                        .orElse(null);
+    }
+
+    @Nullable
+    Verdict wire(List<Link> waiting) {
+        Link oldest = waiting.stream()
+                .filter(link -> link.sign() == Sign.ON_THE_WIRE)
+                .max(Comparator.comparingLong(this::stillness))
+                .orElse(null);
+        return oldest == null ? null
+                : verdict(Cause.WIRE, oldest.from(), oldest.to(), oldest, operation(oldest.from()),
+                        oldest.network() + ", " + oldest.channelText() + ", step " + oldest.step()
+                                + (oldest.from() == null || oldest.to() == null
+                                        ? "; what the other end does is not seen from here"
+                                        : "; the receiving kernel has room for it"),
+                        still(waiting));
+    }
+
+    /** What has arrived at a kernel that could take it, and does not. */
+    @Nullable
+    Link root(List<Link> waiting) {
+        return untaken(waiting).stream().filter(link -> !waitsItself(link)).findFirst().orElse(null);
+    }
+
+    static List<Link> untaken(List<Link> waiting) {
+        return waiting.stream().filter(link -> link.sign() == Sign.NOT_CONSUMED).toList();
+    }
+
+    @Nullable
+    Verdict notConsumed(List<Link> waiting, @Nullable Link found) {
+        Link root = found == null ? untaken(waiting).stream().findFirst().orElse(null) : found;
+        return root == null ? null
+                : verdict(Cause.NOT_CONSUMED, root.to(), root.from(), root, operation(root.to()),
+                        root.channelText() + ", step " + root.step() + ", which "
+                                + (root.from() == null ? root.peerText() : root.from().shortly()) + " has sent",
+                        still(waiting));
+    }
+
+    /** Whether the kernel that should take this waits for somebody who should take what it has made of it. */
+    boolean waitsItself(Link link) {
+        return link.to() == null || links.all()
+                .stream()
+                .anyMatch(next -> next.from() == link.to() && next.channel() == link.channel() && next.isFull()
+                        && next.sign() == Sign.NOT_CONSUMED);
+    }
+}

@@ -1,0 +1,132 @@
+package org.millrace.trace;
+
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.Verdict.Cause;
+
+/**
+ * What a communicator waits for of whose ranks it is known what they have enqueued, at the most, and what their
+ * connections do: NCCL's.
+ */
+final class NcclHang extends HangingGroup {
+
+    NcclHang(Links links, Duration quiet) {
+        super(links, quiet);
+    }
+
+    /** Whether ranks differ in what they have enqueued, for long: then somebody waits without a mark in memory. */
+    boolean waitsInOperations() {
+        long newest = Long.MIN_VALUE;
+        long oldest = Long.MAX_VALUE;
+        long last = Long.MIN_VALUE;
+        for (TracedRank member : links.members()) {
+            if (member.communicator() != null && member.tellsCollectives()) {
+                newest = Math.max(newest, member.lastCollective());
+                oldest = Math.min(oldest, member.lastCollective());
+                for (Operation operation : member.communicator().last()) {
+                    last = Math.max(last, operation.enqueued());
+                }
+            }
+        }
+        for (Link link : links.all()) {
+            last = Math.max(last, link.lastChange());
+        }
+        return newest > oldest && now() - last >= quiet.toNanos();
+    }
+
+    @Nullable
+    Verdict find(List<Link> waiting) {
+        return firstOf(() -> wire(waiting), () -> kernel(waiting));
+    }
+
+    private @Nullable Verdict kernel(List<Link> waiting) {
+        Link root = root(waiting);
+        long newest = links.members().stream().mapToLong(TracedRank::lastCollective).max().orElse(-1);
+        TracedRank behind = root != null && root.to() != null ? root.to() : hindmost(newest);
+        if (behind != null && behind.tellsCollectives() && behind.lastCollective() < newest && hasDoneAll(behind)
+                && (root == null || !isOfLaunched(root, behind))) {
+            return notLaunched(behind, root, waiting);
+        }
+        return notConsumed(waiting, root);
+    }
+
+    /**
+     * Whether a rank's kernels have ended as far as can be seen: all ranks enqueue ahead of their kernels, and differ
+     * in how far, so that one with less may be stuck in what it has. Where nobody tells of kernels, one that has posted
+     * something since the last was enqueued is at least in the last.
+     */
+    private boolean hasDoneAll(TracedRank member) {
+        if (member.communicator() == null || member.communicator().last().isEmpty()) {
+            return true;
+        }
+        Operation last = member.communicator().last().getLast();
+        if (last.started() != 0 || last.ended() != 0) {
+            return last.ended() != 0;
+        }
+        return links.all()
+                .stream()
+                .filter(link -> link.from() == member && link.sender() != null)
+                .mapToLong(link -> lastPosted(Objects.requireNonNull(link.sender())))
+                .max()
+                .stream()
+                .allMatch(posted -> posted - last.enqueued() >= 0);
+    }
+
+    private static long lastPosted(TracedConnection sender) {
+        return sender.last().isEmpty() ? sender.lastChange() : sender.last().getLast().taken();
+    }
+
+    /**
+     * Whether what waits for a rank is surely part of what the rank has enqueued: it was sent before its sender had
+     * enqueued any more than that.
+     */
+    private static boolean isOfLaunched(Link link, TracedRank receiver) {
+        if (link.sender() == null || link.receiver() == null || link.from() == null) {
+            return false;
+        }
+        long step = link.receiver().consumed();
+        Operation next = collective(link.from(), receiver.lastCollective() + 1);
+        if (next == null) {
+            return link.from().lastCollective() <= receiver.lastCollective();
+        }
+        return link.sender()
+                .last()
+                .stream()
+                .filter(frame -> frame.end() - step > 0)
+                .findFirst()
+                .stream()
+                .anyMatch(frame -> frame.taken() - next.enqueued() < 0);
+    }
+
+    private Verdict notLaunched(TracedRank behind, @Nullable Link root, List<Link> waiting) {
+        Operation missing = links.members()
+                .stream()
+                .map(member -> collective(member, behind.lastCollective() + 1))
+                .filter(Objects::nonNull)
+                .findFirst()
+                .orElse(null);
+        Link link = root != null ? root : linkOf(behind, waiting);
+        long ahead = links.members().stream().filter(each -> each.lastCollective() > behind.lastCollective()).count();
+        return verdict(Cause.NOT_LAUNCHED, behind, otherEnd(link, behind), link, missing,
+                "; " + ahead + (ahead == 1 ? " rank has" : " ranks have"), still(waiting));
+    }
+
+    /** The rank that has enqueued less than the others, if there is one. */
+    private @Nullable TracedRank hindmost(long newest) {
+        List<TracedRank> behind = links.members()
+                .stream()
+                .filter(member -> member.tellsCollectives() && member.lastCollective() < newest)
+                .sorted(Comparator.comparingLong(TracedRank::lastCollective))
+                .toList();
+        return behind.isEmpty() || behind.size() > 1 && behind.get(0).lastCollective() == behind.get(1).lastCollective()
+                && waitsSomewhere(behind.get(0)) ? null : behind.getFirst();
+    }
+
+    private boolean waitsSomewhere(TracedRank member) {
+        return links.all().stream().anyMatch(link -> link.from() == member && link.isFull());
+    }
+}

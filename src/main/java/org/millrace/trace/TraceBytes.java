@@ -1,0 +1,67 @@
+package org.millrace.trace;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+
+/** A part of a file that was read: what lies behind its end is zeros. */
+final class TraceBytes {
+
+    private final ByteBuffer bytes;
+
+    private TraceBytes(ByteBuffer bytes) {
+        this.bytes = bytes.order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** Reads, rather than maps: another process may cut the file. */
+    static TraceBytes read(FileChannel channel, long offset, int length) throws IOException {
+        ByteBuffer into = ByteBuffer.allocate(length);
+        while (into.hasRemaining()) {
+            int read = channel.read(into, offset + into.position());
+            if (read < 0) {
+                break;
+            }
+        }
+        return new TraceBytes(into.clear());
+    }
+
+    long longAt(int offset) {
+        return bytes.getLong(offset);
+    }
+
+    int intAt(int offset) {
+        return bytes.getInt(offset);
+    }
+
+    /** A number that counts something. */
+    long countAt(int offset) {
+        return Math.max(0, longAt(offset));
+    }
+
+    /** Text up to its first zero; what a terminal would obey is replaced. */
+    String textAt(int offset, int length) {
+        int end = 0;
+        while (end < length && bytes.get(offset + end) != 0) {
+            end++;
+        }
+        byte[] encoded = new byte[end];
+        bytes.get(offset, encoded);
+        return printable(new String(encoded, StandardCharsets.UTF_8));
+    }
+
+    private static String printable(String text) {
+        StringBuilder clean = new StringBuilder(text.length());
+        text.codePoints().forEach(point -> {
+            boolean harmless = point == '\n' || !Character.isISOControl(point)
+                    && Character.getType(point) != Character.FORMAT && Character.getType(point) != Character.SURROGATE;
+            clean.appendCodePoint(harmless ? point : '?');
+        });
+        return clean.toString();
+    }
+
+    TraceBytes slice(int offset, int length) {
+        return new TraceBytes(bytes.slice(offset, length));
+    }
+}

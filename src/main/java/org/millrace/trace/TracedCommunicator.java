@@ -1,0 +1,113 @@
+package org.millrace.trace;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A communicator, as its process wrote it down.
+ *
+ * @param hash      what all its ranks have in common
+ * @param name      as the program calls it; may be empty
+ * @param opened    when, in nanoseconds of the host's clock
+ * @param kernels   whether it is told when each operation's kernel begins and ends
+ * @param function  since when the thread that runs the kernels has been in a function of the program; 0 if in none
+ * @param differs   the rank that was found to run another operation; -1 if none was
+ * @param differsAt the number of the collective in which it does; -1 if it is a send or receive
+ * @param oldest    one from before the last whose kernel had not ended; null if there is none, or nobody tells
+ */
+public record TracedCommunicator(long hash, int rank, int size, int nodes, String name, TracedState state, long opened,
+        long closed, boolean kernels, long function, long begun, long ended, int differs, long differsAt, long enqueued,
+        @Nullable Operation oldest, List<Operation> last) {
+
+    /**
+     * An operation.
+     *
+     * @param number          among those that the process has written down
+     * @param sequence        its number in the communicator, the same on all ranks; of a send or receive, its number
+     *                        among those to or from the peer; -1 if not known
+     * @param type            NCCL's number of their type; -1 if not known
+     * @param started         when its kernel began; 0 if it has not, or nobody told
+     * @param channelsStarted a bit for each channel on which its kernel has begun
+     * @param how             algorithm and protocol; empty if not known
+     */
+    public record Operation(long number, String name, long sequence, long bytes, long count, int type, int channels,
+            int peer, int root, long enqueued, long started, long ended, long channelsStarted, long channelsEnded,
+            String how) {
+    }
+
+    /** Operations whose kernels are on the device, or are to come there; of those that are remembered. */
+    public List<Operation> pending() {
+        return Stream.concat(Stream.ofNullable(oldest), last.stream()).filter(each -> each.number() >= ended).toList();
+    }
+
+    /** What it is in: the first operation that has not ended, where that is known; else the last. Null if none is. */
+    public @Nullable Operation present() {
+        if (last.isEmpty()) {
+            return null;
+        }
+        if (kernels && !pending().isEmpty()) {
+            return pending().getFirst();
+        }
+        boolean told = last.stream().anyMatch(each -> each.ended() != 0);
+        return told ? last.stream().filter(each -> each.ended() == 0).findFirst().orElse(last.getLast())
+                : last.getLast();
+    }
+
+    /**
+     * @param afterwards the block's beginning, read after the block
+     */
+    static @Nullable TracedCommunicator parse(TraceBytes block, TraceBytes afterwards) {
+        TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
+        if (state == null) {
+            return null;
+        }
+        long enqueued = block.countAt(CommunicatorFields.ENQUEUED_OFFSET);
+        return new TracedCommunicator(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),
+                block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), block.intAt(CommunicatorFields.SIZE_OFFSET),
+                block.intAt(CommunicatorFields.NODES_OFFSET),
+                block.textAt(CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES), state,
+                block.longAt(TraceLayout.OPENED_OFFSET), block.longAt(TraceLayout.CLOSED_OFFSET),
+                block.intAt(CommunicatorFields.KERNELS_OFFSET) != 0, block.longAt(CommunicatorFields.FUNCTION_OFFSET),
+                block.countAt(CommunicatorFields.BEGUN_OFFSET), block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET),
+                block.intAt(CommunicatorFields.DISAGREES_WITH_OFFSET) - 1,
+                block.longAt(CommunicatorFields.DISAGREES_AT_OFFSET) - 1, enqueued, oldest(block, afterwards),
+                operations(block, enqueued, afterwards.countAt(CommunicatorFields.ENQUEUED_OFFSET)));
+    }
+
+    private static @Nullable Operation oldest(TraceBytes block, TraceBytes afterwards) {
+        long number = block.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
+        boolean isWhole = number == afterwards.longAt(CommunicatorFields.OLDEST_NUMBER_OFFSET) - 1;
+        return isWhole && number >= block.countAt(CommunicatorFields.ENDED_COUNT_OFFSET)
+                ? operation(number, block.slice(CommunicatorFields.OLDEST_OFFSET, CommunicatorFields.OPERATION_BYTES))
+                : null;
+    }
+
+    private static List<Operation> operations(TraceBytes block, long enqueued, long enqueuedAfterwards) {
+        int kept = CommunicatorFields.OPERATIONS;
+        long first = Math.max(0, Math.max(enqueued, enqueuedAfterwards) + 1 - kept);
+        List<Operation> last = new ArrayList<>();
+        for (long number = Math.max(first, enqueued - kept); number < enqueued; number++) {
+            last.add(operation(number,
+                    block.slice(
+                            TraceLayout.RECORD_BYTES + (int) (number & kept - 1) * CommunicatorFields.OPERATION_BYTES,
+                            CommunicatorFields.OPERATION_BYTES)));
+        }
+        return Collections.unmodifiableList(last);
+    }
+
+    private static Operation operation(long number, TraceBytes entry) {
+        return new Operation(number,
+                entry.textAt(CommunicatorFields.OPERATION_NAME_OFFSET, CommunicatorFields.OPERATION_NAME_BYTES),
+                entry.longAt(CommunicatorFields.SEQUENCE_OFFSET), entry.longAt(CommunicatorFields.BYTES_OFFSET),
+                entry.longAt(CommunicatorFields.COUNT_OFFSET), entry.intAt(CommunicatorFields.TYPE_OFFSET),
+                entry.intAt(CommunicatorFields.CHANNELS_OFFSET), entry.intAt(CommunicatorFields.PEER_OFFSET),
+                entry.intAt(CommunicatorFields.ROOT_OFFSET), entry.longAt(CommunicatorFields.ENQUEUED_TIME_OFFSET),
+                entry.longAt(CommunicatorFields.STARTED_OFFSET), entry.longAt(CommunicatorFields.ENDED_OFFSET),
+                entry.longAt(CommunicatorFields.CHANNELS_STARTED_OFFSET),
+                entry.longAt(CommunicatorFields.CHANNELS_ENDED_OFFSET),
+                entry.textAt(CommunicatorFields.HOW_OFFSET, CommunicatorFields.HOW_BYTES));
+    }
+}

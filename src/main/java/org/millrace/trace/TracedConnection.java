@@ -1,0 +1,131 @@
+package org.millrace.trace;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.ConnectionIdentity.Direction;
+
+/**
+ * One direction of a connection, as its process wrote it down.
+ *
+ * @param block      its place in the file
+ * @param generation tells it from others that had the place before
+ * @param agent      the number of the agent that serves it; -1 for none yet, -2 if none is needed
+ * @param closed     when; 0 while it is open
+ * @param taken      first step that was not taken
+ * @param done       first step that is not complete
+ * @param blocked    a step that is there and could not be taken, unless it is below {@code taken}
+ * @param consumed   on the receiving side, the first step that the device has not used
+ * @param operation  the number of the operation of its last frame; -1 if not known
+ * @param last       the last frames, oldest first; empty if they are not remembered
+ */
+public record TracedConnection(int block, long generation, TracedState state, ConnectionIdentity identity, int agent,
+        long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
+        long consumed, long kernelNanos, long wireNanos, long peerNanos, long operation, List<Frame> last) {
+
+    /** {@code protocol} is a number if it is none of NCCL's; {@code done} is 0 while the frame is not. */
+    public record Frame(long number, long end, long size, String protocol, long taken, long done) {
+    }
+
+    /** What both ends say of a connection: a key, or where it is. */
+    public record Key(long communicator, long high, long low, int from, int to, int channel, int kind, boolean copies) {
+    }
+
+    /** What a connection stands at, by its counters. */
+    public enum Standing implements Labelled {
+        /** Nothing to send is there: the kernel has posted nothing, or the peer has sent nothing. */
+        IDLE,
+        UNDER_WAY,
+        /** A step to send is there, and the network takes nothing. */
+        NO_ROOM,
+        /** A frame is there, and the device has not emptied its slot, or does not expect it yet. */
+        DEVICE_FULL,
+        /** All that came was handed to the device, and it has not used it all. */
+        UNCONSUMED;
+    }
+
+    private static final String[] PROTOCOLS = {"LL", "LL128", "Simple"};
+
+    static @Nullable TracedConnection parse(int index, TraceBytes block, boolean steps, long framesAfterwards) {
+        TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
+        int direction = block.intAt(ConnectionFields.DIRECTION_OFFSET);
+        if (state == null || direction < 0 || direction >= Direction.values().length) {
+            return null;
+        }
+        ConnectionIdentity identity = new ConnectionIdentity(block.longAt(TraceLayout.COMMUNICATOR_OFFSET),
+                block.intAt(TraceLayout.RANK_IN_GROUP_OFFSET), block.intAt(ConnectionFields.PEER_OFFSET),
+                block.intAt(ConnectionFields.CHANNEL_OFFSET), Direction.values()[direction],
+                block.intAt(ConnectionFields.KIND_OFFSET), block.longAt(ConnectionFields.KEY_HIGH_OFFSET),
+                block.longAt(ConnectionFields.KEY_LOW_OFFSET), block.intAt(ConnectionFields.ORDER_OFFSET),
+                block.longAt(ConnectionFields.FIRST_STEP_OFFSET),
+                block.textAt(ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES),
+                block.textAt(ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES),
+                block.textAt(ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES));
+        long frames = block.countAt(ConnectionFields.FRAMES_OFFSET);
+        return new TracedConnection(index, block.longAt(TraceLayout.GENERATION_OFFSET), state, identity,
+                block.intAt(ConnectionFields.AGENT_OFFSET), block.longAt(TraceLayout.OPENED_OFFSET),
+                block.longAt(TraceLayout.CLOSED_OFFSET), frames, block.countAt(ConnectionFields.BYTES_OFFSET),
+                block.longAt(ConnectionFields.TAKEN_OFFSET), block.longAt(ConnectionFields.DONE_OFFSET),
+                block.longAt(ConnectionFields.LAST_CHANGE_OFFSET), block.longAt(ConnectionFields.BLOCKED_OFFSET),
+                block.longAt(ConnectionFields.CONSUMED_OFFSET), block.countAt(ConnectionFields.WAIT_OFFSET),
+                block.countAt(ConnectionFields.WAIT_OFFSET + Long.BYTES),
+                block.countAt(ConnectionFields.WAIT_OFFSET + 2 * Long.BYTES),
+                block.longAt(ConnectionFields.OPERATION_OFFSET),
+                steps ? frames(block, frames, framesAfterwards) : List.of());
+    }
+
+    /** Those that were not overwritten while they were read, also by frames that are not counted yet. */
+    private static List<Frame> frames(TraceBytes block, long frames, long framesAfterwards) {
+        long first = Math.max(0,
+                Math.max(frames, framesAfterwards) + ConnectionFields.FRAMES_AHEAD - ConnectionFields.FRAMES);
+        List<Frame> last = new ArrayList<>();
+        for (long number = Math.max(first, frames - ConnectionFields.FRAMES); number < frames; number++) {
+            TraceBytes entry = block.slice(
+                    TraceLayout.RECORD_BYTES
+                            + (int) (number & ConnectionFields.FRAMES - 1) * ConnectionFields.FRAME_BYTES,
+                    ConnectionFields.FRAME_BYTES);
+            long what = entry.longAt(ConnectionFields.FRAME_WHAT_OFFSET);
+            int protocol = (int) (what >>> ConnectionFields.PROTOCOL_SHIFT) & 0xff;
+            last.add(new Frame(number, entry.longAt(ConnectionFields.FRAME_END_OFFSET),
+                    what & (1L << ConnectionFields.PROTOCOL_SHIFT) - 1,
+                    protocol < PROTOCOLS.length ? PROTOCOLS[protocol] : Integer.toString(protocol),
+                    entry.longAt(ConnectionFields.FRAME_TAKEN_OFFSET),
+                    entry.longAt(ConnectionFields.FRAME_DONE_OFFSET)));
+        }
+        return Collections.unmodifiableList(last);
+    }
+
+    public Key key() {
+        if (identity.keyHigh() != 0 || identity.keyLow() != 0) {
+            return new Key(identity.communicator(), identity.keyHigh(), identity.keyLow(), 0, 0, 0, 0, false);
+        }
+        return new Key(identity.communicator(), 0, 0, sends() ? identity.rank() : identity.peer(),
+                sends() ? identity.peer() : identity.rank(), identity.channel(), identity.kind(),
+                identity.direction() == Direction.COPY);
+    }
+
+    /** Whether the two devices reach each other's memory: nothing is between them. */
+    public boolean isDirect() {
+        return agent == ConnectionFields.NO_AGENT;
+    }
+
+    public boolean sends() {
+        return identity.direction() != Direction.RECEIVE;
+    }
+
+    /** Whether a step is there that could not be taken. */
+    public boolean isBlocked() {
+        return blocked - taken >= 0;
+    }
+
+    public Standing standing() {
+        if (isBlocked()) {
+            return sends() ? Standing.NO_ROOM : Standing.DEVICE_FULL;
+        }
+        if (taken != done) {
+            return Standing.UNDER_WAY;
+        }
+        return !sends() && done - consumed > 0 ? Standing.UNCONSUMED : Standing.IDLE;
+    }
+}

@@ -1,0 +1,161 @@
+package org.millrace.trace;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TracedCommunicator.Operation;
+
+/**
+ * What the ranks of a communicator wait for.
+ *
+ * @param culprit   rank that the others wait for; of a connection the one that sends; null if nothing is known of it
+ * @param peer      rank on the other end of that connection; null if there is none, or nothing is known of it
+ * @param operation what is waited for, as far as anybody told; null if nobody did
+ * @param silence   the link over which nothing comes; null if none is silent
+ * @param since     when anything moved last, by the host's clock
+ * @param still     for how long nothing has moved
+ * @param members   numbers of the processes whose ranks the communicator has
+ */
+public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nullable TracedRank peer,
+        @Nullable Link link, @Nullable Operation operation, String detail, @Nullable TracedSilence silence, long since,
+        Duration still, Set<Long> members) {
+
+    public enum Cause {
+        /** A rank has not enqueued what the others wait in. */
+        NOT_LAUNCHED,
+        /** A rank has enqueued it, and its kernel has not begun: something else is before it. */
+        NOT_BEGUN,
+        GONE,
+        /** The processes of all ranks have ended: the first is named. */
+        ENDED,
+        STOPPED,
+        /** Nothing comes from another host any more. */
+        SILENT,
+        CUT,
+        /** What was sent does not arrive. */
+        WIRE,
+        NOT_CONSUMED,
+        /** Nothing here shows why an operation with ranks of other hosts does not end. */
+        ELSEWHERE,
+        /** Ranks run different operations, or of different sizes. */
+        DISAGREEMENT,
+        /** A rank's communicator has failed for another reason. */
+        FAILED;
+
+        public String label() {
+            return name().toLowerCase(Locale.ROOT).replace('_', ' ');
+        }
+    }
+
+    /** Whether another reading gives the same. */
+    boolean isSame(Verdict other) {
+        return cause == other.cause && subject().equals(other.subject()) && rank() == other.rank() && (culprit == null
+                ? other.culprit == null
+                : other.culprit != null && culprit.process().identity().equals(other.culprit.process().identity()));
+    }
+
+    /** What stands still: a communicator, or the link that is silent. */
+    Object subject() {
+        return silence == null ? hash : List.of(silence.local(), silence.remote());
+    }
+
+    /** The rank's number; -1 if nothing is known of it. */
+    public int rank() {
+        return culprit == null ? -1 : culprit.rank();
+    }
+
+    /** Number of the rank on the other end; -1 if there is none, or nothing is known of it. */
+    public int peerRank() {
+        return peer == null ? -1 : peer.rank();
+    }
+
+    /** Whether one of these processes is named, or is a rank of the same communicator. */
+    public boolean concerns(Collection<Long> pids) {
+        return members.stream().anyMatch(pids::contains);
+    }
+
+    public String sentence() {
+        boolean saysState = cause == Cause.GONE || cause == Cause.ENDED || cause == Cause.STOPPED;
+        String who = culprit != null ? saysState ? culprit.whose() : culprit.words()
+                : link != null ? link.peerText() : "an end of a connection";
+        String what = operation == null ? "" : ", " + words(operation);
+        return switch (cause) {
+            case NOT_LAUNCHED -> capital(who) + " has not launched what the others wait in: "
+                    + (operation == null ? "an operation" : words(operation)) + detail;
+            case NOT_BEGUN -> "The kernel of " + who + " has not begun" + what + ": " + detail;
+            case GONE -> capital(who) + " is gone" + what + ": " + detail;
+            case ENDED -> capital(who)
+                    + (members.size() == 1 ? " has ended"
+                            : " was the first to stop running, of " + members.size() + " processes that have all ended")
+                    + what + ": " + detail;
+            case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
+            case SILENT -> "The network between " + ends() + what + ": " + detail;
+            case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
+            case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
+            case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;
+            case ELSEWHERE -> capital(who) + " waits for ranks of other hosts" + what + ": " + detail;
+            case DISAGREEMENT -> capital(who) + " disagrees with "
+                    + (operation == null || operation.peer() >= 0 ? other() : "the others") + " on what they run: "
+                    + detail;
+            case FAILED -> "The communicator of " + who + " has failed: " + detail;
+        } + (still.isZero() ? "" : ". Nothing has " + (silence == null ? "moved" : "come") + " for " + seconds(still));
+    }
+
+    static String seconds(Duration time) {
+        return Math.round(time.toMillis() / 100.0) / 10.0 + " s";
+    }
+
+    /** "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
+    private String ends() {
+        TracedSilence link = Objects.requireNonNull(silence);
+        return Objects.requireNonNull(culprit).process().host() + " (" + link.local() + ") and " + link.remote()
+                + (link.state() == TracedState.OPEN ? " is silent" : " was silent until its connections were lost");
+    }
+
+    private String other() {
+        return peer != null ? peer.words() : link == null ? "its peer" : link.peerText();
+    }
+
+    private static String capital(String words) {
+        return Character.toUpperCase(words.charAt(0)) + words.substring(1);
+    }
+
+    /** "AllReduce #4933 (16777216 bytes)". */
+    static String words(Operation operation) {
+        String number = operation.peer() >= 0 ? " with rank " + operation.peer()
+                : operation.sequence() >= 0 ? " #" + operation.sequence() : "";
+        String size = operation.bytes() >= 0 ? operation.bytes() + " bytes" : operation.count() + " elements";
+        return operation.name() + number + " (" + size + (operation.how().isEmpty() ? "" : ", " + operation.how())
+                + ")";
+    }
+
+    public Map<String, @Nullable Object> json() {
+        Map<String, @Nullable Object> json = new LinkedHashMap<>();
+        json.put("cause", cause.label());
+        json.put("communicator", Long.toHexString(hash));
+        json.put("rank", culprit == null || culprit.rank() < 0 ? null : culprit.rank());
+        json.put("pid", culprit == null ? null : culprit.process().identity().pid());
+        json.put("host", culprit == null ? null : culprit.process().host());
+        json.put("state", culprit == null ? null : culprit.state().label());
+        json.put("peer", peer == null || peer.rank() < 0 ? null : peer.rank());
+        json.put("peerPid", peer == null ? null : peer.process().identity().pid());
+        json.put("channel", link == null || link.channel() < 0 ? null : link.channel());
+        json.put("network", link == null ? null : link.network());
+        json.put("step", link == null ? null : link.step());
+        json.put("direction", link == null ? null : culprit != null && culprit == link.from() ? "send" : "receive");
+        json.put("operation", operation == null ? null : operation.name());
+        json.put("number", operation == null || operation.sequence() < 0 ? null : operation.sequence());
+        json.put("bytes", operation == null || operation.bytes() < 0 ? null : operation.bytes());
+        json.put("local", silence == null ? null : silence.local());
+        json.put("remote", silence == null ? null : silence.remote());
+        json.put("stillSeconds", still.toMillis() / 1000.0);
+        json.put("sentence", sentence());
+        return json;
+    }
+}

@@ -1,0 +1,33 @@
+package org.millrace.cuda;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.foreign.MemoryLayout;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.Test;
+
+/** What is given to the kernel is what its image takes: on a GPU another number or order is an illegal address. */
+class CopyKernelTest {
+
+    private static final Pattern ENTRY = Pattern.compile("\\.entry copy_commands\\(([^)]*)\\)");
+    private static final Pattern PARAMETER = Pattern.compile("\\.param \\.u(\\d+)");
+
+    @Test
+    void parametersAreThoseOfTheImage() throws IOException {
+        String image;
+        try (InputStream ptx = CopyKernel.class.getResourceAsStream("copy.ptx")) {
+            image = new String(ptx.readAllBytes(), StandardCharsets.US_ASCII);
+        }
+        MatchResult entry = ENTRY.matcher(image).results().findFirst().orElseThrow();
+        List<Long> declared =
+                PARAMETER.matcher(entry.group(1)).results().map(bits -> Long.parseLong(bits.group(1))).toList();
+        assertEquals(declared,
+                Arrays.stream(CopyKernel.PARAMETERS).map(MemoryLayout::byteSize).map(n -> n * 8).toList());
+    }
+}

@@ -1,0 +1,341 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.MillraceException;
+import org.millrace.abi.AbortFlag;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.KernelChannel;
+import org.millrace.abi.Protocol;
+import org.millrace.device.DeviceCommunicator;
+import org.millrace.device.SendPort;
+import org.millrace.engine.Connector.State;
+import org.millrace.engine.bootstrap.ControlPlane;
+import org.millrace.engine.bootstrap.GroupFailure;
+import org.millrace.net.ConnectionException;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportConnections.PeerMessages;
+import org.millrace.transport.TransportConnections;
+import org.millrace.transport.TransportEnd;
+
+/** A connection's states, which thread makes it, and how that ends. The peer is the test. */
+class ConnectorsTest {
+
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
+    private static final Duration NEVER = Duration.ofHours(1);
+    private static final ConnectionLayout LAYOUT = new ConnectionLayout(8192, 8192, 65536);
+
+    @TempDir
+    Path directory;
+
+    private final Set<Long> arrived = ConcurrentHashMap.newKeySet();
+    private final List<ProxyOp> announced = new CopyOnWriteArrayList<>();
+    private final CountDownLatch inSetup = new CountDownLatch(1);
+    private volatile CountDownLatch held = new CountDownLatch(0);
+    private volatile boolean connects;
+    private volatile boolean lost;
+    private volatile int freed;
+    private volatile Thread maker;
+    private final Arena arena = Arena.ofShared();
+    private ControlPlane control;
+    private GroupFailure failure;
+    private ConnectorService service;
+    private TransportConnections connections;
+    private Connectors connectors;
+
+    private final class Fake implements Transport {
+        @Override
+        public String name() {
+            return "FAKE";
+        }
+
+        @Override
+        public Availability offer() {
+            return Availability.yes("");
+        }
+
+        @Override
+        public Availability canConnect(PeerInfo here, PeerInfo there) {
+            return Availability.yes("");
+        }
+
+        @Override
+        public TransportEnd send(EndRequest request) {
+            return new End();
+        }
+
+        @Override
+        public TransportEnd receive(EndRequest request) {
+            return new End();
+        }
+    }
+
+    private final class End implements TransportEnd {
+        @Override
+        public byte[] setup() {
+            maker = Thread.currentThread();
+            inSetup.countDown();
+            boolean interrupted = true;
+            while (interrupted) {
+                try {
+                    held.await();
+                    interrupted = false;
+                } catch (InterruptedException e) {
+                    // nobody interrupts
+                }
+            }
+            return new byte[0];
+        }
+
+        @Override
+        public boolean connect(byte[] peer) {
+            if (lost) {
+                throw new ConnectionException("planted");
+            }
+            return connects;
+        }
+
+        @Override
+        public ConnectionInfo info() {
+            return ConnectionInfo.allocate(arena, LAYOUT, 0);
+        }
+
+        @Override
+        public void announce(ProxyOp op) {
+            announced.add(op);
+        }
+
+        @Override
+        public void free() {
+            freed++;
+        }
+    }
+
+    /** The peer's message is there as soon as the test says that it arrived. */
+    private final class Messages implements PeerMessages {
+        @Override
+        public void send(int peer, long tag, byte[] data) {
+            // the test knows what it says
+        }
+
+        @Override
+        public byte[] receive(int peer, long tag) {
+            return arrived.contains((long) peer) ? new byte[] {4, 'F', 'A', 'K', 'E'} : null;
+        }
+    }
+
+    @BeforeEach
+    void open() {
+        control = ControlPlane.join("file:" + directory.resolve("group"), 0, 1, PATIENCE);
+        failure = new GroupFailure(control);
+        service = new ConnectorService(0);
+        List<Transport> transports = List.of(new Fake());
+        byte[][] said = new byte[3][];
+        for (int rank = 0; rank < said.length; rank++) {
+            int self = rank;
+            PeerInfo.exchange(rank, "host", transports, mine -> {
+                said[self] = mine;
+                return new byte[0][];
+            });
+        }
+        connections = new TransportConnections(0, PeerInfo.exchange(0, "host", transports, mine -> said), transports,
+                new Messages(), new EndSettings(LAYOUT, 0, (connection, thrown) -> {}, failure::fail, null, 0, null,
+                        AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)), 0));
+        connectors = connectors(NEVER);
+    }
+
+    private final AtomicLong strangers = new AtomicLong();
+
+    private DeviceCommunicator device() {
+        return new DeviceCommunicator(arena, 0, new int[3], LAYOUT, 1024, 2, 1024, 0);
+    }
+
+    private Connectors connectors(Duration deadline) {
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service, strangers::get,
+                new DirectTraces(0));
+    }
+
+    @AfterEach
+    void close() {
+        held.countDown();
+        assertTrue(connectors.stop(PATIENCE));
+        connectors.close();
+        connections.close();
+        service.close();
+        control.close();
+        arena.close();
+    }
+
+    private static void await(BooleanSupplier condition, String what) {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!condition.getAsBoolean()) {
+            assertTrue(System.nanoTime() - deadline < 0, what);
+            Thread.onSpinWait();
+        }
+    }
+
+    private static void await(Connector<?> connector, State state) {
+        await(() -> connector.state() == state, connector + " is " + connector.state() + " and never " + state);
+    }
+
+    private static ProxyOp operation(int number) {
+        return new ProxyOp(number, 0, 0, 1, 1, 1, Protocol.SIMPLE, null);
+    }
+
+    @Test
+    void aConnectionGoesThroughItsStatesOnAnotherThread() {
+        Connector<SendPort> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        connector.announce(operation(1));
+        await(connector, State.SETTING_UP);
+        assertNull(connector.transport());
+        arrived.add(1L);
+        await(connector, State.CONNECTING);
+        connector.announce(operation(2));
+        assertEquals(List.of(), announced);
+        connects = true;
+        await(connector, State.CONNECTED);
+        connectors.await();
+        connector.announce(operation(3));
+        assertEquals(List.of(operation(1), operation(2), operation(3)), announced);
+        assertEquals("FAKE", connector.transport());
+        assertTrue(maker.getName().contains("connect-0"), maker.getName());
+        assertSame(connector, connectors.send(1, 0, KernelChannel.COLLECTIVE));
+    }
+
+    @Test
+    void noneWaitsForAnother() {
+        Connector<?> first = connectors.receive(1, 0, KernelChannel.COLLECTIVE);
+        Connector<?> second = connectors.receive(2, 0, KernelChannel.COLLECTIVE);
+        connects = true;
+        arrived.add(2L);
+        await(second, State.CONNECTED);
+        assertEquals(State.SETTING_UP, first.state());
+        arrived.add(1L);
+        await(first, State.CONNECTED);
+    }
+
+    /** Cores are the program's: with nothing on its way the thread sleeps until it is woken, not for a time. */
+    @Test
+    void theThreadSleepsWhenNothingIsAsked() {
+        arrived.addAll(List.of(1L, 2L));
+        connects = true;
+        connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        connectors.await();
+        await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep");
+        connectors.send(2, 0, KernelChannel.COLLECTIVE);
+        connectors.await();
+        await(() -> maker.getState() == Thread.State.WAITING, "the thread does not sleep again");
+    }
+
+    @Test
+    void whatIsOnTheWayIsStoppedAndFreed() {
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        await(connector, State.SETTING_UP);
+        assertTrue(connectors.stop(PATIENCE));
+        assertEquals(State.STOPPED, connector.state());
+        assertEquals(1, freed);
+        assertTrue(connectors.stop(PATIENCE), "twice");
+        assertNull(failure.get());
+    }
+
+    /** What the thread may still touch must not be freed: the caller learns that it is not there yet. */
+    @Test
+    void aStopIsAcknowledgedByTheThreadAlone() throws InterruptedException {
+        held = new CountDownLatch(1);
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        assertTrue(inSetup.await(PATIENCE.toSeconds(), TimeUnit.SECONDS));
+        assertFalse(connectors.stop(Duration.ofMillis(20)));
+        assertEquals(0, freed);
+        held.countDown();
+        assertTrue(connectors.stop(PATIENCE));
+        assertEquals(State.STOPPED, connector.state());
+        assertEquals(1, freed);
+    }
+
+    @Test
+    void strangersThatWereRefusedAreSaidInsteadOfBlamingTheOtherRank() {
+        strangers.set(1200);
+        connectors(Duration.ofMillis(20)).send(1, 0, KernelChannel.COLLECTIVE);
+        await(() -> failure.get() != null, "no failure");
+        assertTrue(
+                failure.get()
+                        .getMessage()
+                        .contains("unauthenticated clients keep this rank's port busy: 1200 of their connections"),
+                failure.get().getMessage());
+    }
+
+    @Test
+    void aConnectionThatIsNotMadeInTimeFailsTheCommunicator() {
+        Connectors hasty = connectors(Duration.ofMillis(20));
+        Connector<?> connector = hasty.send(1, 0, KernelChannel.COLLECTIVE);
+        await(() -> failure.get() != null, "no failure");
+        assertEquals(State.FAILED, connector.state());
+        assertTrue(failure.get().getMessage().contains("was not made within 20 ms (MILLRACE_CONNECT_DEADLINE)"),
+                failure.get().getMessage());
+        assertTrue(hasty.stop(PATIENCE));
+        assertEquals(State.FAILED, connector.state());
+    }
+
+    /**
+     * Another rank may be about to say why; if none does, the loss itself is the failure, though nothing wakes the
+     * thread.
+     */
+    @Test
+    void aConnectionThatIsLostFailsTheCommunicatorIfNoRankSaysWhy() {
+        lost = true;
+        arrived.add(1L);
+        Connector<?> connector = connectors.send(1, 0, KernelChannel.COLLECTIVE);
+        await(connector, State.FAILED);
+        await(() -> failure.get() != null, "no failure");
+        assertTrue(failure.get().getMessage().startsWith("the connection rank 0 -> rank 1, channel 0 cannot be made: "),
+                failure.get().getMessage());
+    }
+
+    @Test
+    void aFailureOfAnotherRankWakesTheThread() throws Exception {
+        Thread other = Thread.ofPlatform().start(() -> {
+            try (ControlPlane second = ControlPlane.join("file:" + directory.resolve("two"), 1, 2, PATIENCE)) {
+                second.barrier();
+                second.fail("planted");
+            }
+        });
+        try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
+            GroupFailure shared = new GroupFailure(first);
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service,
+                    strangers::get, new DirectTraces(0));
+            first.barrier();
+            await(() -> shared.get() != null, "the failure is not heard");
+            assertTrue(shared.get() instanceof MillraceException);
+            assertNotNull(first.failure());
+            assertTrue(idle.stop(PATIENCE));
+        }
+        other.join();
+    }
+}

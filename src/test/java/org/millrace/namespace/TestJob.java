@@ -1,0 +1,193 @@
+package org.millrace.namespace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+import java.util.stream.Collectors;
+import org.millrace.plugin.HostProgram;
+import org.millrace.trace.Hang;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.Verdict;
+
+/** A job with a rank on each host of a network: its processes, what they have said, and how far they are. */
+final class TestJob implements AutoCloseable {
+
+    private static final String SECRET = "a-secret-of-twenty-characters";
+    static final int RENDEZVOUS = 4711;
+    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final String WHO = "millrace: rank ";
+    private static final String ROUND = "AT ";
+
+    /** A line of a rank's; -1 for one of none. */
+    record Said(int rank, String text, long time) {
+    }
+
+    private final TestNetwork network;
+    private final int size;
+    private final List<Said> said = Collections.synchronizedList(new ArrayList<>());
+    private final AtomicLongArray rounds;
+    final List<Process> processes = new ArrayList<>();
+
+    TestJob(TestNetwork network) {
+        this.network = network;
+        size = network.hosts.size();
+        rounds = new AtomicLongArray(size);
+    }
+
+    /**
+     * Starts ranks of the engine that do so many rounds, and awaits their tenth.
+     *
+     * @param addresses the hosts' without the last number
+     */
+    void startEngine(String addresses, long count, String... settings) throws Exception {
+        for (int rank = 0; rank < size; rank++) {
+            List<String> arguments = new ArrayList<>(List.of("tcp:" + addresses + "1:" + RENDEZVOUS, "" + rank,
+                    "" + size, "" + count, "MILLRACE_SECRET=" + SECRET, "MILLRACE_STALL_DEADLINE=200s"));
+            arguments.addAll(List.of(settings));
+            follow(network.hosts.get(rank).java(EndlessRank.class, arguments.toArray(String[]::new)), rank);
+        }
+        await("10 rounds", () -> rounds() >= 10);
+    }
+
+    /** Starts a host program in C, whose ranks move to the hosts. */
+    void startHost(HostProgram program, Object... arguments) throws Exception {
+        program.withNetwork("socket")
+                .with("MILLRACE_THREADS", "1")
+                .with("MILLRACE_SECRET", SECRET)
+                .with("TEST_HOSTS",
+                        network.hosts.stream().map(each -> "" + each.pid()).collect(Collectors.joining(",")));
+        follow(program.startPiped(arguments), -1);
+    }
+
+    private void follow(Process process, int rank) {
+        processes.add(process);
+        Thread.ofPlatform().daemon().start(() -> {
+            try (BufferedReader lines = process.inputReader()) {
+                for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                    take(line, rank);
+                }
+            } catch (IOException ended) {
+                // by the test
+            }
+        });
+    }
+
+    private void take(String line, int rank) {
+        if (line.startsWith(ROUND)) {
+            for (int i = 0; i < size; i++) {
+                if (rank == i || rank < 0) {
+                    rounds.set(i, Long.parseLong(line.substring(ROUND.length())));
+                }
+            }
+            return;
+        }
+        int of = line.startsWith(WHO) ? line.charAt(WHO.length()) - '0' : rank;
+        said.add(new Said(of, line, System.nanoTime()));
+    }
+
+    /** How many rounds all ranks have done, as far as they have said. */
+    long rounds() {
+        long least = Long.MAX_VALUE;
+        for (int rank = 0; rank < size; rank++) {
+            least = Math.min(least, rounds.get(rank));
+        }
+        return least;
+    }
+
+    /** How many rounds one of them has done. */
+    long furthest() {
+        long most = 0;
+        for (int rank = 0; rank < size; rank++) {
+            most = Math.max(most, rounds.get(rank));
+        }
+        return most;
+    }
+
+    List<Said> said() {
+        synchronized (said) {
+            return List.copyOf(said);
+        }
+    }
+
+    List<String> saidBy(int rank) {
+        return said().stream().filter(each -> each.rank == rank).map(Said::text).toList();
+    }
+
+    boolean says(int rank, String text) {
+        return saidBy(rank).stream().anyMatch(each -> each.contains(text));
+    }
+
+    void await(String what, BooleanSupplier condition) {
+        assertTrue(becomes(PATIENCE, condition), () -> what + ": " + said);
+    }
+
+    /** Whether a condition holds within some time. */
+    boolean becomes(Duration time, BooleanSupplier condition) {
+        long end = System.nanoTime() + time.toNanos();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - end >= 0) {
+                return false;
+            }
+            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(5));
+        }
+        return true;
+    }
+
+    /** For as long as a fault lasts. */
+    void await(Duration time) {
+        becomes(time, () -> false);
+    }
+
+    /** All ranks do more rounds than any had done, and nobody has said anything else. */
+    void assertGoesOn() {
+        long done = furthest();
+        await("more rounds than " + done, () -> rounds() > done);
+        assertEquals(List.of(),
+                said().stream().filter(each -> each.rank >= 0 && !each.text.contains("nothing moves.")).toList());
+    }
+
+    /** The ranks that a host's shared files tell of. */
+    List<TracedProcess> traces(int host) throws IOException {
+        return TraceReader.readAll(network.hosts.get(host).sharedDirectory(), (file, problem) -> {});
+    }
+
+    long framesOn(int host) {
+        try {
+            return traces(host).stream()
+                    .flatMap(process -> process.connections().stream())
+                    .mapToLong(connection -> connection.frames())
+                    .sum();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    /** By its trace: the ranks of a host program are its children. */
+    long pid(int rank) throws IOException {
+        return traces(rank).getFirst().identity().pid();
+    }
+
+    /** What {@code why} says on a host: it reads that host's traces. */
+    List<Verdict> why(int host) throws IOException {
+        return Hang.verdicts(() -> traces(host), Duration.ofSeconds(1));
+    }
+
+    @Override
+    public void close() {
+        processes.forEach(Process::destroyForcibly);
+        for (Process each : processes) {
+            each.onExit().join();
+        }
+    }
+}
