@@ -73,7 +73,7 @@ static struct {
 
 enum { ASYNC_ERROR, SHRINK, FUNCTIONS };
 
-/* What a program has done since its communicator lost a peer: org.millrace.plugin.loss.AsyncErrors. */
+/* What a program has done since its communicator lost a peer: org.millrace.plugin.AsyncErrors. */
 enum { NOT_ASKED, TOLD, GIVEN_UP };
 
 static void say(const char *what) {

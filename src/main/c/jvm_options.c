@@ -32,7 +32,7 @@ static const char *const defaults[] = {
     /* The JDK's selector makes an Integer of the descriptor of each stream that it finds ready: these exist already. */
     "-Djava.lang.Integer.IntegerCache.high=4095",
     /* What is logged comes out of NCCL's logger. */
-    "-Dlog4j.provider=org.millrace.plugin.shim.NcclLogProvider",
+    "-Dlog4j.provider=org.millrace.plugin.NcclLogProvider",
     NULL,
 };
 

@@ -4,7 +4,7 @@
 
 #include "nccl/plugin.h"
 
-/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.shim.Upcalls
+/* Grows with every change of the struct or of a function's meaning. org.millrace.plugin.Upcalls
  * holds the same number; a shim and a jar that differ refuse each other. */
 #ifndef MILLRACE_PLUGIN_INTERFACE
 #define MILLRACE_PLUGIN_INTERFACE 10
@@ -12,7 +12,7 @@
 
 /* One function per operation, whatever version of NCCL's tables the call came through. Where versions
  * fill structs differently, the version is the first argument. There is no such struct: its order numbers
- * the functions (org.millrace.plugin.shim.Upcalls has the same), and its types are what a call is checked
+ * the functions (org.millrace.plugin.Upcalls has the same), and its types are what a call is checked
  * against. A library is the NCCL that calls: where it begins in memory. */
 struct millraceUpcalls {
   ncclResult_t (*init)(int version, void **ctx, uint64_t commId, ncclDebugLogger_t logFunction,

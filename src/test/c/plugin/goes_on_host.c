@@ -16,6 +16,7 @@
 
 #define LOSSES 64
 #define ENDLESS 1000000000L
+#define CHANNELS 3
 #define STEPS_BEFORE 100
 #define FIRST_HASH 0x6f65735f6f6e0000
 #define BYSTANDER 0x6279737461640000
@@ -61,11 +62,42 @@ static void load_asker(void) {
     question = (question_t)symbol(open_plugin(asker), "askForError");
 }
 
-static ncclComm_t join(struct rank *rank, int generation, uint64_t hash) {
-  struct buffer_sizes sizes = buffer_sizes(0);
+/* NCCL has a thread for each communicator that makes and ends its connections. Here it stays: so all have a part of
+ * malloc's memory that no other thread will take, and what is left of a communicator there is not hidden by the next. */
+struct service {
+  struct rank *rank;
+  pthread_barrier_t joined, ending, ended;
+};
+
+static void *serve(void *argument) {
+  struct service *service = argument;
+  struct buffer_sizes sizes = buffer_sizes(1);
+  set_up(service->rank, &sizes);
+  pthread_barrier_wait(&service->joined);
+  pthread_barrier_wait(&service->ending);
+  tear_down(service->rank);
+  pthread_barrier_wait(&service->ended);
+  for (;;)
+    pause();
+  return NULL;
+}
+
+static void end_service(struct service *service) {
+  pthread_barrier_wait(&service->ending);
+  pthread_barrier_wait(&service->ended);
+}
+
+static ncclComm_t join(struct rank *rank, int generation, uint64_t hash, struct service *service) {
+  pthread_t thread;
   rank->bootstrap = ends[generation][rank->number];
   SUCCEEDS(rank->net->init(&rank->ctx, hash, &config, stubLogger(), NULL));
-  set_up(rank, &sizes);
+  service->rank = rank;
+  pthread_barrier_init(&service->joined, NULL, 2);
+  pthread_barrier_init(&service->ending, NULL, 2);
+  pthread_barrier_init(&service->ended, NULL, 2);
+  REQUIRE(pthread_create(&thread, NULL, serve, service) == 0, "no thread");
+  kept_threads++;
+  pthread_barrier_wait(&service->joined);
   return stubCommunicator(hash);
 }
 
@@ -135,7 +167,8 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   volatile int stop = 0;
   int last = generation == losses, count = 2 * rank->channels;
   uint64_t hash = FIRST_HASH + 2 * (uint64_t)generation;
-  ncclComm_t comm = join(rank, generation, hash), child;
+  static struct service services[LOSSES + 1];
+  ncclComm_t comm = join(rank, generation, hash, &services[generation]), child;
   if (generation == 0)
     load_asker();
   prepare_kernels(rank, kernels, last ? STEPS_BEFORE : ENDLESS, hash, &stop);
@@ -168,7 +201,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
     stop = 1;
     join_kernels(kernels, count);
   }
-  tear_down(rank);
+  end_service(&services[generation]);
   SUCCEEDS(ncclCommDestroy(comm));
   if (generation == SETTLED || last) {
     settle(before);
@@ -177,11 +210,18 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   }
 }
 
+/* As CUDA and NCCL do: malloc keeps what it is given back up to the size of the largest such piece. */
+static void give_large_memory_back(void) {
+  void *volatile large = malloc(31 << 20);
+  free(large);
+}
+
 static void be_survivor(void) {
-  struct rank rank = {.channels = 2};
+  struct rank rank = {.channels = CHANNELS};
   void *library = open_plugin(path), *context;
   ncclComm_t bystander = stubCommunicator(BYSTANDER);
   rank.net = symbol(library, TABLE_NAME);
+  give_large_memory_back();
   for (int i = 0; i <= losses; i++)
     close(ends[i][1]);
   SUCCEEDS(rank.net->init(&context, BYSTANDER, &config, stubLogger(), NULL));
@@ -194,18 +234,19 @@ static void be_survivor(void) {
 
 static void be_victim(int generation) {
   static struct kernel kernels[2 * MAX_CHANNELS];
-  struct rank rank = {.number = 1, .channels = 2};
+  struct rank rank = {.number = 1, .channels = CHANNELS};
   volatile int stop = 0;
   int last = generation == losses;
   uint64_t hash = FIRST_HASH + 2 * (uint64_t)generation;
   for (int i = 0; i <= losses; i++)
     close(ends[i][0]);
   rank.net = symbol(open_plugin(path), TABLE_NAME);
-  join(&rank, generation, hash);
+  static struct service service;
+  join(&rank, generation, hash, &service);
   prepare_kernels(&rank, kernels, last ? STEPS_BEFORE : ENDLESS, hash, &stop);
   if (last) {
     run_kernels(kernels, 2 * rank.channels);
-    tear_down(&rank);
+    end_service(&service);
     return;
   }
   for (int i = 0; i < 2 * rank.channels; i++)

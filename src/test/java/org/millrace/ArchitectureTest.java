@@ -44,7 +44,7 @@ class ArchitectureTest {
             4 engine.bootstrap: .
             4 device:           ., gin
             4 transport:        .
-            4 plugin:           shim, loss, net, gin, takeover, .
+            4 plugin:           .
             3 proxy:            .
             3 collnet:          .
             3 gin:              ., path

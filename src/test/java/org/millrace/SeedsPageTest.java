@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.IOException;
+import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -13,18 +15,24 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Properties;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
+import org.millrace.cli.Main;
+import org.millrace.cli.MatrixMain;
+import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * The page {@code seeds.md} says what the code does: its classes and tests exist, nothing is partial without a reason,
- * every variable of the seeds and every setting has its row, and each row's variable is read or said to mean nothing.
+ * The page {@code seeds.md} says what the code does: its classes and tests exist, its commands can be parsed, nothing
+ * is partial without a reason, its counts are right, every variable of the seeds and every setting has its row, and
+ * each row's variable is read or said to mean nothing.
  */
 class SeedsPageTest {
 
@@ -35,34 +43,49 @@ class SeedsPageTest {
     private static final Pattern VARIABLE =
             Pattern.compile("export (NCCL_[A-Z0-9_]+)|`(NCCL_[A-Z0-9_]+)(?:=1)?`|^(NCCL_[A-Z0-9_]+)=\\d");
     private static final Pattern LITERAL = Pattern.compile("\"((?:NCCL|MILLRACE)_[A-Z0-9_]*[A-Z0-9])[\"=]");
+    private static final Pattern WORD = Pattern.compile("(?:[^\\s\"']+|\"[^\"]*\"|'[^']*')+");
+    private static final Pattern SUITE = Pattern.compile("return \"([a-z]+)\";");
     private static final Pattern QUOTED = Pattern.compile("`([^`]+)`");
     /** What the seeds name, written down here as the documents are no part of the repository. */
     private static final Set<String> OF_THE_SEEDS = Set.of("NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_PROXY_TRACE",
             "NCCL_PROXY_IDLE_THRESHOLD", "NCCL_PROXY_IDLE_SLEEP_US", "NCCL_NET_MAX_RECVS", "NCCL_WORK_FIFO_BYTES",
             "NCCL_NET_DEVICE_UNPACK_ENABLED", "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "NCCL_SHM_USE_CUDA_MEMCPY",
             "NCCL_SHM_MEMCPY_MODE", "NCCL_SHM_LOCALITY", "NCCL_P2P_USE_CUDA_MEMCPY", "NCCL_MY_TRANSPORT_ENABLE");
+    private static final List<String> STATES = List.of("whole", "partial", "not here");
     private static final List<String> EFFECTS = List.of("works", "NCCL's", "set", "refused", "meaningless");
 
-    /** Cells by row: of mechanisms six, of variables four. */
-    private static final List<List<String>> mechanisms = new ArrayList<>();
+    /** Cells by row: of items six, of counts five, of variables four. */
+    private static final List<List<String>> items = new ArrayList<>();
+    /** By seed, how many items of it are in each state, as the page says and as its rows are. */
+    private static final Map<String, List<Integer>> said = new TreeMap<>();
+    private static final Map<String, List<Integer>> counted = new TreeMap<>();
     private static final Map<String, List<String>> variables = new HashMap<>();
     private static final Set<String> files = new HashSet<>();
+    /** Of the benchmarks, by their names. */
+    private static final Set<String> suites = new HashSet<>();
     /** Variables that the code names. */
     private static final Set<String> named = new HashSet<>();
 
     @BeforeAll
     static void read() throws IOException {
+        String seed = "";
         for (String line : Files.readAllLines(PAGE)) {
-            if (line.startsWith("| ") && !line.startsWith("| ---")) {
+            if (line.startsWith("## ")) {
+                seed = line.substring(3, 6);
+            } else if (line.startsWith("| ") && !line.startsWith("| ---")) {
                 List<String> cells =
                         Stream.of(line.substring(1, line.length() - 1).split("\\|", -1)).map(String::strip).toList();
                 if (cells.size() == 4 && !cells.getFirst().equals("variable")) {
                     String name = quoted(cells.getFirst()).getFirst();
                     assertEquals(null, variables.put(name, cells), name + " has two rows");
-                } else if (cells.size() == 6 && !cells.getFirst().equals("mechanism")) {
-                    mechanisms.add(cells);
+                } else if (cells.size() == 5 && !cells.getFirst().equals("seed")) {
+                    said.put(cells.getFirst(), cells.subList(1, 5).stream().map(Integer::valueOf).toList());
+                } else if (cells.size() == 6 && !cells.getFirst().equals("item")) {
+                    items.add(cells);
+                    count(seed, cells.get(1));
+                    count("all", cells.get(1));
                 } else {
-                    assertTrue(cells.getFirst().equals("variable") || cells.getFirst().equals("mechanism"), line);
+                    assertTrue(List.of("variable", "item", "seed").contains(cells.getFirst()), line);
                 }
             }
         }
@@ -71,6 +94,9 @@ class SeedsPageTest {
                 for (Path source : (Iterable<Path>) sources
                         .filter(path -> path.toString().endsWith(".java"))::iterator) {
                     files.add(source.getFileName().toString().replace(".java", ""));
+                    if (source.getParent().endsWith("bench/suite")) {
+                        SUITE.matcher(Files.readString(source)).results().forEach(found -> suites.add(found.group(1)));
+                    }
                     if (source.startsWith("src/main/java")) {
                         LITERAL.matcher(Files.readString(source)).results().forEach(found -> named.add(found.group(1)));
                     }
@@ -79,21 +105,106 @@ class SeedsPageTest {
         }
     }
 
+    private static void count(String seed, String state) {
+        List<Integer> counts = counted.computeIfAbsent(seed, _ -> new ArrayList<>(List.of(0, 0, 0, 0)));
+        counts.set(0, counts.getFirst() + 1);
+        int at = 1 + STATES.indexOf(state);
+        counts.set(at, counts.get(at) + 1);
+    }
+
     private static List<String> quoted(String cell) {
         return QUOTED.matcher(cell).results().map(found -> found.group(1)).toList();
     }
 
     @Test
-    void everyMechanismHasItsClassItsTestAndItsCommand() {
-        assertTrue(mechanisms.size() > 40, mechanisms.size() + " rows");
-        for (List<String> row : mechanisms) {
+    void everyItemHasItsClassesItsTestsAndItsReason() {
+        for (List<String> row : items) {
+            List<String> classes = quoted(row.get(2));
             List<String> tests = quoted(row.get(3));
-            assertTrue(!quoted(row.get(2)).isEmpty() && !tests.isEmpty(), row.toString());
+            assertTrue(!classes.isEmpty() && !tests.isEmpty(), row.toString());
+            classes.forEach(name -> assertTrue(files.contains(name), name + " in " + row));
             tests.forEach(test -> assertTrue(test.endsWith("Test") && files.contains(test), test + " in " + row));
-            assertTrue(quoted(row.get(4)).getFirst()
-                    .matches("(MILLRACE_\\S+ )?(millrace|mvn|bench/gpu/|java -jar bench/).*"), row.toString());
-            assertTrue(Set.of("whole", "partial", "not here").contains(row.get(1)), row.toString());
+            assertTrue(STATES.contains(row.get(1)), row.toString());
             assertEquals(row.get(1).equals("whole"), row.get(5).isEmpty(), "a reason, or none, for " + row);
+        }
+    }
+
+    @Test
+    void theCountsAreThoseOfTheRows() {
+        assertEquals(counted, said);
+        assertTrue(counted.get("all").get(1) >= 215, counted.toString());
+    }
+
+    @Test
+    void everyCommandIsOne() throws IOException {
+        Set<String> commands = new TreeSet<>();
+        items.forEach(row -> commands.addAll(quoted(row.get(4))));
+        String pom = Files.readString(Path.of("pom.xml"));
+        for (String command : commands) {
+            List<String> words = new ArrayList<>(WORD.matcher(command).results().map(found -> found.group()).toList());
+            if (words.getFirst().startsWith("MILLRACE_")) {
+                requireSetting(words.removeFirst(), command);
+            }
+            switch (words.removeFirst()) {
+                case "millrace" -> parse(words, command, Main::run);
+                case "mvn" -> words.forEach(word -> checkMaven(word, command, pom));
+                case "java" -> checkBenchmark(words, command);
+                case String script ->
+                    assertTrue(script.startsWith("bench/") && Files.isExecutable(Path.of(script)), command);
+            }
+        }
+    }
+
+    private interface CommandLine {
+        int run(PrintWriter out, PrintWriter err, String... arguments);
+    }
+
+    /** Asks for help at its end, for which all before it must be understood. */
+    private static void parse(List<String> words, String command, CommandLine line) {
+        for (int at; (at = words.indexOf("-D")) >= 0;) {
+            words.remove(at);
+            requireSetting(words.remove(at), command);
+        }
+        words.add("--help");
+        StringWriter said = new StringWriter();
+        PrintWriter out = new PrintWriter(said);
+        String[] bare = words.stream().map(word -> word.replaceAll("[\"']", "")).toArray(String[]::new);
+        assertEquals(0, line.run(out, out, bare), () -> command + ": " + said);
+    }
+
+    private static void requireSetting(String assignment, String command) {
+        String[] pair = assignment.split("=", 2);
+        Configuration.load(Map.of(), new Properties(), Map.of(pair[0], pair[1]))
+                .get(Settings.all()
+                        .stream()
+                        .filter(each -> each.name().equals(pair[0]))
+                        .findAny()
+                        .orElseThrow(() -> new AssertionError(pair[0] + " is no setting: " + command)));
+    }
+
+    private static void checkMaven(String word, String command, String pom) {
+        if (word.startsWith("-Dtest=")) {
+            assertTrue(files.contains(word.substring("-Dtest=".length())), command);
+        } else if (word.startsWith("-Dmatrix.args=")) {
+            String arguments = word.substring("-Dmatrix.args=".length()).replace("\"", "");
+            List<String> words = new ArrayList<>(List.of("matrix"));
+            WORD.matcher(arguments).results().forEach(found -> words.add(found.group()));
+            parse(words, command, MatrixMain::run);
+        } else if (word.startsWith("-P")) {
+            assertTrue(pom.contains("<id>" + word.substring(2) + "</id>"), command);
+        } else {
+            assertEquals("test", word, command);
+        }
+    }
+
+    private static void checkBenchmark(List<String> words, String command) {
+        assertEquals(List.of("-jar", "bench/target/millrace-bench.jar"), words.subList(0, 2), command);
+        String name = words.getLast();
+        if (words.get(2).equals("jmh")) {
+            assertTrue(files.stream().anyMatch(file -> file.startsWith(name) && file.endsWith("Benchmark")), command);
+        } else {
+            assertEquals("--suite", words.get(2), command);
+            assertTrue(suites.contains(name), command + ": " + suites);
         }
     }
 

@@ -21,9 +21,9 @@ import org.millrace.ffi.device.ncclKernelComm;
  * </pre>
  *
  * <p>
- * Written once, before the first kernel is launched, and only read after that: all accesses are plain. What changes
- * lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}. Facts: NCCL 2.28 {@code device.h}
- * (there {@code ncclDevComm} up to 2.27).
+ * {@code isAllNvlink} is 0: there is none. Written once, before the first kernel is launched, and only read after that:
+ * all accesses are plain. What changes lies behind its pointers: the {@link AbortFlag}, and the {@link WorkCounters}.
+ * Facts: NCCL 2.28 {@code device.h} (there {@code ncclDevComm} up to 2.27).
  */
 public final class KernelCommunicator {
     public static final long BYTES = ncclKernelComm.sizeof();
@@ -35,6 +35,7 @@ public final class KernelCommunicator {
     private static final long NODE = offset("node");
     private static final long NODES = offset("nNodes");
     private static final long TRANSFER_CHUNK = offset("p2pChunkSize");
+    private static final long DENSE_TO_USER = offset("collNetDenseToUserRank");
     private static final long ABORT_FLAG = offset("abortFlag");
     private static final long CHANNELS = offset("channels");
     private static final long LOCAL_RANKS = offset("rankToLocalRank");
@@ -73,8 +74,10 @@ public final class KernelCommunicator {
      *
      * @param channels   address of the {@link KernelChannel}s, {@link KernelArguments#MAX_CHANNELS} of them
      * @param localRanks address of an int for each rank: its number among those of its machine
+     * @param dense      address of an int for each rank: the ranks in the order of their machines
      */
-    public void topology(long channels, long localRanks) {
+    public void topology(long channels, long localRanks, long dense) {
+        Words.LONG.set(segment, DENSE_TO_USER, dense);
         Words.LONG.set(segment, CHANNELS, channels);
         Words.LONG.set(segment, LOCAL_RANKS, localRanks);
     }
@@ -126,6 +129,11 @@ public final class KernelCommunicator {
     /** {@return address of the {@link KernelChannel}s} */
     public long channels() {
         return (long) Words.LONG.get(segment, CHANNELS);
+    }
+
+    /** {@return address of an int for each rank: the ranks in the order of their machines} */
+    public long denseToUser() {
+        return (long) Words.LONG.get(segment, DENSE_TO_USER);
     }
 
     /** {@return address of an int for each rank: its number among those of its machine} */

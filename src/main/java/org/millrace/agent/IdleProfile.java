@@ -167,6 +167,11 @@ public enum IdleProfile {
             }
         }
 
+        /** How long the next pass without work sleeps; 0 if it does not. */
+        long sleepNanos() {
+            return !shared && spun < spins || yielded < yields ? 0 : parkNanos;
+        }
+
         boolean isShared() {
             return shared;
         }

@@ -53,7 +53,7 @@ final class GinCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Parameters(
             paramLabel = "PATTERN",

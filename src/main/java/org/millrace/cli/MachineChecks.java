@@ -25,9 +25,9 @@ import org.millrace.net.shm.SingleCopy;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.LocalAddress;
 import org.millrace.net.socket.NamedHost;
+import org.millrace.plugin.CallingNccl;
+import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.RuntimeModules;
-import org.millrace.plugin.net.CallingNccl;
-import org.millrace.plugin.net.PluginConfiguration;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
 final class MachineChecks {

@@ -25,7 +25,7 @@ import picocli.CommandLine.Spec;
                 TraceCommand.class, PluginCommand.class, CompletionCommand.class, ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
-final class MillraceCommand implements Runnable, GlobalOptions {
+final class MillraceCommand implements Runnable {
 
     private static final String CONFIGURATION = "log4j2.configurationFile";
     /** Read by log4j2-millrace-cli.properties. Not {@code millrace.*}: those are settings. */
@@ -53,13 +53,12 @@ final class MillraceCommand implements Runnable, GlobalOptions {
             description = "Set a setting, stronger than the environment; 'millrace doctor' shows them all.")
     private Map<String, String> settings = new LinkedHashMap<>();
 
-    @Override
-    public Map<String, String> settings() {
+    /** The settings of the command line, by the names of the environment variables: a copy. */
+    Map<String, String> settings() {
         return new LinkedHashMap<>(settings);
     }
 
-    @Override
-    public boolean stackTraces() {
+    boolean stackTraces() {
         return stackTraces;
     }
 

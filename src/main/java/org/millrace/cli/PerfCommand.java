@@ -45,7 +45,7 @@ final class PerfCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Mixin
     private PerfOptions options;

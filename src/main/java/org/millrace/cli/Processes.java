@@ -96,7 +96,7 @@ final class Processes {
     private Path directory() {
         Path chosen = directory;
         if (chosen == null) {
-            chosen = Configuration.load(((GlobalOptions) spec.root().userObject()).settings())
+            chosen = Configuration.load(((MillraceCommand) spec.root().userObject()).settings())
                     .get(Settings.TRACE_DIRECTORY)
                     .orElseGet(SharedDirectory::usual);
         }

@@ -47,7 +47,7 @@ public final class RunCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Option(
             names = {"-n", "--ranks"},

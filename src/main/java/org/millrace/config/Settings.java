@@ -162,6 +162,8 @@ public final class Settings {
             "1 lets up to 4 channels between two ranks share one connection of the network, for rings alone: no"
                     + " trees then; the same on all ranks");
 
+    public static final Setting<Boolean> MY_TRANSPORT_ENABLE = setting(Part.TRANSPORTS, "NCCL_MY_TRANSPORT_ENABLE",
+            booleans(), true, "0: transports of other jars are not asked, though they are on the class path");
     public static final Setting<Boolean> P2P_DISABLE =
             off(Part.TRANSPORTS, "NCCL_P2P_DISABLE", "1: ranks of one process do not write into each other's memory");
     public static final Setting<Boolean> P2P_MEMCPY = off(Part.TRANSPORTS, "NCCL_P2P_USE_CUDA_MEMCPY",
@@ -295,6 +297,11 @@ public final class Settings {
     public static final Setting<Duration> CONNECT_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),
                     "how long a rank waits for the others to come and for connections to be made");
+    public static final Setting<Duration> RECONNECT_DEADLINE = setting(Part.FAILURES, "MILLRACE_RECONNECT_DEADLINE",
+            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(60),
+            "how long a connection over TCP that has lost all its streams waits for one to be made again, while"
+                    + " the peer's process is not known to have ended; 0s: a lost stream is not made again;"
+                    + " the same on all ranks");
     public static final Setting<Duration> STALL_DEADLINE =
             setting(Part.FAILURES, "MILLRACE_STALL_DEADLINE", DEADLINES, Duration.ofSeconds(60),
                     "an operation fails that all ranks have come to and that stands still for" + " so long");

@@ -4,8 +4,10 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.millrace.ChannelWork;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
@@ -66,7 +68,16 @@ public final class DeviceCommunicator {
                     KernelChannel.of(structs.asSlice(channel * KernelChannel.BYTES, KernelChannel.BYTES)),
                     arena.allocate((long) nodes.length * Integer.BYTES, Integer.BYTES));
         }
-        view.topology(structs.address(), localRanks(arena, nodes).address());
+        view.topology(structs.address(), localRanks(arena, nodes).address(), dense(arena, nodes).address());
+    }
+
+    private static MemorySegment dense(Arena arena, int[] nodes) {
+        int[] ranks = IntStream.range(0, nodes.length)
+                .boxed()
+                .sorted(Comparator.comparingInt(rank -> nodes[rank]))
+                .mapToInt(rank -> rank)
+                .toArray();
+        return arena.allocateFrom(ValueLayout.JAVA_INT, ranks);
     }
 
     private static MemorySegment localRanks(Arena arena, int[] nodes) {

@@ -90,6 +90,8 @@ final class CollNetConnection {
                 new ConnectionName(name.self(), name.peer(), name.text().replace("<-", "->")), send, receive,
                 regions.getFirst(), regions.getLast(), made, requests, listener);
         receiveProxy = new CollNetReceiveProxy(name, receive, made, requests, listener);
+        sendProxy.abortedBy(request.settings().abort());
+        receiveProxy.abortedBy(request.settings().abort());
         sent = request.collNetTrace(Direction.SEND);
         received = request.collNetTrace(Direction.RECEIVE);
         sendProxy.tracedBy(sent);
@@ -271,7 +273,7 @@ final class CollNetConnection {
 
         /** The release of tail pairs with the device's acquire: it sees the result in its slot. */
         @Override
-        public int progress() {
+        protected int pass() {
             int delivered = 0;
             if (trace != null) {
                 trace.consumed(receive.sendMem().headAcquire());

@@ -62,7 +62,7 @@ final class CollNetSendProxy extends AbstractProxy {
     }
 
     @Override
-    public int progress() {
+    protected int pass() {
         return release() + post();
     }
 

@@ -44,7 +44,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
     private final SlotPools pools;
     /** Null if devices find what they receive in their slots. */
     final @Nullable Unpacking unpacking;
-    final OperationQueue operations;
+    final OperationQueue operations = new OperationQueue();
     /** Owner of the connection's memory, after {@link #proxySetup}. */
     @Nullable
     Arena arena;
@@ -63,7 +63,6 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         this.request = request;
         this.network = network;
         this.pools = pools;
-        operations = new OperationQueue(request.settings().abort());
     }
 
     @Override
@@ -92,6 +91,7 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             return false;
         }
         proxy = proxy(end);
+        proxy.abortedBy(request.settings().abort());
         trace = request.trace(request.sends() ? Direction.SEND : Direction.RECEIVE, network.name());
         proxy.tracedBy(trace);
         return true;

@@ -117,6 +117,7 @@ final class SharedMemoryEnd implements TransportEnd {
             boolean sends = request.sends();
             proxy = new CopyProxy(request.name(), sends ? own : shared, sends ? shared : own, operations,
                     request.settings().listener());
+            proxy.abortedBy(request.settings().abort());
             proxy.tracedBy(request.trace(Direction.COPY, "shared memory"));
         }
         return true;

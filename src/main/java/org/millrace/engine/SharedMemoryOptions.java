@@ -5,8 +5,9 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 
 /**
- * Whether, and how, ranks of one host share memory.
+ * Whether, and how, ranks of one host share memory, and whether transports of other jars are asked first.
  *
+ * @param others         {@code NCCL_MY_TRANSPORT_ENABLE}
  * @param refusal        why they must not, as every step is to be a frame of a network; empty if they may
  * @param p2pDisabled    {@code NCCL_P2P_DISABLE}
  * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
@@ -15,17 +16,18 @@ import org.millrace.config.Settings;
  * @param receiverCopies whether the receiver's does
  * @param senderMakes    whether the sender makes the memory of SHM; the receiver else
  */
-public record SharedMemoryOptions(Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies, boolean shmDisabled,
-        boolean senderCopies, boolean receiverCopies, boolean senderMakes) {
+public record SharedMemoryOptions(boolean others, Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies,
+        boolean shmDisabled, boolean senderCopies, boolean receiverCopies, boolean senderMakes) {
 
     private static final int SENDER = 1;
     private static final int RECEIVER = 2;
 
     public static SharedMemoryOptions of(Configuration configuration) {
         int copies = configuration.get(Settings.SHM_MEMCPY) ? configuration.get(Settings.SHM_MEMCPY_MODE) : 0;
-        return new SharedMemoryOptions(refusal(configuration), configuration.get(Settings.P2P_DISABLE),
-                configuration.get(Settings.P2P_MEMCPY), configuration.get(Settings.SHM_DISABLE), (copies & SENDER) != 0,
-                (copies & RECEIVER) != 0, configuration.get(Settings.SHM_LOCALITY) == SENDER);
+        return new SharedMemoryOptions(configuration.get(Settings.MY_TRANSPORT_ENABLE), refusal(configuration),
+                configuration.get(Settings.P2P_DISABLE), configuration.get(Settings.P2P_MEMCPY),
+                configuration.get(Settings.SHM_DISABLE), (copies & SENDER) != 0, (copies & RECEIVER) != 0,
+                configuration.get(Settings.SHM_LOCALITY) == SENDER);
     }
 
     private static Optional<String> refusal(Configuration configuration) {

@@ -35,7 +35,7 @@ public final class Transports {
      */
     public static List<Transport> of(SharedMemoryOptions shared, @Nullable Unpacking unpacking, Path sharedDirectory,
             Network network, Listener here) {
-        List<Transport> all = new ArrayList<>(found());
+        List<Transport> all = new ArrayList<>(shared.others() ? found() : List.of());
         all.add(new P2pTransport(shared));
         all.add(new ShmTransport(shared, sharedDirectory));
         all.add(new NetTransport(network, here, unpacking));

@@ -1,4 +1,7 @@
-/** Calls of functions in C, all of them through one link: {@link org.millrace.foreign.CFunction}. */
+/**
+ * Calls of functions in C, all of them through one link: {@link org.millrace.foreign.CFunction}, and memory of the
+ * system's that is had by them.
+ */
 @NullMarked
 package org.millrace.foreign;
 

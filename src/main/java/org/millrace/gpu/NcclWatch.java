@@ -21,9 +21,9 @@ import org.millrace.nccl.NcclException;
 import org.millrace.nccl.NcclGroup;
 import org.millrace.nccl.NcclLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.loss.ConnectionFailures;
-import org.millrace.proxy.ProxyException;
+import org.millrace.plugin.ConnectionFailures;
 import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.proxy.ProxyException;
 
 /**
  * Makes a communicator's calls of NCCL and looks for what can go wrong while a communicator's kernels run, on a thread

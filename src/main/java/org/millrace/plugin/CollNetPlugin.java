@@ -17,14 +17,7 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FullMesh;
 import org.millrace.net.MemoryRegion;
-import org.millrace.plugin.net.ConnectionHandle;
-import org.millrace.plugin.net.NetEndpoint;
-import org.millrace.plugin.net.PeerHandle;
-import org.millrace.plugin.net.ProxyThreads;
-import org.millrace.plugin.shim.HandleTable;
-import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.NcclLog;
-import org.millrace.plugin.shim.Upcalls.DeclinedException;
+import org.millrace.plugin.Upcalls.DeclinedException;
 
 /**
  * The operations of NCCL's collective network tables (facts: {@code transport/coll_net.cc} of 2.28 to 2.30). The first

@@ -9,11 +9,9 @@ import java.util.concurrent.CyclicBarrier;
 import org.millrace.MillraceException;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.gin.GinKernel;
-import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.Upcalls.Function;
-import org.millrace.plugin.shim.Upcalls.Gin;
-import org.millrace.plugin.shim.Upcalls.Rma;
+import org.millrace.plugin.Upcalls.Function;
+import org.millrace.plugin.Upcalls.Gin;
+import org.millrace.plugin.Upcalls.Rma;
 
 /**
  * GIN's part of a {@link TrainingRun}: two ranks of this process, each on a thread of its own as the calls wait for

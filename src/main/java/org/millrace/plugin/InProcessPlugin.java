@@ -9,9 +9,6 @@ import org.millrace.MillraceException;
 import org.millrace.gin.GinServed;
 import org.millrace.library.BundledLibrary;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.gin.GinGroup;
-import org.millrace.plugin.shim.NativeEnvironment;
-import org.millrace.plugin.shim.Upcalls;
 
 /** For Java programs: makes this JVM the one that serves the plugin, and NCCL open it. */
 public final class InProcessPlugin {

@@ -6,16 +6,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Kernels;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.nccl.NcclResult;
-import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.FallbackPath;
-import org.millrace.plugin.net.PluginConfiguration;
-import org.millrace.plugin.net.ProxyThreads;
-import org.millrace.plugin.net.UnpackDevice;
-import org.millrace.plugin.shim.NativeEnvironment;
-import org.millrace.plugin.shim.NcclLog;
-import org.millrace.plugin.shim.Upcalls;
-import org.millrace.plugin.takeover.DeviceSlots;
-import org.millrace.plugin.takeover.TakeoverPath;
 
 /** Where the shim arrives in a JVM, whether it started it or found it: called once, by JNI. */
 final class PluginEntry {

@@ -4,15 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
-import org.millrace.plugin.gin.GinPlugin;
-import org.millrace.plugin.loss.LossWatch;
-import org.millrace.plugin.net.DataPath;
-import org.millrace.plugin.net.NetPlugin;
-import org.millrace.plugin.net.PluginConfiguration;
-import org.millrace.plugin.shim.NativeEnvironment;
-import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.Upcalls;
-import org.millrace.plugin.takeover.TunerPlugin;
 
 /** What stands behind each of NCCL's tables, and which method behind each of their functions. */
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,

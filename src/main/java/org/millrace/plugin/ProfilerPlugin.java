@@ -9,8 +9,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings.Events;
 import org.millrace.config.Settings;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.NcclLog;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 

@@ -17,7 +17,6 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
-import org.millrace.plugin.shim.NativeMemory;
 
 /**
  * The cache that a JVM starts with which the plugin starts: classes that are loaded and linked, and what earlier calls

@@ -15,12 +15,8 @@ import org.millrace.config.Settings;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.shim.NativeEnvironment;
-import org.millrace.plugin.shim.NativeMemory;
-import org.millrace.plugin.shim.Upcalls;
-import org.millrace.plugin.shim.Upcalls.Function;
-import org.millrace.plugin.shim.Upcalls.Net;
-import org.millrace.plugin.takeover.KernelPair;
+import org.millrace.plugin.Upcalls.Function;
+import org.millrace.plugin.Upcalls.Net;
 
 /**
  * What a JVM is to learn from when it makes the cache that later ones start with ({@link StartupCache}): the plugin's

@@ -1,18 +1,24 @@
 package org.millrace.proxy;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.AbortFlag;
 import org.millrace.net.PeerClosedException;
 import org.millrace.trace.AgentTrace;
 import org.millrace.trace.ConnectionTrace;
 
 /**
- * What all proxies of connections have in common: a name, a listener that learns that they stopped, and their trace.
+ * What all proxies of connections have in common: a name, a listener that learns that they stopped, their trace, and
+ * that they stand still once their communicator was aborted: its kernels leave, and what is in slots and in the user's
+ * memory then is nobody's data. A proxy reads none of it, writes none, takes nothing from its network and moves no
+ * counter, until it is removed.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
     /** The connection. */
     protected final ConnectionName name;
     private final StopListener listener;
+    /** Null if nothing aborts the device. */
+    private @Nullable AbortFlag abort;
     /** Null if nothing is traced. */
     protected @Nullable ConnectionTrace trace;
 
@@ -26,6 +32,24 @@ public abstract class AbstractProxy implements ProxyConnection {
     public final ConnectionName name() {
         return name;
     }
+
+    /**
+     * Has the proxy stand still once a flag is up. Called before the proxy is added to an agent.
+     *
+     * @param flag that of the communicator's kernels
+     */
+    public final void abortedBy(AbortFlag flag) {
+        abort = flag;
+    }
+
+    /** One read of a word that is written once comes before everything: the kernel that sees it leaves, too. */
+    @Override
+    public final int progress() {
+        return abort != null && abort.raisedAcquire() ? 0 : pass();
+    }
+
+    /** Moves what can be moved without waiting; returns how much, as {@link #progress}. */
+    protected abstract int pass();
 
     /**
      * Has what the connection does traced. Called before the proxy is added to an agent.

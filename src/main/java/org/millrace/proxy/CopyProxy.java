@@ -3,8 +3,6 @@ package org.millrace.proxy;
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.abi.LL128Line;
-import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
@@ -19,7 +17,9 @@ import org.millrace.net.MemoryRegion;
  *   producer                this proxy                              consumer
  *   tail (release)   →      from.tail (acquire)
  *                           to.head   (acquire)              ←      head (release)   1
- *                           data, size: from → to
+ *                           a copy of data begins: from → to
+ *                           ... it is complete
+ *                           size: from → to
  *                           to.tail   (release)              →      tail (acquire)   2
  *   head (acquire)   ←      from.size = -1, from.head (release)                      3
  *
@@ -28,18 +28,19 @@ import org.millrace.net.MemoryRegion;
  *   3 pairs: the producer sees size = -1 and may write the slot
  * </pre>
  *
- * Either side may be a device or another such proxy, which is why sizes are handed on.
+ * As many copies as there are slots are under way. Either side may be a device or another such proxy, which is why
+ * sizes are handed on.
  */
 public final class CopyProxy extends AbstractProxy {
 
     private final ConnectionLayout layout;
-    private final MemorySegment fromMemory;
-    private final MemorySegment toMemory;
     private final SendMem fromSend;
     private final RecvMem fromRecv;
     private final SendMem toSend;
     private final RecvMem toRecv;
+    private final SlotCopies copies;
     private final SendStepSource source;
+    private final StepWindow window = new StepWindow();
 
     /**
      * A proxy that is told its operations.
@@ -49,14 +50,18 @@ public final class CopyProxy extends AbstractProxy {
      */
     public CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue,
             StopListener listener) {
+        this(name, from, to, queue, listener, new SlotCopies.InPieces(from.buffers(), to.buffers()));
+    }
+
+    CopyProxy(ConnectionName name, ConnectionInfo from, ConnectionInfo to, OperationQueue queue, StopListener listener,
+            SlotCopies copies) {
         super(name, listener);
         this.layout = from.layout();
-        this.fromMemory = from.buffers();
-        this.toMemory = to.buffers();
         this.fromSend = from.sendMem();
         this.fromRecv = from.recvMem();
         this.toSend = to.sendMem();
         this.toRecv = to.recvMem();
+        this.copies = copies;
         this.source = new OperationSendSource(name, from, new Memory(from.buffers()), queue, null);
     }
 
@@ -69,49 +74,59 @@ public final class CopyProxy extends AbstractProxy {
     }
 
     @Override
-    public int progress() {
-        int copied = 0;
-        while (source.next()) {
+    protected int pass() {
+        return post() + copies.progress() + release();
+    }
+
+    /** Begins to copy what the producer posted, as far as the consumer has emptied its slots. */
+    private int post() {
+        int posted = 0;
+        while (!window.isFull() && source.next()) {
             if (!Steps.reached(toSend.headAcquire() + ConnectionLayout.SLOTS, source.end)) {
                 if (trace != null) {
                     trace.blocked(source.step);
                 }
                 break;
             }
-            copy();
+            Protocol protocol = Protocol.of(source.protocol());
+            copies.begin(protocol, layout.slotOffset(protocol, source.step), source.size);
+            window.add(source.step, source.end);
             if (trace != null) {
                 trace.taken(source.end, source.size, source.protocol());
-                trace.done(source.end);
             }
             source.taken();
-            copied++;
+            posted++;
         }
-        return copied;
+        return posted;
     }
 
-    private void copy() {
-        long end = source.end;
-        Protocol protocol = Protocol.of(source.protocol());
-        long offset = layout.slotOffset(protocol, source.step);
-        switch (protocol) {
-            case LL -> LLLine.copyWords(fromMemory, toMemory, offset, source.size);
-            case LL128 -> LL128Line.copyRelease(fromMemory, toMemory, offset, source.size);
-            case SIMPLE -> MemorySegment.copy(fromMemory, offset, toMemory, offset, source.size);
+    /** Hands over to the consumer what is copied, and back to the producer where it was. */
+    private int release() {
+        int released = 0;
+        while (!window.isEmpty() && copies.completed() - window.removed() > 0) {
+            long begin = window.oldestStep();
+            long end = window.oldestEnd();
+            for (long step = begin; step != end; step++) {
+                int slot = ConnectionLayout.slot(step);
+                toRecv.sizePlain(slot, fromRecv.sizePlain(slot));
+            }
+            toRecv.tailRelease(end);
+            for (long step = begin; step != end; step++) {
+                fromRecv.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
+            }
+            fromSend.headRelease(end);
+            if (trace != null) {
+                trace.done(end);
+            }
+            window.removeOldest();
+            released++;
         }
-        for (long step = source.step; step != end; step++) {
-            int slot = ConnectionLayout.slot(step);
-            toRecv.sizePlain(slot, fromRecv.sizePlain(slot));
-        }
-        toRecv.tailRelease(end);
-        for (long step = source.step; step != end; step++) {
-            fromRecv.sizePlain(ConnectionLayout.slot(step), RecvMem.EMPTY);
-        }
-        fromSend.headRelease(end);
+        return released;
     }
 
     @Override
     public boolean drained() {
-        return source.drained();
+        return window.isEmpty() && source.drained();
     }
 
     @Override

@@ -3,8 +3,10 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameReceiver;
 
-/** Slices of a connection in pages, and the lists by which its device gathers them. */
-public final class GatheredSlices implements SlicePages {
+/**
+ * Slices of protocol Simple that arrive in pages instead of their slots, and the lists by which a device gathers them.
+ */
+public final class GatheredSlices {
 
     private final BouncePages pages;
     private final SliceLists lists;
@@ -22,13 +24,17 @@ public final class GatheredSlices implements SlicePages {
         this.threshold = threshold;
     }
 
-    @Override
-    public boolean takes(long bytes) {
+    /** Whether the device gathers a slice, which it decides for itself alike. */
+    boolean takes(long bytes) {
         return bytes > 0 && bytes >= threshold;
     }
 
-    @Override
-    public void receive(FrameReceiver receiver, long number, long step, long bytes) {
+    /**
+     * Gives the payload of the header last polled its pages.
+     *
+     * @param number of the slice, as the device counts them
+     */
+    void receive(FrameReceiver receiver, long number, long step, long bytes) {
         int index = ConnectionLayout.slot(received++);
         numbers[index] = number;
         firstPages[index] = pages.first(ConnectionLayout.slot(step));
@@ -36,8 +42,8 @@ public final class GatheredSlices implements SlicePages {
         pages.receive(receiver, firstPages[index]);
     }
 
-    @Override
-    public void arrived() {
+    /** The oldest slice that was received has arrived whole: shows the device where. */
+    void arrived() {
         int index = ConnectionLayout.slot(published++);
         pages.publish(lists, numbers[index], firstPages[index], sizes[index]);
     }

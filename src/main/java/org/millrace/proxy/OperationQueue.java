@@ -3,7 +3,7 @@ package org.millrace.proxy;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.AbortFlag;
+import org.millrace.abi.ConnectionLayout;
 
 /**
  * The operations that an engine announced for one connection, in the order in which the device will run them. Filled by
@@ -14,6 +14,8 @@ public final class OperationQueue {
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     /** The last operation in which the connection has no part. */
     private volatile @Nullable ProxyOp without;
+    /** First step behind all that were announced. A device that is told of an operation after this sees it. */
+    private long announced;
 
     // The proxy's thread's.
     /** Taken out and not at its end. */
@@ -21,34 +23,24 @@ public final class OperationQueue {
     private long step;
     private long last;
 
-    /** Null where nothing is aborted. */
-    private final @Nullable AbortFlag abort;
-
-    /** An empty queue, of a device that is not aborted. */
-    public OperationQueue() {
-        this(null);
-    }
-
-    /**
-     * An empty queue.
-     *
-     * @param abort makes the device leave its operations, whose memory may be freed then; null if nothing does
-     */
-    public OperationQueue(@Nullable AbortFlag abort) {
-        this.abort = abort;
-    }
-
-    /** Whether the device leaves its operations. */
-    boolean aborted() {
-        return abort != null && abort.raisedAcquire();
-    }
-
     /** Announces an operation. */
     public void add(ProxyOp op) {
         if (op.steps() == 0) {
             without = op;
         } else {
+            announced = Steps.roundUp(announced, op.chunkSteps()) + op.steps();
             operations.add(op);
+        }
+    }
+
+    /**
+     * {@code head} of a receiving device is behind no step that was not announced to it. The device's release of it,
+     * with which the caller's acquire pairs, comes after the announcement.
+     */
+    void requireAnnounced(ConnectionName name, long head) {
+        if (!Steps.reached(announced + ConnectionLayout.SLOTS, head)) {
+            throw new ProxyException(name + ": the device's head is " + head
+                    + ", and operations were announced to step " + announced + ": something else has written there");
         }
     }
 
@@ -64,6 +56,7 @@ public final class OperationQueue {
     /** The first operation begins at a step. */
     void beginAt(long firstStep) {
         step = firstStep;
+        announced = firstStep;
     }
 
     /**

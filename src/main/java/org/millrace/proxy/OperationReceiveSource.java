@@ -25,7 +25,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final @Nullable Slots shared;
     private final long simpleSlotBytes;
     /** Null if the device gathers nothing. */
-    private final @Nullable SlicePages gathered;
+    private final @Nullable GatheredSlices gathered;
     /** Which frames under way the device gathers. */
     private final boolean[] gathers = new boolean[ConnectionLayout.SLOTS];
     private long taken;
@@ -39,7 +39,8 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private long size;
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
-            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share, @Nullable SlicePages gathered) {
+            boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share,
+            @Nullable GatheredSlices gathered) {
         this.name = name;
         this.layout = info.layout();
         this.steps = queue;
@@ -53,9 +54,6 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public boolean admits(FrameHeader header) {
-        if (steps.aborted()) {
-            return false; // nobody waits for it, and the user may have the memory back
-        }
         ProxyOp without = steps.without();
         op = steps.op();
         if (op == null && (without == null || StepHeader.isAfter(header, without))) {
@@ -168,6 +166,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     @Override
     public void consumed(long head) {
+        steps.requireAnnounced(name, head);
         if (shared != null) {
             shared.consumed(head);
         }

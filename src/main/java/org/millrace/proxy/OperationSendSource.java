@@ -83,7 +83,7 @@ final class OperationSendSource extends SendStepSource {
 
     /** On some GPUs tail may overtake the lines: their flags are looked at, too. */
     private boolean nextLL128() {
-        if (!Steps.reached(recvMem.tailAcquire(), end)) {
+        if (!Steps.reached(tail(), end)) {
             return false;
         }
         size = recvMem.sizePlain(ConnectionLayout.slot(step));
@@ -92,8 +92,18 @@ final class OperationSendSource extends SendStepSource {
         return flags.ll128Ready(step, size);
     }
 
-    private boolean nextSimple() {
+    /** The acquire pairs with the device's release: size and data are there. Without credit it posts no step. */
+    private long tail() {
         long tail = recvMem.tailAcquire();
+        if (!Steps.reached(sendMem.headPlain() + ConnectionLayout.SLOTS, tail)) {
+            throw new ProxyException(name + ": the device's tail is " + tail + ", and its credits end at step "
+                    + (sendMem.headPlain() + ConnectionLayout.SLOTS) + ": something else has written there");
+        }
+        return tail;
+    }
+
+    private boolean nextSimple() {
+        long tail = tail();
         if (!Steps.reached(tail, end)) {
             return false;
         }

@@ -34,6 +34,8 @@ public final class ReceiveProxy extends AbstractProxy {
     private final StepWindow window = new StepWindow();
     /** As it was at the beginning of this pass. */
     private long head;
+    /** Where the last frame ends that was given a slot. */
+    private long covered;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
             ReceiveStepSource source, StopListener listener) {
@@ -42,6 +44,7 @@ public final class ReceiveProxy extends AbstractProxy {
         this.recvMem = recvMem;
         this.receiver = receiver;
         this.source = source;
+        this.covered = sendMem.headAcquire();
     }
 
     /**
@@ -62,7 +65,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param share    what it takes them with; null if it has its own
      * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
      */
-    public static ReceiveProxy sharing(@Nullable SlicePages gathered, SlotPool.@Nullable Share share,
+    public static ReceiveProxy sharing(@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
             FrameReceiver receiver, StopListener listener) {
         ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,
@@ -95,9 +98,14 @@ public final class ReceiveProxy extends AbstractProxy {
     }
 
     @Override
-    public int progress() {
+    protected int pass() {
         int work = receiver.progress();
         head = sendMem.headAcquire();
+        if (!Steps.reached(head + ConnectionLayout.SLOTS, covered)) {
+            throw new ProxyException(
+                    name + ": the device's head is " + head + ", and it had freed the slots of all steps" + " before "
+                            + (covered - ConnectionLayout.SLOTS) + ": something else has written there");
+        }
         source.consumed(head);
         if (trace != null) {
             trace.consumed(head);
@@ -124,7 +132,8 @@ public final class ReceiveProxy extends AbstractProxy {
                 }
                 break;
             }
-            window.add(StepHeader.step(header), StepHeader.end(header));
+            covered = StepHeader.end(header);
+            window.add(StepHeader.step(header), covered);
             if (trace != null) {
                 trace.taken(StepHeader.end(header), header.payloadBytes(), (int) StepHeader.protocol(header));
             }

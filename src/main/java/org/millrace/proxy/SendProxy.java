@@ -70,7 +70,7 @@ public final class SendProxy extends AbstractProxy {
     }
 
     @Override
-    public int progress() {
+    protected int pass() {
         int work = post();
         try {
             work += sender.progress();

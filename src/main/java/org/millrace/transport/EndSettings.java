@@ -20,7 +20,7 @@ import org.millrace.proxy.StopListener;
  * @param groupedChannels channels of a ring, which share connections of a network; 0 if each has its own
  * @param heap            memory of this rank's, of which other processes of the host have all mapped; null if there is
  *                        none
- * @param abort           makes the rank's kernels leave, and its ends receive nothing more
+ * @param abort           makes the rank's kernels leave, and its proxies stand still
  * @param communicator    a number that all ranks have in common, and other communicators have not
  */
 public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,

@@ -4,7 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.agent.IdleProfile.Backoff;
 
 /** A thread spins while the core is its own, and yields at once when another thread runs on it, too. */
@@ -61,5 +65,31 @@ class BackoffTest {
         assertEquals(0, yieldsWithin(10), "it yields and does not sleep");
         strategy.idle(1);
         assertEquals(1, yieldsWithin(SPINS + 1));
+    }
+
+    /** {@code NCCL_PROXY_IDLE_THRESHOLD} and {@code NCCL_PROXY_IDLE_SLEEP_US}, wherever a proxy has them. */
+    @ParameterizedTest
+    @CsvSource({"1, 1000", "7, 30000", "1000, 12000"})
+    void afterSoManyPassesItSleepsForSoLongAtTheMost(int passes, long longest) {
+        Optional<Integer> threshold = Optional.of(passes);
+        Optional<Long> sleep = Optional.of(longest);
+        for (IdleStrategy set : List.of(IdleProfile.takeoverProxy(true, threshold, sleep),
+                IdleProfile.takeoverProxy(false, threshold, sleep), IdleProfile.ginProxy(false, threshold, sleep),
+                IdleProfile.ginProxy(true, threshold, sleep))) {
+            Backoff backoff = (Backoff) set;
+            for (int period = 0; period < 2; period++) {
+                for (int pass = 0; pass < passes; pass++) {
+                    assertEquals(0, backoff.sleepNanos(), "pass " + pass);
+                    backoff.idle(0);
+                }
+                for (int more = 0; more < 5; more++) {
+                    long nanos = backoff.sleepNanos();
+                    assertTrue(nanos > 0 && nanos <= longest, nanos + " ns");
+                    backoff.idle(0);
+                }
+                assertEquals(longest, backoff.sleepNanos());
+                backoff.idle(1);
+            }
+        }
     }
 }

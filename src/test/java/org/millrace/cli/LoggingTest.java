@@ -44,7 +44,7 @@ class LoggingTest {
                                 : Set.of(LogSubsystem.valueOf(arguments[1])));
             }
             if (arguments.length > 1) {
-                for (String each : List.of("net.socket.RailSender", "engine.connect.Registrations",
+                for (String each : List.of("net.socket.SocketSender", "engine.connect.Registrations",
                         "engine.connect.CollNet", "transport.TransportConnections.P2P")) {
                     LogManager.getLogger("org.millrace." + each).info("of {}", each);
                     LogManager.getLogger("org.millrace." + each).warn("of {}", each);
@@ -131,7 +131,7 @@ class LoggingTest {
     /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
     @Test
     void ncclDebugSubsysSaysOfWhat() throws Exception {
-        for (var each : Map.of("NET", "RailSender: of net.socket.RailSender", "REG",
+        for (var each : Map.of("NET", "SocketSender: of net.socket.SocketSender", "REG",
                 "Registrations: of engine.connect.Registrations", "P2P", "P2P: of transport.TransportConnections.P2P")
                 .entrySet()) {
             List<String> lines = log("INFO", each.getKey());

@@ -46,7 +46,7 @@ final class MatrixCommand implements Callable<Integer> {
     private CommandSpec spec;
 
     @ParentCommand
-    private GlobalOptions parent;
+    private MillraceCommand parent;
 
     @Option(names = "--collective", paramLabel = "NAME", split = ",", description = "Only these, with commas between.")
     private List<String> collectives = List.of();

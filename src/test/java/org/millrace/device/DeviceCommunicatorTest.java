@@ -1,5 +1,6 @@
 package org.millrace.device;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.lang.foreign.Arena;
@@ -37,6 +38,8 @@ class DeviceCommunicatorTest {
             for (int rank = 0; rank < nodes.length; rank++) {
                 assertEquals(expected[rank], local[rank], "rank " + rank);
             }
+            int[] dense = at(view.denseToUser(), 4L * nodes.length).toArray(ValueLayout.JAVA_INT);
+            assertArrayEquals(new int[] {0, 2, 5, 1, 4, 3}, dense);
             KernelChannel channel =
                     KernelChannel.of(at(view.channels() + 2 * KernelChannel.BYTES, KernelChannel.BYTES));
             assertEquals(1, channel.previous());

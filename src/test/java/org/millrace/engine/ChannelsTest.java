@@ -1,7 +1,6 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
@@ -10,7 +9,6 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -64,24 +62,22 @@ class ChannelsTest {
     @ParameterizedTest
     @ValueSource(strings = {"1G", "0"})
     void dataTravelsAroundTheRingThatTheChannelSays(String threshold) throws Exception {
-        List<Throwable> thrown =
-                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "ring", "NCCL_BUFFSIZE", "32K",
-                        "MILLRACE_PTR_THRESHOLD", threshold, "MILLRACE_NET", "socket"), communicator -> {
-                            DeviceChannel channel = device(communicator).channel(0);
-                            channel.ring(RING);
-                            runAll(communicator);
-                            int rank = communicator.rank();
-                            int place = Arrays.stream(RING).boxed().toList().indexOf(rank);
-                            int next = RING[(place + 1) % RANKS];
-                            assertTrue(channel.send(next, KernelChannel.COLLECTIVE).port().step() > 0,
-                                    "nothing went from rank " + rank + " to rank " + next);
-                            for (int peer = 0; peer < RANKS; peer++) {
-                                var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
-                                assertEquals(peer == next, port != null && port.step() > 0,
-                                        "rank " + rank + " to rank " + peer);
-                            }
-                        });
-        thrown.forEach(failure -> assertNull(failure));
+        EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "ring", "NCCL_BUFFSIZE", "32K",
+                "MILLRACE_PTR_THRESHOLD", threshold, "MILLRACE_NET", "socket"), communicator -> {
+                    DeviceChannel channel = device(communicator).channel(0);
+                    channel.ring(RING);
+                    runAll(communicator);
+                    int rank = communicator.rank();
+                    int place = Arrays.stream(RING).boxed().toList().indexOf(rank);
+                    int next = RING[(place + 1) % RANKS];
+                    assertTrue(channel.send(next, KernelChannel.COLLECTIVE).port().step() > 0,
+                            "nothing went from rank " + rank + " to rank " + next);
+                    for (int peer = 0; peer < RANKS; peer++) {
+                        var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
+                        assertEquals(peer == next, port != null && port.step() > 0,
+                                "rank " + rank + " to rank " + peer);
+                    }
+                });
     }
 
     private static void runAll(Communicator communicator) {
@@ -120,53 +116,49 @@ class ChannelsTest {
         // a chain with its root at rank 2, which is none of the two trees
         int[] up = {2, 0, KernelChannel.NOBODY, 1};
         int[][] down = {{1}, {3}, {0}, {}};
-        List<Throwable> thrown =
-                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {
-                    int rank = communicator.rank();
-                    DeviceChannel channel = device(communicator).channel(0);
-                    channel.view().tree(3, up[rank], down[rank]);
-                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                        MemorySegment data = words(communicator, arena, 100);
-                        communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                        stream.synchronize(PATIENCE);
-                        for (int i = 0; i < 100; i++) {
-                            assertEquals(sum(i), data.getAtIndex(ValueLayout.JAVA_LONG, i));
-                        }
-                    }
-                    for (int peer = 0; peer < RANKS; peer++) {
-                        boolean neighbour = peer == up[rank] || down[rank].length > 0 && peer == down[rank][0];
-                        var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
-                        assertEquals(neighbour, port != null && port.step() > 0, "rank " + rank + " to rank " + peer);
-                    }
-                });
-        thrown.forEach(failure -> assertNull(failure));
+        EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_ALGO", "tree"), communicator -> {
+            int rank = communicator.rank();
+            DeviceChannel channel = device(communicator).channel(0);
+            channel.view().tree(3, up[rank], down[rank]);
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
+                MemorySegment data = words(communicator, arena, 100);
+                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                for (int i = 0; i < 100; i++) {
+                    assertEquals(sum(i), data.getAtIndex(ValueLayout.JAVA_LONG, i));
+                }
+            }
+            for (int peer = 0; peer < RANKS; peer++) {
+                boolean neighbour = peer == up[rank] || down[rank].length > 0 && peer == down[rank][0];
+                var port = channel.send(peer, KernelChannel.COLLECTIVE).port();
+                assertEquals(neighbour, port != null && port.step() > 0, "rank " + rank + " to rank " + peer);
+            }
+        });
     }
 
     @Test
     void theHostFillsWhatKernelsRead() throws Exception {
-        List<Throwable> thrown =
-                EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_MIN_NCHANNELS", "3"), communicator -> {
-                    DeviceCommunicator device = device(communicator);
-                    int rank = communicator.rank();
-                    assertEquals(rank, device.view().rank());
-                    assertEquals(RANKS, device.view().ranks());
-                    assertEquals(0, device.view().node());
-                    assertEquals(1, device.view().nodes());
-                    assertEquals(3, device.channels());
-                    for (int number = 0; number < 3; number++) {
-                        KernelChannel channel = device.channel(number).view();
-                        TreePlace place = TreePlace.of(number % 2, rank, RANKS);
-                        assertEquals((rank + 1) % RANKS, channel.next());
-                        assertEquals((rank + RANKS - 1) % RANKS, channel.previous());
-                        assertEquals(rank, channel.index());
-                        assertEquals(place.parent(), channel.up());
-                        for (int child = 0; child < place.children().size(); child++) {
-                            assertEquals(place.children().get(child), channel.down(child));
-                        }
-                        assertEquals(KernelChannel.NOBODY, channel.down(place.children().size()));
-                        assertEquals(KernelChannel.NOBODY, channel.network());
-                    }
-                });
-        thrown.forEach(failure -> assertNull(failure));
+        EngineGroup.ranks(directory, RANKS, EngineGroup.settings("NCCL_MIN_NCHANNELS", "3"), communicator -> {
+            DeviceCommunicator device = device(communicator);
+            int rank = communicator.rank();
+            assertEquals(rank, device.view().rank());
+            assertEquals(RANKS, device.view().ranks());
+            assertEquals(0, device.view().node());
+            assertEquals(1, device.view().nodes());
+            assertEquals(3, device.channels());
+            for (int number = 0; number < 3; number++) {
+                KernelChannel channel = device.channel(number).view();
+                TreePlace place = TreePlace.of(number % 2, rank, RANKS);
+                assertEquals((rank + 1) % RANKS, channel.next());
+                assertEquals((rank + RANKS - 1) % RANKS, channel.previous());
+                assertEquals(rank, channel.index());
+                assertEquals(place.parent(), channel.up());
+                for (int child = 0; child < place.children().size(); child++) {
+                    assertEquals(place.children().get(child), channel.down(child));
+                }
+                assertEquals(KernelChannel.NOBODY, channel.down(place.children().size()));
+                assertEquals(KernelChannel.NOBODY, channel.network());
+            }
+        });
     }
 }

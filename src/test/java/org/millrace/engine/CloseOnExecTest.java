@@ -72,7 +72,7 @@ class CloseOnExecTest {
                 throw new IllegalStateException(e);
             }
         });
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings,
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings,
                 communicator -> connected.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
         assertEquals(2, thrown.stream().filter(each -> each == null).count(), thrown.toString());
         now.keySet().removeAll(before.keySet());

@@ -59,27 +59,24 @@ class CollNetTest {
     void everyRankGetsTheSum(int ranks, String network, long firstStep) throws Exception {
         Ucx.assumeUsable(network);
         int[] counts = {1, 3, 512, 513, 4096, 4097, 12_500, 12_501, 40_000};
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000",
-                "MILLRACE_NET", network, "org.millrace.engine.firstStep", "" + firstStep), communicator -> {
-                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                        MemorySegment[] data = new MemorySegment[counts.length];
-                        for (int i = 0; i < counts.length; i++) {
-                            data[i] = filled(communicator, counts[i], arena);
-                            communicator.allReduce(data[i], data[i], counts[i], DataType.INT64,
-                                    i % 2 == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
-                        }
-                        stream.synchronize(PATIENCE);
-                        for (int i = 0; i < counts.length; i++) {
-                            for (int at = 0; at < counts[i]; at++) {
-                                long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
-                                assertEquals(i % 2 == 0 ? sum : at + ranks - 1,
-                                        data[i].getAtIndex(ValueLayout.JAVA_LONG, at),
-                                        "element " + at + " of " + counts[i]);
-                            }
+        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "100000", "MILLRACE_NET", network,
+                "org.millrace.engine.firstStep", "" + firstStep), (communicator, stream, arena) -> {
+                    MemorySegment[] data = new MemorySegment[counts.length];
+                    for (int i = 0; i < counts.length; i++) {
+                        data[i] = filled(communicator, counts[i], arena);
+                        communicator.allReduce(data[i], data[i], counts[i], DataType.INT64,
+                                i % 2 == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
+                    }
+                    stream.synchronize(PATIENCE);
+                    for (int i = 0; i < counts.length; i++) {
+                        for (int at = 0; at < counts[i]; at++) {
+                            long sum = (long) ranks * at + ranks * (ranks - 1) / 2;
+                            assertEquals(i % 2 == 0 ? sum : at + ranks - 1,
+                                    data[i].getAtIndex(ValueLayout.JAVA_LONG, at),
+                                    "element " + at + " of " + counts[i]);
                         }
                     }
                 });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     static MemorySegment filled(Communicator communicator, int count, Arena arena) {
@@ -93,37 +90,32 @@ class CollNetTest {
     /** The network makes no averages; types of other widths are. */
     @Test
     void whatTheNetworkDoesNotSupportGoesAroundTheRing() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(4 * 1000, arena);
-                for (int round = 0; round < 20; round++) {
-                    for (int at = 0; at < 1000; at++) {
-                        data.setAtIndex(ValueLayout.JAVA_FLOAT, at, communicator.rank() * 3);
-                    }
-                    communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.AVG, stream);
-                    communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.PROD, stream);
-                    stream.synchronize(PATIENCE);
-                    assertEquals(27.0f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 999));
+        EngineGroup.ranks(directory, 3, settings(), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(4 * 1000, arena);
+            for (int round = 0; round < 20; round++) {
+                for (int at = 0; at < 1000; at++) {
+                    data.setAtIndex(ValueLayout.JAVA_FLOAT, at, communicator.rank() * 3);
                 }
-                MemorySegment bytes = communicator.device().allocate(9999, arena);
-                bytes.fill((byte) (communicator.rank() + 1));
-                communicator.allReduce(bytes, bytes, 9999, DataType.INT8, ReduceOp.MIN, stream);
+                communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.AVG, stream);
+                communicator.allReduce(data, data, 1000, DataType.FLOAT32, ReduceOp.PROD, stream);
                 stream.synchronize(PATIENCE);
-                assertEquals(1, bytes.get(ValueLayout.JAVA_BYTE, 9998));
+                assertEquals(27.0f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 999));
             }
+            MemorySegment bytes = communicator.device().allocate(9999, arena);
+            bytes.fill((byte) (communicator.rank() + 1));
+            communicator.allReduce(bytes, bytes, 9999, DataType.INT8, ReduceOp.MIN, stream);
+            stream.synchronize(PATIENCE);
+            assertEquals(1, bytes.get(ValueLayout.JAVA_BYTE, 9998));
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @Test
     void ranksThatDisagreeAreAllTold() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(800, arena);
-                communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM,
-                        stream);
-                stream.synchronize(PATIENCE);
-            }
+        List<Throwable> thrown = EngineGroup.thrown(directory, 3, settings(), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(800, arena);
+            communicator.allReduce(data, data, communicator.rank() == 1 ? 99 : 100, DataType.INT64, ReduceOp.SUM,
+                    stream);
+            stream.synchronize(PATIENCE);
         });
         for (Throwable failure : thrown) {
             assertTrue(
@@ -157,8 +149,8 @@ class CollNetTest {
     @CsvSource({"2, auto", "3, socket", "5, auto"})
     void partsAreGatheredAndScattered(int ranks, String network) throws Exception {
         int[] counts = {1, 7, 513, 30_001};
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "1G",
-                "MILLRACE_NET", network, "NCCL_MIN_NCHANNELS", "3", "NCCL_MAX_NCHANNELS", "3"), communicator -> {
+        EngineGroup.ranks(directory, ranks, settings("MILLRACE_COLLNET_MAX_BYTES", "1G", "MILLRACE_NET", network,
+                "NCCL_MIN_NCHANNELS", "3", "NCCL_MAX_NCHANNELS", "3"), communicator -> {
                     for (int count : counts) {
                         for (boolean inPlace : new boolean[] {false, true}) {
                             gather(communicator, count, inPlace);
@@ -166,7 +158,6 @@ class CollNetTest {
                         }
                     }
                 });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     static void gather(Communicator communicator, int count, boolean inPlace) {
@@ -214,23 +205,20 @@ class CollNetTest {
     /** Whatever its size goes that way, and what cannot is refused. */
     @Test
     void ncclAlgoMeansIt() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 2,
-                settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"), communicator -> {
-                    try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                        MemorySegment data = filled(communicator, 20_000, arena);
-                        communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
-                        stream.synchronize(PATIENCE);
-                        assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
-                        assertEquals(2 * 19_999 + 1, data.getAtIndex(ValueLayout.JAVA_LONG, 19_999));
-                        gather(communicator, 20_000, false);
-                        scatter(communicator, 20_000, false);
-                        String refused = assertThrows(MillraceException.class,
-                                () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
-                                .getMessage();
-                        assertTrue(refused.contains("NCCL_ALGO leaves collnet alone"), refused);
-                    }
+        EngineGroup.ranks(directory, 2, settings("MILLRACE_COLLNET_MAX_BYTES", "1", "NCCL_ALGO", "collnet"),
+                (communicator, stream, arena) -> {
+                    MemorySegment data = filled(communicator, 20_000, arena);
+                    communicator.allReduce(data, data, 20_000, DataType.INT64, ReduceOp.SUM, stream);
+                    stream.synchronize(PATIENCE);
+                    assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
+                    assertEquals(2 * 19_999 + 1, data.getAtIndex(ValueLayout.JAVA_LONG, 19_999));
+                    gather(communicator, 20_000, false);
+                    scatter(communicator, 20_000, false);
+                    String refused = assertThrows(MillraceException.class,
+                            () -> communicator.allReduce(data, data, 1, DataType.INT64, ReduceOp.AVG, stream))
+                            .getMessage();
+                    assertTrue(refused.contains("NCCL_ALGO leaves collnet alone"), refused);
                 });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @Test
@@ -239,18 +227,15 @@ class CollNetTest {
         ClassLoader usual = self.getContextClassLoader();
         try (var services = CountingCollectives.find()) {
             self.setContextClassLoader(services);
-            List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-                try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                    MemorySegment data = filled(communicator, 100, arena);
-                    communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
-                    assertEquals(3 * 99 + 3, data.getAtIndex(ValueLayout.JAVA_LONG, 99));
-                    communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.PROD, stream);
-                    stream.synchronize(PATIENCE);
-                    assertEquals("tree", communicator.route().orElseThrow().algorithm());
-                }
+            EngineGroup.ranks(directory, 3, settings(), (communicator, stream, arena) -> {
+                MemorySegment data = filled(communicator, 100, arena);
+                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
+                assertEquals(3 * 99 + 3, data.getAtIndex(ValueLayout.JAVA_LONG, 99));
+                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.PROD, stream);
+                stream.synchronize(PATIENCE);
+                assertEquals("tree", communicator.route().orElseThrow().algorithm());
             });
-            thrown.forEach(failure -> assertNull(failure));
             assertEquals(3, CountingCollectives.REQUESTS.get());
         } finally {
             self.setContextClassLoader(usual);
@@ -260,18 +245,16 @@ class CollNetTest {
     /** The last rank never asks for the second: the others wait in the network, and are told. */
     @Test
     void whoWaitsForARankThatGivesUpIsTold() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 3, settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = filled(communicator, 100, arena);
-                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
-                if (communicator.rank() == 2) {
-                    communicator.abort();
-                    return;
-                }
-                communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
-                stream.synchronize(PATIENCE);
+        List<Throwable> thrown = EngineGroup.thrown(directory, 3, settings(), (communicator, stream, arena) -> {
+            MemorySegment data = filled(communicator, 100, arena);
+            communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+            stream.synchronize(PATIENCE);
+            if (communicator.rank() == 2) {
+                communicator.abort();
+                return;
             }
+            communicator.allReduce(data, data, 100, DataType.INT64, ReduceOp.SUM, stream);
+            stream.synchronize(PATIENCE);
         });
         assertNull(thrown.get(2));
         for (Throwable failure : thrown.subList(0, 2)) {

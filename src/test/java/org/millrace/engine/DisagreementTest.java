@@ -80,14 +80,12 @@ class DisagreementTest {
     void everybodyHearsWhoCalledWhat(int ranks, String most, String rankOne, String first, String second)
             throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "32K");
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
-                stream.synchronize(PATIENCE);
-                // a rank may have done its part before another finds out
-                call(communicator, "all_reduce 1 INT8", arena, stream);
-                stream.synchronize(PATIENCE);
-            }
+        List<Throwable> thrown = EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
+            call(communicator, communicator.rank() == 1 ? rankOne : most, arena, stream);
+            stream.synchronize(PATIENCE);
+            // a rank may have done its part before another finds out
+            call(communicator, "all_reduce 1 INT8", arena, stream);
+            stream.synchronize(PATIENCE);
         });
         for (Throwable failure : thrown) {
             assertNotNull(failure, "every rank should have failed: " + thrown);

@@ -1,7 +1,6 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -20,7 +19,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.DataType;
 import org.millrace.Device;
-import org.millrace.DeviceStream;
 import org.millrace.DlpackTensor;
 import org.millrace.Operand;
 import org.millrace.ReduceOp;
@@ -70,20 +68,18 @@ class DlpackTensorTest {
 
     @Test
     void elementsAreUsedWhereTheyLie(@TempDir Path directory) throws Exception {
-        EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = arena.allocate(64, 64);
-                data.setAtIndex(ValueLayout.JAVA_FLOAT, 5, communicator.rank() + 1);
-                MemorySegment struct = tensor(arena, data.address(), CPU, FLOAT, 32, 1, new long[] {2, 3}, null, 16);
-                Operand six = DlpackTensor.borrow(struct.address()).operand(communicator.device());
-                assertEquals(List.of(6L, DataType.FLOAT32, data.address() + 16),
-                        List.of(six.count(), six.type(), six.memory().address()));
-                communicator.allReduce(six, ReduceOp.SUM, stream)
-                        .toCompletableFuture()
-                        .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
-                assertEquals(3f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 5));
-            }
-        }).forEach(failure -> assertNull(failure));
+        EngineGroup.ranks(directory, 2, EngineGroup.settings(), (communicator, stream, arena) -> {
+            MemorySegment data = arena.allocate(64, 64);
+            data.setAtIndex(ValueLayout.JAVA_FLOAT, 5, communicator.rank() + 1);
+            MemorySegment struct = tensor(arena, data.address(), CPU, FLOAT, 32, 1, new long[] {2, 3}, null, 16);
+            Operand six = DlpackTensor.borrow(struct.address()).operand(communicator.device());
+            assertEquals(List.of(6L, DataType.FLOAT32, data.address() + 16),
+                    List.of(six.count(), six.type(), six.memory().address()));
+            communicator.allReduce(six, ReduceOp.SUM, stream)
+                    .toCompletableFuture()
+                    .get(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+            assertEquals(3f, data.getAtIndex(ValueLayout.JAVA_FLOAT, 5));
+        });
     }
 
     @Test

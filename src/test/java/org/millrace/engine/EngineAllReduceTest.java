@@ -1,14 +1,12 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,14 +35,11 @@ class EngineAllReduceTest {
     void everyRankGetsTheSum(int ranks, int count, int channels, long firstStep) throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_MIN_NCHANNELS", "" + channels,
                 "org.millrace.engine.firstStep", "" + firstStep, "NCCL_BUFFSIZE", "256K");
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                for (boolean inPlace : new boolean[] {false, true}) {
-                    reduceAndCheck(communicator, stream, arena, count, inPlace);
-                }
+        EngineGroup.ranks(directory, ranks, settings, (communicator, stream, arena) -> {
+            for (boolean inPlace : new boolean[] {false, true}) {
+                reduceAndCheck(communicator, stream, arena, count, inPlace);
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     private static void reduceAndCheck(Communicator communicator, DeviceStream stream, Arena arena, int count,
@@ -72,18 +67,15 @@ class EngineAllReduceTest {
 
     @Test
     void operationsOfOneStreamRunInOrderWithoutWaitingInBetween() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 3, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(8 * 1000, arena);
-                data.fill((byte) 0);
-                data.set(ValueLayout.JAVA_LONG, 0, 1);
-                for (int i = 0; i < 20; i++) {
-                    communicator.allReduce(data, data, 1000, DataType.INT64, ReduceOp.SUM, stream);
-                }
-                stream.synchronize(PATIENCE);
-                assertEquals(3486784401L, data.get(ValueLayout.JAVA_LONG, 0), "3 to the 20th");
+        EngineGroup.ranks(directory, 3, EngineGroup.settings(), (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(8 * 1000, arena);
+            data.fill((byte) 0);
+            data.set(ValueLayout.JAVA_LONG, 0, 1);
+            for (int i = 0; i < 20; i++) {
+                communicator.allReduce(data, data, 1000, DataType.INT64, ReduceOp.SUM, stream);
             }
+            stream.synchronize(PATIENCE);
+            assertEquals(3486784401L, data.get(ValueLayout.JAVA_LONG, 0), "3 to the 20th");
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 }

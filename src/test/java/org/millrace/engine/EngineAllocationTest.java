@@ -1,16 +1,13 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
@@ -75,25 +72,22 @@ class EngineAllocationTest {
     /** @param most bytes for each operation on each rank */
     private void assertBytes(int ranks, long most, Operation operation) throws Exception {
         CyclicBarrier together = new CyclicBarrier(ranks);
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment send = communicator.device().allocate((long) ranks * Long.BYTES, arena);
-                MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
-                send.fill((byte) 1);
-                run(communicator, operation, send, receive, stream);
-                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                long before = allocated();
-                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                run(communicator, operation, send, receive, stream);
-                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                long each = (allocated() - before) / OPERATIONS / ranks;
-                together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
-                assertTrue(receive.get(ValueLayout.JAVA_LONG, 0) > 0, "nothing was received");
-                assertTrue(each > 0, "nothing was counted");
-                assertTrue(each <= most, each + " bytes for each operation on each rank; " + most + " were enough");
-            }
+        EngineGroup.ranks(directory, ranks, EngineGroup.settings(), (communicator, stream, arena) -> {
+            MemorySegment send = communicator.device().allocate((long) ranks * Long.BYTES, arena);
+            MemorySegment receive = communicator.device().allocate((long) ranks * Long.BYTES, arena);
+            send.fill((byte) 1);
+            run(communicator, operation, send, receive, stream);
+            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            long before = allocated();
+            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            run(communicator, operation, send, receive, stream);
+            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            long each = (allocated() - before) / OPERATIONS / ranks;
+            together.await(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+            assertTrue(receive.get(ValueLayout.JAVA_LONG, 0) > 0, "nothing was received");
+            assertTrue(each > 0, "nothing was counted");
+            assertTrue(each <= most, each + " bytes for each operation on each rank; " + most + " were enough");
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     private static void run(Communicator communicator, Operation operation, MemorySegment send, MemorySegment receive,

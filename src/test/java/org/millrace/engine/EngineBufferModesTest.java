@@ -64,22 +64,19 @@ class EngineBufferModesTest {
 
     /** Runs all operations that do not combine elements on every rank, at once, and compares. */
     private void run(int ranks, Map<String, String> settings, IntPredicate registers) throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                for (int count : COUNTS) {
-                    List<Call.Running> running = COPYING.stream()
-                            .flatMap(operation -> java.util.stream.Stream.of(false, true)
-                                    .map(inPlace -> new Call(operation, count, ReduceOp.SUM,
-                                            (count + operation.ordinal()) % ranks, inPlace, count).new Running(
-                                                    communicator, stream, arena, registers.test(communicator.rank()))))
-                            .toList();
-                    stream.synchronize(PATIENCE);
-                    running.forEach(call -> assertNull(call.wrong()));
-                    running.forEach(Call.Running::release);
-                }
+        EngineGroup.ranks(directory, ranks, settings, (communicator, stream, arena) -> {
+            for (int count : COUNTS) {
+                List<Call.Running> running = COPYING.stream()
+                        .flatMap(operation -> java.util.stream.Stream.of(false, true)
+                                .map(inPlace -> new Call(operation, count, ReduceOp.SUM,
+                                        (count + operation.ordinal()) % ranks, inPlace, count).new Running(communicator,
+                                                stream, arena, registers.test(communicator.rank()))))
+                        .toList();
+                stream.synchronize(PATIENCE);
+                running.forEach(call -> assertNull(call.wrong()));
+                running.forEach(Call.Running::release);
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @ParameterizedTest
@@ -108,16 +105,13 @@ class EngineBufferModesTest {
     void whatIsNotRegisteredOrIsCombinedGoesThroughSlots(int ranks, boolean shares) throws Exception {
         WatchedTransport.on(directory, false);
         run(ranks, settings(1, shares), _ -> false);
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings(1, shares), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(
-                        communicator, stream, arena, true);
-                stream.synchronize(PATIENCE);
-                assertNull(reduced.wrong());
-                reduced.release();
-            }
+        EngineGroup.ranks(directory, ranks, settings(1, shares), (communicator, stream, arena) -> {
+            Call.Running reduced = new Call(Operation.ALL_REDUCE, 5000, ReduceOp.SUM, 0, true, 7).new Running(
+                    communicator, stream, arena, true);
+            stream.synchronize(PATIENCE);
+            assertNull(reduced.wrong());
+            reduced.release();
         });
-        thrown.forEach(failure -> assertNull(failure));
         assertEquals(0, WatchedNetwork.SENT_BY_USER.get() + WatchedNetwork.RECEIVED_BY_USER.get());
         assertTrue(WatchedNetwork.SENT_BY_SLOTS.get() > 0);
     }
@@ -172,7 +166,7 @@ class EngineBufferModesTest {
         Map<String, String> settings = settings(1, true);
         settings.put("NCCL_P2P_NET_CHUNKSIZE", "1K");
         settings.put("MILLRACE_NET", "shm");
-        List<Throwable> thrown = EngineGroup.run(directory, 5, settings, communicator -> {
+        EngineGroup.ranks(directory, 5, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
                     DeviceStream stream = communicator.device().newStream();
                     DeviceStream other = communicator.device().newStream()) {
@@ -186,7 +180,6 @@ class EngineBufferModesTest {
                 running.forEach(call -> assertNull(call.wrong()));
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     /**
@@ -200,7 +193,7 @@ class EngineBufferModesTest {
         Map<String, String> settings = settings(6, false);
         settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_BUFFSIZE", "32K",
                 "org.millrace.engine.firstStep", "" + firstStep));
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
+        EngineGroup.ranks(directory, ranks, settings, communicator -> {
             try (Arena arena = Arena.ofShared();
                     DeviceStream stream = communicator.device().newStream();
                     DeviceStream other = communicator.device().newStream()) {
@@ -217,7 +210,6 @@ class EngineBufferModesTest {
                 running.forEach(Call.Running::release);
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
         assertEquals(2 * ranks, WatchedNetwork.CONNECTIONS.get());
     }
 
@@ -225,7 +217,7 @@ class EngineBufferModesTest {
     void treesCannotShareConnections() throws Exception {
         Map<String, String> settings = settings(2, false);
         settings.putAll(Map.of("MILLRACE_GROUPED_CONNECTIONS", "1", "NCCL_ALGO", "tree"));
-        for (Throwable failure : EngineGroup.run(directory, 2, settings, _ -> {})) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, settings, _ -> {})) {
             assertTrue(failure != null && failure.getMessage().contains("MILLRACE_GROUPED_CONNECTIONS=1 needs rings"),
                     String.valueOf(failure));
         }
@@ -240,7 +232,7 @@ class EngineBufferModesTest {
         CountDownLatch sending = new CountDownLatch(2);
         Map<String, String> settings = settings(1, shares == 1);
         settings.put("MILLRACE_NET", network);
-        List<Throwable> thrown = EngineGroup.run(directory, 3, settings, communicator -> {
+        EngineGroup.ranks(directory, 3, settings, communicator -> {
             int count = 1 << 22;
             try (DeviceStream stream = communicator.device().newStream()) {
                 if (communicator.rank() == 2) {
@@ -266,12 +258,11 @@ class EngineBufferModesTest {
                 }
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @Test
     void onlyMemoryThatEveryThreadMayWriteCanBeRegistered() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings(1, false), communicator -> {
+        EngineGroup.ranks(directory, 2, settings(1, false), communicator -> {
             try (Arena shared = Arena.ofShared(); Arena confined = Arena.ofConfined()) {
                 assertThrows(IllegalArgumentException.class,
                         () -> communicator.register(MemorySegment.ofArray(new byte[64])));
@@ -284,7 +275,6 @@ class EngineBufferModesTest {
                 left(communicator, shared);
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     /** A registration may outlive its communicator. */

@@ -2,7 +2,6 @@ package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,7 +11,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
@@ -63,16 +61,14 @@ class EngineCollectivesTest {
 
     /** Runs all of them on ranks that are threads; returns what each threw. */
     static List<Throwable> runAll(Path directory, int ranks, Map<String, String> settings) throws Exception {
-        return EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                List<Call.Running> running = new ArrayList<>();
-                for (Call call : calls(ranks)) {
-                    running.add(call.new Running(communicator, stream, arena));
-                }
-                stream.synchronize(PATIENCE);
-                for (Call.Running call : running) {
-                    assertNull(call.wrong());
-                }
+        return EngineGroup.thrown(directory, ranks, settings, (communicator, stream, arena) -> {
+            List<Call.Running> running = new ArrayList<>();
+            for (Call call : calls(ranks)) {
+                running.add(call.new Running(communicator, stream, arena));
+            }
+            stream.synchronize(PATIENCE);
+            for (Call.Running call : running) {
+                assertNull(call.wrong());
             }
         });
     }

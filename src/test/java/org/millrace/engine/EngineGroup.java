@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,6 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorListener;
+import org.millrace.DeviceStream;
 
 /** Ranks of one group as threads of this process. */
 final class EngineGroup {
@@ -24,6 +26,11 @@ final class EngineGroup {
     /** What one rank does. */
     interface RankBody {
         void run(Communicator communicator) throws Exception;
+    }
+
+    /** What one rank does with a stream of its device, and memory for as long. */
+    interface StreamBody {
+        void run(Communicator communicator, DeviceStream stream, Arena arena) throws Exception;
     }
 
     private EngineGroup() {}
@@ -37,14 +44,42 @@ final class EngineGroup {
         return settings;
     }
 
+    /** Runs a body on each rank, which all end well. */
+    static void ranks(Path directory, int ranks, Map<String, String> settings, RankBody body)
+            throws InterruptedException {
+        requireNone(thrown(directory, ranks, settings, body));
+    }
+
+    static void ranks(Path directory, int ranks, Map<String, String> settings, StreamBody body)
+            throws InterruptedException {
+        requireNone(thrown(directory, ranks, settings, body));
+    }
+
+    private static void requireNone(List<Throwable> thrown) {
+        for (int rank = 0; rank < thrown.size(); rank++) {
+            if (thrown.get(rank) != null) {
+                throw new AssertionError("rank " + rank + ": " + thrown.get(rank), thrown.get(rank));
+            }
+        }
+    }
+
     /** Runs a body on each rank; returns what each threw, null for a rank that ended well. */
-    static List<Throwable> run(Path directory, int ranks, Map<String, String> settings, RankBody body)
+    static List<Throwable> thrown(Path directory, int ranks, Map<String, String> settings, RankBody body)
             throws InterruptedException {
         return call(ranks, rank -> () -> {
             try (Communicator communicator = join(directory, rank, ranks, settings)) {
                 body.run(communicator);
             }
             return null;
+        });
+    }
+
+    static List<Throwable> thrown(Path directory, int ranks, Map<String, String> settings, StreamBody body)
+            throws InterruptedException {
+        return thrown(directory, ranks, settings, communicator -> {
+            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
+                body.run(communicator, stream, arena);
+            }
         });
     }
 

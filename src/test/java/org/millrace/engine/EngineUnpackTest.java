@@ -3,7 +3,6 @@ package org.millrace.engine;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
-import java.lang.foreign.Arena;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,7 +12,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.millrace.DeviceStream;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
@@ -42,23 +40,21 @@ class EngineUnpackTest {
                 "NCCL_ALGO", algorithm, "MILLRACE_NET", network, "NCCL_NET_DEVICE_UNPACK_ENABLED", "1",
                 "NCCL_NET_DEVICE_UNPACK_THRESHOLD", "" + threshold, "NCCL_NET_SHARED_BUFFERS", shares,
                 "NCCL_P2P_LL_THRESHOLD", "500", "org.millrace.engine.firstStep", "4294967290");
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                for (int count : new int[] {1, 1023, 30_001}) {
-                    List<Call.Running> running = new ArrayList<>();
-                    for (Operation operation : Operation.values()) {
-                        for (boolean registers : new boolean[] {false, true}) {
-                            running.add(new Call(operation, count, ReduceOp.SUM, count % ranks, registers,
-                                    count).new Running(communicator, stream, arena, registers));
-                        }
+        EngineGroup.ranks(directory, ranks, settings, (communicator, stream, arena) -> {
+            for (int count : new int[] {1, 1023, 30_001}) {
+                List<Call.Running> running = new ArrayList<>();
+                for (Operation operation : Operation.values()) {
+                    for (boolean registers : new boolean[] {false, true}) {
+                        running.add(
+                                new Call(operation, count, ReduceOp.SUM, count % ranks, registers, count).new Running(
+                                        communicator, stream, arena, registers));
                     }
-                    stream.synchronize(PATIENCE);
-                    running.forEach(call -> assertNull(call.wrong()));
-                    running.forEach(Call.Running::release);
                 }
-                assertEquals(List.of("NET " + network + " unpacked"), communicator.route().orElseThrow().transports());
+                stream.synchronize(PATIENCE);
+                running.forEach(call -> assertNull(call.wrong()));
+                running.forEach(Call.Running::release);
             }
+            assertEquals(List.of("NET " + network + " unpacked"), communicator.route().orElseThrow().transports());
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 }

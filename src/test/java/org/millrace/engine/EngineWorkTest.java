@@ -80,7 +80,7 @@ class EngineWorkTest {
         int ranks = 3;
         int operations = 20;
         int groups = 25;
-        List<Throwable> thrown = EngineGroup.run(directory, ranks, through(FIFO, first), communicator -> {
+        EngineGroup.ranks(directory, ranks, through(FIFO, first), communicator -> {
             try (Arena arena = Arena.ofShared();
                     DeviceStream one = communicator.device().newStream();
                     DeviceStream other = communicator.device().newStream()) {
@@ -117,13 +117,12 @@ class EngineWorkTest {
                 assertTrue(travelled > 20 * FIFO, "only " + travelled + " bytes went through the FIFO");
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     @Test
     void anAbortWhileTheFifoIsFull() throws Exception {
         CountDownLatch ended = new CountDownLatch(1);
-        List<Throwable> thrown = EngineGroup.run(directory, 2, through(FIFO, 0xffff_fe00L), communicator -> {
+        EngineGroup.ranks(directory, 2, through(FIFO, 0xffff_fe00L), communicator -> {
             if (communicator.rank() == 1) {
                 assertTrue(ended.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
                 return;
@@ -161,7 +160,6 @@ class EngineWorkTest {
                 ended.countDown();
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     /**
@@ -188,7 +186,7 @@ class EngineWorkTest {
     @Test
     void theHostSeesWhatAKernelHasBegun() throws Exception {
         CountDownLatch seen = new CountDownLatch(1);
-        List<Throwable> thrown = EngineGroup.run(directory, 2, EngineGroup.settings(), communicator -> {
+        EngineGroup.ranks(directory, 2, EngineGroup.settings(), communicator -> {
             try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
                 MemorySegment data = words(communicator, arena, 1);
                 DeviceCommunicator device = device(communicator);
@@ -212,7 +210,6 @@ class EngineWorkTest {
                 seen.countDown();
             }
         });
-        thrown.forEach(failure -> assertNull(failure));
     }
 
     /** {@code -Dmillrace.test.operations=1000000} for as many; the default is what a build has time for. */
@@ -250,19 +247,18 @@ class EngineWorkTest {
 
     @Test
     void aFunctionThatAStreamCallsCannotLaunch() throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, 1, EngineGroup.settings(), communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = words(communicator, arena, 1);
-                AtomicReference<Throwable> told = new AtomicReference<>();
-                stream.call(
-                        () -> told.set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
-                stream.synchronize(PATIENCE);
-                assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
-                        told.get().getMessage());
-                sum(communicator, data, stream);
-                stream.synchronize(PATIENCE);
-            }
-        });
+        List<Throwable> thrown =
+                EngineGroup.thrown(directory, 1, EngineGroup.settings(), (communicator, stream, arena) -> {
+                    MemorySegment data = words(communicator, arena, 1);
+                    AtomicReference<Throwable> told = new AtomicReference<>();
+                    stream.call(() -> told
+                            .set(assertThrows(MillraceException.class, () -> sum(communicator, data, stream))));
+                    stream.synchronize(PATIENCE);
+                    assertTrue(told.get().getMessage().contains("cannot be enqueued by a function that a stream calls"),
+                            told.get().getMessage());
+                    sum(communicator, data, stream);
+                    stream.synchronize(PATIENCE);
+                });
         assertNull(thrown.getFirst());
     }
 }

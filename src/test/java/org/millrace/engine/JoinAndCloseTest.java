@@ -1,7 +1,6 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
@@ -29,14 +28,13 @@ class JoinAndCloseTest {
     private void joinAndClose(int times) throws Exception {
         Map<String, String> settings = EngineGroup.settings("NCCL_P2P_DISABLE", "1", "NCCL_BUFFSIZE", "32K");
         for (int i = 0; i < times; i++) {
-            List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
+            EngineGroup.ranks(directory, 2, settings, communicator -> {
                 try (DeviceStream stream = communicator.device().newStream(); Arena arena = Arena.ofShared()) {
                     MemorySegment data = communicator.device().allocate(64, arena);
                     communicator.allReduce(data, data, 16, DataType.INT32, ReduceOp.SUM, stream);
                     stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
                 }
             });
-            thrown.forEach(failure -> assertNull(failure));
         }
     }
 

@@ -66,7 +66,7 @@ class LostRankTest {
     @ParameterizedTest
     @EnumSource
     void anAbortEndsEveryRank(Operation operation) throws Exception {
-        List<Throwable> thrown = EngineGroup.run(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"),
+        List<Throwable> thrown = EngineGroup.thrown(directory, RANKS, EngineGroup.settings("NCCL_BUFFSIZE", "32K"),
                 communicator -> run(communicator, operation, () -> {
                     if (communicator.rank() == LOST) {
                         communicator.abort();
@@ -111,16 +111,14 @@ class LostRankTest {
     @Test
     void aPeerThatNeverReceivesIsNamed() throws Exception {
         Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "1s");
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                if (communicator.rank() == 0) {
-                    communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
-                    stream.synchronize(PATIENCE);
-                } else {
-                    communicator.allReduce(communicator.device().allocate(400, arena),
-                            communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
-                    stream.synchronize(PATIENCE);
-                }
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, (communicator, stream, arena) -> {
+            if (communicator.rank() == 0) {
+                communicator.send(communicator.device().allocate(400, arena), 100, DataType.INT32, 1, stream);
+                stream.synchronize(PATIENCE);
+            } else {
+                communicator.allReduce(communicator.device().allocate(400, arena),
+                        communicator.device().allocate(400, arena), 100, DataType.INT32, ReduceOp.SUM, stream);
+                stream.synchronize(PATIENCE);
             }
         });
         assertAllFailed(thrown);

@@ -1,10 +1,8 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
@@ -15,7 +13,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
-import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /**
@@ -36,20 +33,18 @@ class SumsOfNansTest {
         for (DataType type : List.of(DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64)) {
             byte[][] sums = new byte[RANKS][];
             Map<String, String> settings = EngineGroup.settings(setting.split("="));
-            EngineGroup.run(directory, RANKS, settings, communicator -> {
-                try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                    MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
-                    MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
-                    for (int i = 0; i < COUNT; i++) {
-                        // every third is no NaN on this rank
-                        set(type, mine, i,
-                                i % RANKS == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
-                    }
-                    communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
-                    stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
-                    sums[communicator.rank()] = sum.toArray(ValueLayout.JAVA_BYTE);
+            EngineGroup.ranks(directory, RANKS, settings, (communicator, stream, arena) -> {
+                MemorySegment mine = communicator.device().allocate((long) COUNT * type.bytes(), arena);
+                MemorySegment sum = communicator.device().allocate((long) COUNT * type.bytes(), arena);
+                for (int i = 0; i < COUNT; i++) {
+                    // every third is no NaN on this rank
+                    set(type, mine, i,
+                            i % RANKS == communicator.rank() ? 0 : nan(type, 1 + i % 100, communicator.rank()));
                 }
-            }).forEach(failure -> assertNull(failure, () -> String.valueOf(failure)));
+                communicator.allReduce(mine, sum, COUNT, type, ReduceOp.SUM, stream);
+                stream.synchronize(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+                sums[communicator.rank()] = sum.toArray(ValueLayout.JAVA_BYTE);
+            });
             long infinity = nan(type, 0, 0);
             for (int i = 0; i < COUNT; i++) {
                 long bits = get(type, sums[0], i);

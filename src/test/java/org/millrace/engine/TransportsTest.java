@@ -66,6 +66,12 @@ class TransportsTest {
         run(ranks, null, "UNIX");
     }
 
+    @Test
+    void aTransportOfAnotherJarIsSwitchedOff() throws Exception {
+        System.setProperty(UnixSocketTransport.ENABLE, "true");
+        run(2, "NCCL_MY_TRANSPORT_ENABLE=0", "P2P");
+    }
+
     private void run(int ranks, String settings, String chosen) throws Exception {
         List<String> pairs = new ArrayList<>(List.of("NCCL_BUFFSIZE", "64K", "org.millrace.engine.firstStep",
                 "4294967292", "NCCL_MIN_NCHANNELS", "2"));
@@ -74,8 +80,7 @@ class TransportsTest {
         }
         try (ChosenTransports log = ChosenTransports.listen()) {
             Map<String, String> map = EngineGroup.settings(pairs.toArray(String[]::new));
-            EngineGroup.run(directory, ranks, map, TransportsTest::reduceAndCheck)
-                    .forEach(failure -> assertNull(failure));
+            EngineGroup.ranks(directory, ranks, map, TransportsTest::reduceAndCheck);
             assertEquals(4 * ranks, log.lines().size(), log.lines().toString());
             assertTrue(log.lines().stream().allMatch(line -> line.contains(": " + chosen)), log.lines().toString());
         }
@@ -106,13 +111,11 @@ class TransportsTest {
             "NCCL_SHM_USE_CUDA_MEMCPY, 1"})
     void ranksThatDisagreeAreBothTold(String setting, String value) throws Exception {
         Map<String, String> settings = EngineGroup.settings(setting, value, "NCCL_SHM_MEMCPY_MODE", "3");
-        List<Throwable> thrown = EngineGroup.run(directory, 2, settings, communicator -> {
-            try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
-                MemorySegment data = communicator.device().allocate(800, arena);
-                communicator.allReduce(data, data, 100, DataType.INT64,
-                        communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
-                stream.synchronize(PATIENCE);
-            }
+        List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings, (communicator, stream, arena) -> {
+            MemorySegment data = communicator.device().allocate(800, arena);
+            communicator.allReduce(data, data, 100, DataType.INT64,
+                    communicator.rank() == 0 ? ReduceOp.SUM : ReduceOp.MAX, stream);
+            stream.synchronize(PATIENCE);
         });
         for (Throwable failure : thrown) {
             assertTrue(failure != null && failure.getMessage().contains("the ranks disagree")

@@ -35,8 +35,8 @@ import org.millrace.DeadlineException;
 import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.Operand;
 import org.millrace.MismatchException;
+import org.millrace.Operand;
 import org.millrace.PeerLostException;
 import org.millrace.Plan;
 import org.millrace.ReduceOp;
@@ -44,7 +44,7 @@ import org.millrace.config.Configuration;
 import org.millrace.cuda.NativeBuild;
 import org.millrace.cuda.OwnClassLoader;
 import org.millrace.cuda.StubLibrary;
-import org.millrace.plugin.loss.LostConnection;
+import org.millrace.plugin.LostConnection;
 
 /**
  * Communicators over the stand-ins for libnccl and libcudart: two GPUs, on which everything completes at once unless a

@@ -8,9 +8,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.config.Configuration;
 import org.millrace.MillraceException;
-import org.millrace.plugin.net.NetEndpoint;
+import org.millrace.config.Configuration;
+import org.millrace.plugin.NetEndpoint;
 
 /** Which addresses the plugin announces on hosts whose interfaces are of many kinds. */
 @Timeout(120)

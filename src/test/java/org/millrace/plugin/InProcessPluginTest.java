@@ -15,8 +15,6 @@ import org.millrace.ffi.nccl.nccl_h;
 import org.millrace.ffi.plugin.ncclNetProperties_v11_t;
 import org.millrace.ffi.plugin.ncclNet_v11_t;
 import org.millrace.ffi.plugin.plugin_h;
-import org.millrace.plugin.shim.CapturedLog;
-import org.millrace.plugin.shim.NativeEnvironment;
 
 /**
  * A Java program that loads libnccl: this test opens the plugin and calls its table as libnccl would in this process.

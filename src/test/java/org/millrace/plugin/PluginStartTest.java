@@ -19,7 +19,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.ffi.nccl.nccl_h;
-import org.millrace.plugin.shim.Upcalls;
 
 /**
  * What the user reads if the plugin cannot start or does not as it is told: always one line, and NCCL goes on with

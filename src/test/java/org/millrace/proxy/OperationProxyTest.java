@@ -39,13 +39,12 @@ class OperationProxyTest {
         final SendMem sendMem;
         final RecvMem recvMem;
         final AbortFlag abort;
-        final OperationQueue queue;
+        final OperationQueue queue = new OperationQueue();
         long step;
 
         End(Arena arena, long firstStep) {
             info = ConnectionInfo.allocate(arena, LAYOUT, firstStep);
             abort = AbortFlag.of(arena.allocate(AbortFlag.BYTES, AbortFlag.BYTES));
-            queue = new OperationQueue(abort);
             buffer = info.buffer(Protocol.SIMPLE);
             sendMem = info.sendMem();
             recvMem = info.recvMem();
@@ -69,6 +68,8 @@ class OperationProxyTest {
             receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, 0, false), to.info,
                     MemoryFrames.region(to.info.buffers()), MemoryFrames.staging(arena, LAYOUT), to.queue,
                     frames.receiver(), this::stopped);
+            send.abortedBy(from.abort);
+            receive.abortedBy(to.abort);
         }
 
         void stopped(ProxyConnection connection, Throwable failure) {
@@ -140,6 +141,74 @@ class OperationProxyTest {
             assertEquals(2, pair.frames.offered());
             assertEquals(0, user.get(ValueLayout.JAVA_INT, Integer.BYTES));
             assertEquals(SLICE_STEPS, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    /**
+     * A kernel that left writes no slot any more, and the user may have the memory back that slots were filled from.
+     */
+    @Test
+    void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(4);
+            assertEquals(1, pair.send.progress());
+            pair.receive.progress(); // the frame of the first slice may complete now
+            pair.from.abort.raise();
+            pair.post(4);
+            assertEquals(0, pair.send.progress());
+            assertEquals(1, pair.frames.offered(), "frames");
+            assertEquals(0, pair.from.sendMem.headAcquire());
+            assertEquals(4, pair.from.recvMem.sizeAcquire(0));
+        }
+    }
+
+    @Test
+    void afterAnAbortWhatArrivesIsNotToldToTheDevice() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(4);
+            pair.send.progress();
+            assertEquals(1, pair.receive.progress(), "a frame was given its slot");
+            pair.to.abort.raise();
+            assertEquals(0, pair.receive.progress());
+            assertEquals(0, pair.to.recvMem.tailAcquire());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, (1L << 32) - 8, Long.MAX_VALUE - 7})
+    void aReceivingDevicesHeadMayNotGoBackNorBehindWhatWasAnnounced(long firstStep) {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, firstStep);
+            pair.announce(16);
+            for (int slice = 0; slice < 4; slice++) {
+                pair.post(4);
+            }
+            pair.progress();
+            pair.to.sendMem.headRelease(firstStep + 8);
+            pair.progress();
+            pair.to.sendMem.headRelease(firstStep - 1);
+            String back = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
+            assertTrue(back.contains("head is " + (firstStep - 1)), back);
+            pair.to.sendMem.headRelease(firstStep + 16 + ConnectionLayout.SLOTS + 1);
+            String behind = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
+            assertTrue(behind.contains("announced to step " + (firstStep + 16)), behind);
+        }
+    }
+
+    @Test
+    void aSendingDevicesTailMayNotPassItsCredits() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(16);
+            pair.from.recvMem.sizePlain(0, 4);
+            pair.from.recvMem.tailRelease(ConnectionLayout.SLOTS + 1);
+            String thrown = assertThrows(ProxyException.class, pair.send::progress).getMessage();
+            assertTrue(thrown.contains("tail is 9, and its credits end at step 8"), thrown);
+            assertEquals(0, pair.frames.offered());
         }
     }
 

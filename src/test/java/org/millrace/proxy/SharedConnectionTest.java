@@ -49,14 +49,14 @@ class SharedConnectionTest {
                 channel.to = ConnectionInfo.allocate(arena, LAYOUT, 0);
                 OperationQueue sends = new OperationQueue();
                 OperationQueue receives = new OperationQueue();
-                sends.add(op);
-                receives.add(op);
                 channel.send = SendProxy.byOperation(ConnectionName.ofRing(0, 1, member, true), channel.from,
                         MemoryFrames.region(channel.from.buffers()), sends, senders.member(member, sends),
                         (c, f) -> {});
                 channel.receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, member, false), channel.to,
                         MemoryFrames.region(channel.to.buffers()), MemoryFrames.staging(arena, LAYOUT), receives,
                         receivers.member(member), (c, f) -> {});
+                sends.add(op);
+                receives.add(op);
                 channels.add(channel);
             }
             int turns = 0;

@@ -32,8 +32,7 @@ final class ProxyPair {
     private final ConnectionInfo from;
     private final ConnectionInfo to;
     private final OperationQueue sends = new OperationQueue();
-    private final OperationQueue receives =
-            new OperationQueue(AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES)));
+    private final OperationQueue receives = new OperationQueue();
     private final SendProxy send;
     private final ReceiveProxy receive;
     private long step;
@@ -50,6 +49,9 @@ final class ProxyPair {
                 Arena.global().allocate(layout.bufferOffset(Protocol.SIMPLE), LL128Line.BYTES));
         receive = ReceiveProxy.byOperation(ConnectionName.ofRing(1, 0, channel, false), to,
                 new InMemoryFrames.Region(to.buffers()), staging, receives, frames.receiver(), ProxyPair::stopped);
+        AbortFlag abort = AbortFlag.of(Arena.global().allocate(AbortFlag.BYTES, AbortFlag.BYTES));
+        send.abortedBy(abort);
+        receive.abortedBy(abort);
         ProcessTrace process = ProcessTrace.current();
         if (process != null) {
             send.tracedBy(process.connection(identity(channel, Direction.SEND)));

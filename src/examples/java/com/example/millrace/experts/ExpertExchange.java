@@ -51,7 +51,8 @@ public final class ExpertExchange implements TokenExchange {
         }
         layout = new ExpertLayout(plan, communicators.signalsBase(new ExpertLayout(plan).signals()));
         gins = communicators.hold();
-        barrier = rail ? GinBarrier.rail(gins[0], 0) : GinBarrier.world(gins[0], 0);
+        // ranks near each other have the rails' barriers of as many numbers, though no rail has two of them
+        barrier = rail ? GinBarrier.rail(gins[0], communicator.lsa().rank()) : GinBarrier.world(gins[0], 0);
     }
 
     private HostGin gin(int channel) {

@@ -18,8 +18,8 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
         int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
-     * Requirements of a program that has said only this: queues of 64 descriptors of NCCL 2.30, one barrier of each
-     * kind, every rank on its own, and a minute to wait.
+     * Requirements of a program that has said only this: queues of 64 descriptors of NCCL 2.30, one barrier of all
+     * ranks, every rank on its own with one of its rail, and a minute to wait.
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
         return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,
@@ -36,9 +36,9 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 first, deadline);
     }
 
-    /** The same with several ranks near each other. */
+    /** The same with several ranks near each other, and a barrier of a rail for each of them. */
     public GinRequirements withLsaSize(int ranks) {
-        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, railBarriers, ranks,
+        return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, ranks, ranks,
                 firstIndex, deadline);
     }
 

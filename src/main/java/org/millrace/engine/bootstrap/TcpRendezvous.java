@@ -4,11 +4,12 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.channels.ServerSocketChannel;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
-import org.millrace.config.UserNotice;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.socket.NamedHost;
@@ -19,6 +20,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     private static final Logger LOG = LogManager.getLogger(TcpRendezvous.class);
     private static final String PREFIX = "tcp:";
     private static final int MAX_PORT = 0xFFFF;
+    private static final Set<String> TOLD = ConcurrentHashMap.newKeySet();
 
     static TcpRendezvous parse(String text, JoinOptions options) {
         int colon = text.lastIndexOf(':');
@@ -96,7 +98,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
 
     private void warnOfAnybody(InetSocketAddress address) {
         if (!address.getAddress().isLoopbackAddress() && isOpenToAll()) {
-            UserNotice.say("the group at " + this
+            tellUser("the group at " + this
                     + " has no secret: any process that reaches the port can join it in a rank's place. Set "
                     + Settings.SECRET.name() + " to the same text on every rank (" + Settings.REQUIRE_SECRET.name()
                     + "=1 makes this an error)");
@@ -115,5 +117,14 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     @Override
     public String toString() {
         return PREFIX + (host.indexOf(':') < 0 ? host : '[' + host + ']') + ':' + port;
+    }
+
+    /**
+     * Says once what a user has to see however logging is set up: Log4j shows errors alone where nothing configures it.
+     */
+    private static void tellUser(String text) {
+        if (TOLD.add(text)) {
+            System.err.println("millrace: " + text);
+        }
     }
 }

@@ -41,6 +41,7 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
                 .withStreams(configuration.get(Settings.SOCKET_STREAMS).orElse(options.streams()),
                         options.stripeThreshold())
                 .withDeadlines(configuration.get(Settings.CONNECT_DEADLINE), options.handshakeDeadline())
+                .withReconnectDeadline(configuration.get(Settings.RECONNECT_DEADLINE))
                 .withTls(TlsIdentity.of(configuration));
     }
 

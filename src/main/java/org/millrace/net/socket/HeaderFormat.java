@@ -6,7 +6,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
 
 /**
- * The bytes that go before each payload on stream 0, little-endian.
+ * How the bytes that go before each payload begin, little-endian.
  *
  * <pre>
  *   0        4        6        8                16                                   64
@@ -34,14 +34,14 @@ public final class HeaderFormat {
     /** Parts and pieces of a payload begin at multiples of a page, as far as the payload does. */
     public static final int PART_ALIGNMENT = 4096;
 
-    /** A frame of the layer above. */
-    public static final int TYPE_DATA = 1;
-
     /** The last header of a connection that is closed on purpose. */
     static final int TYPE_SHUTDOWN = 2;
 
-    /** A piece of a frame, on a connection of several rails. */
+    /** A piece of a frame. */
     public static final int TYPE_PIECE = 3;
+
+    /** A piece of a frame that is to be acknowledged at once. */
+    static final int TYPE_URGENT_PIECE = 4;
 
     /** The bytes {@code M R F 1}. */
     private static final int MAGIC = 'M' | 'R' << 8 | 'F' << 16 | '1' << 24;
@@ -60,10 +60,6 @@ public final class HeaderFormat {
             throw new IllegalArgumentException("a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, not " + bytes);
         }
         return (int) bytes;
-    }
-
-    public static void encodeData(FrameHeader header, ByteBuffer to, int at) {
-        encode(header, TYPE_DATA, to, at);
     }
 
     /** A header with words, of a type that has them. */
@@ -97,11 +93,6 @@ public final class HeaderFormat {
         to.putLong(at + LENGTH_OFFSET, payloadBytes);
     }
 
-    /** Whether these bytes are a data header: the common case, told apart from the rest with few comparisons. */
-    public static boolean isData(ByteBuffer from, int at) {
-        return is(TYPE_DATA, from, at);
-    }
-
     /** Whether these bytes are a header of a type that has a payload. */
     public static boolean is(int type, ByteBuffer from, int at) {
         long length = from.getLong(at + LENGTH_OFFSET);
@@ -118,26 +109,23 @@ public final class HeaderFormat {
         return from.getLong(at + LENGTH_OFFSET);
     }
 
-    public static void decodeData(ByteBuffer from, int at, FrameHeader header) {
+    public static void decode(ByteBuffer from, int at, FrameHeader header) {
         header.payloadBytes(from.getLong(at + LENGTH_OFFSET));
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             header.word(word, from.getLong(at + WORDS_OFFSET + word * Long.BYTES));
         }
     }
 
-    /**
-     * What is wrong with bytes that are neither a header of the type with a payload that is expected nor a shutdown
-     * message.
-     */
-    public static String problem(int expected, ByteBuffer from, int at) {
+    /** What is wrong with bytes that are neither a header of a type with a payload nor a shutdown message. */
+    public static String problem(ByteBuffer from, int at) {
         int magic = from.getInt(at + MAGIC_OFFSET);
         if (magic != MAGIC) {
             return String.format("a frame header begins with 0x%08x, but 0x%08x came", MAGIC, magic);
         }
         int type = from.getInt(at + TYPE_OFFSET);
-        if (type != expected && type != TYPE_SHUTDOWN) {
-            return String.format("a frame header's type and flags are %d or %d, but 0x%08x came", expected,
-                    TYPE_SHUTDOWN, type);
+        if (type < TYPE_SHUTDOWN || type > TYPE_URGENT_PIECE) {
+            return String.format("a frame header's type and flags are %d to %d, but 0x%08x came", TYPE_SHUTDOWN,
+                    TYPE_URGENT_PIECE, type);
         }
         return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
                 + from.getLong(at + LENGTH_OFFSET);

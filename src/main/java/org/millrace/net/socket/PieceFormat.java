@@ -6,8 +6,8 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
 
 /**
- * The bytes that go before each piece of a frame on a connection of several rails, little-endian. Every piece carries
- * the whole header of its frame, so that the first to come introduces it.
+ * The bytes that go before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so
+ * that the first to come introduces it.
  *
  * <pre>
  *   0                                     64               72               76              80
@@ -18,7 +18,8 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * A shutdown message has type 2 and, in place of the frame, how many frames there were in all.
+ * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. A shutdown
+ * message has type 2 and, in place of the frame, how many frames there were in all.
  */
 final class PieceFormat {
 
@@ -31,8 +32,9 @@ final class PieceFormat {
 
     private PieceFormat() {}
 
-    static void encode(FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
-        HeaderFormat.encode(header, HeaderFormat.TYPE_PIECE, to, at);
+    /** @param type of a piece, which is acknowledged at once or not */
+    static void encode(int type, FrameHeader header, long frame, int offset, int length, ByteBuffer to, int at) {
+        HeaderFormat.encode(header, type, to, at);
         to.putLong(at + FRAME_OFFSET, frame);
         to.putInt(at + OFFSET_OFFSET, offset);
         to.putInt(at + LENGTH_OFFSET, length);
@@ -45,7 +47,12 @@ final class PieceFormat {
     }
 
     static boolean isPiece(ByteBuffer from, int at) {
-        return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at);
+        return HeaderFormat.is(HeaderFormat.TYPE_PIECE, from, at) || isUrgent(from, at);
+    }
+
+    /** Whether the sender waits for its acknowledgement. */
+    static boolean isUrgent(ByteBuffer from, int at) {
+        return HeaderFormat.is(HeaderFormat.TYPE_URGENT_PIECE, from, at);
     }
 
     static long frame(ByteBuffer from, int at) {
@@ -61,21 +68,22 @@ final class PieceFormat {
     }
 
     /**
-     * What a receiver says on each stream of a connection of several rails, little-endian.
+     * What a receiver says on each stream, little-endian.
      *
      * <pre>
      *   0        4        8                      16                     24                32
      *   +--------+--------+----------------------+----------------------+-----------------+
-     *   | magic  | type   | pieces that arrived  | frames that have     | 0               |
-     *   | u32    | u32    | on this stream, i64  | a destination, i64   |                 |
+     *   | magic  | type   | pieces that arrived  | frames that have     | frames that are |
+     *   | u32    | u32    | on this stream, i64  | a destination, i64   | whole, i64      |
      *   +--------+--------+----------------------+----------------------+-----------------+
      * </pre>
      *
      * <p>
-     * Both counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
-     * acknowledged in the order in which they were sent there, so a count names them. Before a shutdown message for the
-     * sake of another process that was lost stand {@value #LOST} of type 3, each with three of the {@link LastWords} in
-     * place of counts.
+     * The counts are cumulative: a later acknowledgement says all that an earlier one said. The pieces of a stream are
+     * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of
+     * a lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for
+     * the sake of another process that was lost stand {@value #LOST} of type 3, each with three of the
+     * {@link LastWords} in place of counts.
      */
     static final class Ack {
 
@@ -102,16 +110,16 @@ final class PieceFormat {
 
         private Ack() {}
 
-        static void encode(int type, long pieces, long accepted, ByteBuffer to, int at) {
+        static void encode(int type, long pieces, long accepted, long whole, ByteBuffer to, int at) {
             to.putInt(at, MAGIC);
             to.putInt(at + 4, type);
             to.putLong(at + 8, pieces);
             to.putLong(at + 16, accepted);
-            to.putLong(at + 24, 0);
+            to.putLong(at + 24, whole);
         }
 
         /** A shutdown message, and what stands before it; returns where it ends. */
-        static int encodeShutdown(long pieces, long accepted, @Nullable String lostPeer, ByteBuffer to) {
+        static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
             int at = 0;
             for (int word = 0; lostPeer != null && word < LastWords.COUNT; word++) {
                 if (word % LOST_WORDS == 0) {
@@ -121,7 +129,7 @@ final class PieceFormat {
                 }
                 to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, LastWords.word(lostPeer, word));
             }
-            encode(TYPE_SHUTDOWN, pieces, accepted, to, at);
+            encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
             return at + BYTES;
         }
 
@@ -141,6 +149,10 @@ final class PieceFormat {
 
         static long accepted(ByteBuffer from, int at) {
             return from.getLong(at + 16);
+        }
+
+        static long whole(ByteBuffer from, int at) {
+            return from.getLong(at + 24);
         }
     }
 }

@@ -7,14 +7,13 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames under way on one side of a connection over rails: a ring, oldest first. Frames are numbered from 0 for the
- * life of the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs.
- * One thread.
+ * The frames under way on one side of a connection: a ring, oldest first. Frames are numbered from 0 for the life of
+ * the connection; a slot is a frame's place in the ring. Pieces arrive in any order, frames complete in theirs. One
+ * thread.
  */
 abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
 
     final Pieces pieces;
-    final int limit;
     final FrameHeader[] headers;
     final @Nullable ByteBuffer[] views;
     final int[] starts;
@@ -28,10 +27,9 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
     /** Frames that have a destination at the receiver. */
     long accepted;
 
-    PieceWindow(Pieces pieces, int limit) {
+    PieceWindow(Pieces pieces) {
         this.pieces = pieces;
-        this.limit = limit;
-        int capacity = Integer.highestOneBit(limit * 2 - 1);
+        int capacity = Integer.highestOneBit(pieces.window() * 2 - 1);
         mask = capacity - 1;
         headers = new FrameHeader[capacity];
         Arrays.setAll(headers, slot -> new FrameHeader());
@@ -66,6 +64,12 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
         arrived[slot][piece >> 6] |= 1L << piece;
     }
 
+    /** All pieces of a slot's frame have arrived. */
+    final void markAllArrived(int slot) {
+        missing[slot] = 0;
+        Arrays.fill(arrived[slot], -1);
+    }
+
     final long completed() {
         return completed;
     }
@@ -78,6 +82,11 @@ abstract sealed class PieceWindow permits SendWindow, ReceiveWindow {
     /** The memory of a frame that has some. */
     final ByteBuffer view(long frame) {
         return Objects.requireNonNull(views[slot(frame)]);
+    }
+
+    /** The same; null if it has none. */
+    final @Nullable ByteBuffer source(long frame) {
+        return views[slot(frame)];
     }
 
     final int start(long frame) {

@@ -8,8 +8,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 
 /**
- * One stream of a receiver of several rails: the piece that it is in the middle of, and what it has acknowledged. One
- * thread.
+ * One stream of a receiver: the piece that it is in the middle of, and what it has acknowledged. One thread.
  */
 final class ReceiveStream {
 
@@ -35,7 +34,8 @@ final class ReceiveStream {
     private final Pieces pieces;
     private final UnexpectedPieces unexpected;
     private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
-    private final ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
+    /** Made when it is first needed. */
+    private @Nullable ByteBuffer scratch;
     private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
             .order(ByteOrder.LITTLE_ENDIAN);
     private boolean inPiece;
@@ -47,23 +47,32 @@ final class ReceiveStream {
     private String problem;
     private long moved;
     private long count;
+    private long bytes;
     private long toldCount;
+    private long toldBytes;
+    /** Something is to be acknowledged at once. */
+    private boolean urgent;
+    private boolean pieceUrgent;
     private long toldAccepted;
     private long toldAcceptedPieces;
     private boolean open = true;
     private boolean peerShutDown;
     private boolean deaf;
-    /** This pass has read something: there may be more. */
+    /** The last read brought something: there may be more. */
     private boolean more;
+    /** The last read brought less than there was room for: what came later is left to the next call. */
+    private boolean dry;
 
+    /** @param first whether no stream was before in this one's place */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
-            UnexpectedPieces unexpected) {
+            UnexpectedPieces unexpected, boolean first) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
         this.frames = frames;
         this.pieces = pieces;
         this.unexpected = unexpected;
+        urgent = !first;
         ack.limit(0);
     }
 
@@ -103,16 +112,21 @@ final class ReceiveStream {
 
     /** Receives what has come, until a piece needs a destination. */
     End receive() throws IOException {
-        more = false;
+        more &= pieces.isWhole();
         for (int turn = 0; turn < TURN_PIECES; turn++) {
             if (!inPiece) {
                 if (!staged.hasHeader()) {
+                    if (dry) {
+                        dry = false;
+                        return End.NO_MORE;
+                    }
                     int read = staged.fill(input, more);
                     more = read > 0;
                     if (read < 0) {
                         return End.GONE;
                     }
                     moved += read;
+                    dry = read > 0 && staged.hasRoom();
                     if (!staged.hasHeader()) {
                         return End.NO_MORE;
                     }
@@ -131,6 +145,9 @@ final class ReceiveStream {
             if (end != null) {
                 return end;
             }
+            if (pieces.isWhole() && !staged.hasHeader()) {
+                return End.NO_MORE; // as far as is known: the next call reads
+            }
         }
         return End.NO_MORE;
     }
@@ -143,6 +160,7 @@ final class ReceiveStream {
         length = PieceFormat.length(from, at);
         done = 0;
         place = NO_PLACE;
+        pieceUrgent = PieceFormat.isUrgent(from, at);
         frames.introduce(frame, from, at);
         staged.skipHeader(length);
         inPiece = true;
@@ -159,7 +177,7 @@ final class ReceiveStream {
             // owner's again.
             if (frames.isArrived(frame, piece)) {
                 leavePlace();
-                to = scratch;
+                to = scratch == null ? scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES) : scratch;
                 at = 0;
                 limit = Math.min(limit, SCRATCH_BYTES);
             } else if (place != NO_PLACE) {
@@ -168,7 +186,7 @@ final class ReceiveStream {
             } else if (frame < frames.accepted()) {
                 to = frames.view(frame);
                 at = frames.start(frame) + pieces.offset(piece) + done;
-            } else if (length <= SMALL_BYTES || !frames.waitsForDestination()) {
+            } else if (!pieces.isWhole() && (length <= SMALL_BYTES || !frames.waitsForDestination())) {
                 place = unexpected.take(frame, piece, length);
                 if (place == NO_PLACE) {
                     problem = "more than " + pieces.unaccepted() + " pieces of frames that have no destination";
@@ -178,22 +196,36 @@ final class ReceiveStream {
             } else {
                 return End.WAITS;
             }
-            int bytes = staged.takePayload(to, at, limit);
-            if (bytes == 0) {
-                bytes = input.read(to.clear().limit(at + limit).position(at), more);
-                more = bytes > 0;
-                if (bytes < 0) {
+            int part = staged.takePayload(to, at, limit);
+            if (part == 0) {
+                dry = false;
+                part = input.read(to.clear().limit(at + limit).position(at), more);
+                more = part > 0;
+                if (part < 0) {
                     return End.GONE;
                 }
-                if (bytes == 0) {
+                if (part == 0) {
                     return End.NO_MORE;
                 }
             }
-            done += bytes;
-            moved += bytes;
+            done += part;
+            moved += part;
         }
         finish();
         return null;
+    }
+
+    /** Takes what was read ahead of a payload that has just been given a destination. */
+    void takeStaged() {
+        if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)) {
+            int part = staged.takePayload(frames.view(frame), frames.start(frame) + pieces.offset(piece) + done,
+                    length - done);
+            done += part;
+            moved += part;
+            if (done == length) {
+                finish();
+            }
+        }
     }
 
     private void finish() {
@@ -213,6 +245,8 @@ final class ReceiveStream {
         place = NO_PLACE;
         inPiece = false;
         count++;
+        bytes += PieceFormat.BYTES + length;
+        urgent |= pieceUrgent;
     }
 
     private void leavePlace() {
@@ -232,9 +266,11 @@ final class ReceiveStream {
                 channel.write(ack);
             }
             if (!ack.hasRemaining() && isNews()) {
-                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(),
+                PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), frames.completed(),
                         ack.clear().limit(PieceFormat.Ack.BYTES), 0);
+                urgent = false;
                 toldCount = count;
+                toldBytes = bytes;
                 toldAccepted = frames.accepted();
                 toldAcceptedPieces = frames.acceptedPieces();
                 channel.write(ack);
@@ -247,13 +283,15 @@ final class ReceiveStream {
 
     /** Destinations alone are told when the sender may be about to wait for them. */
     private boolean isNews() {
-        return count != toldCount || frames.accepted() - toldAccepted >= Math.max(frames.limit() / 4, 1)
+        return urgent || count - toldCount >= pieces.acknowledgedAfter()
+                || bytes - toldBytes >= pieces.acknowledgedBytes()
+                || frames.accepted() - toldAccepted >= Math.max(pieces.window() / 4, 1)
                 || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
     }
 
     void sendShutdown(@Nullable String lostPeer) throws IOException {
         if (!deaf && !ack.hasRemaining()) {
-            ack.limit(PieceFormat.Ack.encodeShutdown(count, frames.accepted(), lostPeer, ack.clear()));
+            ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
             channel.write(ack);
         }
     }

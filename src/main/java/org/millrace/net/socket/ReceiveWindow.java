@@ -10,13 +10,8 @@ final class ReceiveWindow extends PieceWindow {
     private final boolean[] known;
     private long acceptedPieces;
 
-    /**
-     * An empty window.
-     *
-     * @param limit the most frames that the sender has under way
-     */
-    ReceiveWindow(Pieces pieces, int limit) {
-        super(pieces, limit);
+    ReceiveWindow(Pieces pieces) {
+        super(pieces);
         known = new boolean[headers.length];
     }
 
@@ -24,15 +19,18 @@ final class ReceiveWindow extends PieceWindow {
     @Nullable
     String problem(ByteBuffer from, int at) {
         if (!PieceFormat.isPiece(from, at)) {
-            return HeaderFormat.problem(HeaderFormat.TYPE_PIECE, from, at);
+            return HeaderFormat.problem(from, at);
         }
         int payload = (int) HeaderFormat.payloadBytes(from, at);
         long frame = PieceFormat.frame(from, at);
         int offset = PieceFormat.offset(from, at);
         int length = PieceFormat.length(from, at);
-        if (frame < 0 || frame - completed >= limit) {
+        if (frame < 0 || frame - completed >= pieces.window()) {
             return "a piece is of frame " + frame + ", but those under way are " + completed + " to "
-                    + (completed + limit - 1);
+                    + (completed + pieces.window() - 1);
+        }
+        if (pieces.isWhole() && frame > completed && !isKnown(frame - 1)) {
+            return "frame " + frame + " came before frame " + (frame - 1);
         }
         if (offset < 0 || offset > payload || offset % pieces.bytes() != 0 || offset == payload && payload > 0
                 || length != pieces.length(payload, offset / pieces.bytes())) {
@@ -50,7 +48,7 @@ final class ReceiveWindow extends PieceWindow {
     void introduce(long frame, ByteBuffer from, int at) {
         if (!isKnown(frame)) {
             int slot = slot(frame);
-            HeaderFormat.decodeData(from, at, headers[slot]);
+            HeaderFormat.decode(from, at, headers[slot]);
             known[slot] = true;
             beginPieces(slot);
         }
@@ -96,7 +94,7 @@ final class ReceiveWindow extends PieceWindow {
     }
 
     boolean hasNext() {
-        return accepted - completed < limit && known[slot(accepted)];
+        return accepted - completed < pieces.window() && known[slot(accepted)];
     }
 
     FrameHeader next() {
@@ -107,7 +105,8 @@ final class ReceiveWindow extends PieceWindow {
         return acceptedPieces;
     }
 
-    int limit() {
-        return limit;
+    /** Whether a frame that has a destination is not whole. */
+    boolean isReceiving() {
+        return accepted > completed;
     }
 }

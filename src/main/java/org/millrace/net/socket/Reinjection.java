@@ -27,6 +27,11 @@ final class Reinjection {
         reinjected = new long[streams.length];
     }
 
+    /** A stream has taken the place of another. */
+    void replaced(int stream) {
+        reinjected[stream] = 0;
+    }
+
     /** Looks once whether a stream without work can help another. */
     void step(long now) {
         for (SendStream idle : streams) {

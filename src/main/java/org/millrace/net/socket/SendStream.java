@@ -10,8 +10,8 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.LastWords;
 
 /**
- * One stream of a sender of several rails: the pieces that it was given, those that it has sent, and what the receiver
- * says of them. One thread.
+ * One stream of a sender: the pieces that it was given, those that it has sent, and what the receiver says of them. One
+ * thread.
  */
 final class SendStream {
 
@@ -20,17 +20,15 @@ final class SendStream {
         THERE, SHUT_DOWN, GONE, TALKS_NONSENSE
     }
 
-    /** Pieces of a stream that are not acknowledged: more than any network needs. */
-    static final int QUEUE = 1024;
+    /** Pieces of one of several streams that are not acknowledged: more than any network needs. */
+    private static final int QUEUE = 1024;
 
     /** Pieces that are given ahead: those that are not may still go to the stream that turns out to be faster. */
     private static final int AHEAD = 8;
 
-    private static final int STAGED_BYTES = 64 << 10;
-    /** A piece of up to this many bytes is copied behind its header, so that one write sends several. */
-    static final int COPIED_BYTES = 16 << 10;
-    /** Of a longer one so many bytes are copied: a header alone would be a packet of its own. */
-    private static final int BEGINNING_BYTES = 8 << 10;
+    /** Pieces of up to this many bytes say little of how fast a stream is. */
+    static final int SHORT_BYTES = 16 << 10;
+    private static final int PADDING_BYTES = 64 << 10;
     private static final int ACKS = 64;
     /** A short piece's time counts for so much of what is known of them. */
     private static final int NEWEST_SHORT_SHARE = 8;
@@ -41,10 +39,17 @@ final class SendStream {
     private final SendWindow frames;
     private final Pieces pieces;
     private final DeliveryRate rate;
-    private final PieceQueue given = new PieceQueue(QUEUE);
-    private final PieceQueue sent = new PieceQueue(QUEUE);
-    private final ByteBuffer staged = ByteBuffer.allocateDirect(STAGED_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-    private final ByteBuffer padding = ByteBuffer.allocateDirect(STAGED_BYTES);
+    private final int queue;
+    private final int ahead;
+    private final PieceQueue given;
+    private final PieceQueue sent;
+    private final StagedOutput staged;
+    /** By place in the queue of sent pieces: where their staged bytes end. */
+    private final long[] stagedEnds;
+    /** Pieces of whose staged bytes the kernel has all. */
+    private long written;
+    /** Made when it is first needed. */
+    private @Nullable ByteBuffer padding;
     private final ByteBuffer acks =
             ByteBuffer.allocateDirect(ACKS * PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
     /** The payload that goes straight from its memory, if any is left of it. */
@@ -58,19 +63,42 @@ final class SendStream {
     private long deliveredBytes;
     private boolean open = true;
     private boolean cut;
+    /** Whether the receiver has said what it has, as it does first on a stream that takes the place of a lost one. */
+    private boolean greeted;
     private boolean peerShutDown;
     /** What the peer says of a process that it has lost itself. */
     private final long[] lost = new long[LastWords.COUNT];
     private int lostWords;
 
-    SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces) {
+    /** @param first whether no stream was before in this one's place */
+    SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
         this.frames = frames;
         this.pieces = pieces;
+        greeted = first;
         rate = new DeliveryRate(pieces.bytes());
-        staged.limit(0);
+        queue = queue(pieces);
+        ahead = pieces.isWhole() ? pieces.window() : AHEAD;
+        given = new PieceQueue(queue);
+        sent = new PieceQueue(queue);
+        stagedEnds = new long[queue];
+        staged = new StagedOutput(pieces.stagedBytes());
+    }
+
+    /** How many pieces a stream can be given, and how many it can have sent; a power of two. */
+    static int queue(Pieces pieces) {
+        return pieces.isWhole() ? Integer.highestOneBit(pieces.window() * 2 - 1) : QUEUE;
+    }
+
+    boolean isGreeted() {
+        return greeted;
+    }
+
+    /** Whether what was copied has room for more. */
+    boolean hasStagingRoom() {
+        return staged.hasRoom();
     }
 
     Rail rail() {
@@ -117,7 +145,7 @@ final class SendStream {
     }
 
     boolean hasRoom() {
-        return given.size() < AHEAD && sent.size() < QUEUE - AHEAD;
+        return greeted && given.size() < ahead && given.size() + sent.size() < queue;
     }
 
     /**
@@ -168,22 +196,34 @@ final class SendStream {
     long write(long now) throws IOException {
         long moved = 0;
         while (true) {
-            if (staged.hasRemaining()) {
-                moved += channel.write(staged);
-                if (staged.hasRemaining()) {
+            while (!staged.isSent()) {
+                ByteBuffer bytes = staged.unsent();
+                int length = bytes.remaining();
+                int count = channel.write(bytes);
+                staged.moved(count);
+                moved += count;
+                if (count < length) {
+                    noteWritten();
                     return moved;
                 }
             }
+            noteWritten();
             if (directAt < directEnd) {
                 moved += writeDirect();
                 if (directAt < directEnd) {
                     return moved;
                 }
             }
-            if (given.isEmpty()) {
+            if (!stage(now)) {
                 return moved;
             }
-            stage(now);
+        }
+    }
+
+    private void noteWritten() {
+        while (written < sent.added() && stagedEnds[(int) written & queue - 1] <= staged.sent()) {
+            frames.copySent(sent.frame(written));
+            written++;
         }
     }
 
@@ -191,47 +231,59 @@ final class SendStream {
         ByteBuffer from = direct;
         if (directFrame < frames.completed()) {
             // Another stream was faster, and the memory is its owner's again. The receiver expects the rest of the
-            // piece,
-            // and throws it away.
-            from = padding.clear().limit(Math.min(directEnd - directAt, padding.capacity()));
+            // piece, and throws it away.
+            ByteBuffer zeros = padding == null ? padding = ByteBuffer.allocateDirect(PADDING_BYTES) : padding;
+            from = zeros.clear().limit(Math.min(directEnd - directAt, zeros.capacity()));
         } else {
             from.limit(directEnd).position(directAt);
         }
-        int written = channel.write(from);
-        directAt += written;
-        return written;
+        int count = channel.write(from);
+        directAt += count;
+        return count;
     }
 
-    private void stage(long now) {
-        staged.clear();
-        int end = 0;
-        while (!given.isEmpty() && end + PieceFormat.BYTES + COPIED_BYTES <= STAGED_BYTES && directAt == directEnd) {
+    /** Adds pieces that were given to what is staged; false if there is none, or no room before an acknowledgement. */
+    private boolean stage(long now) {
+        boolean any = false;
+        while (!given.isEmpty() && directAt == directEnd) {
             long frame = given.frame();
             int piece = given.piece();
             int length = given.length();
-            given.take();
             if (frames.isArrived(frame, piece)) {
                 owedBytes -= length;
+                given.take();
                 continue;
             }
-            int offset = pieces.offset(piece);
-            PieceFormat.encode(frames.header(frame), frame, offset, length, staged, end);
-            end += PieceFormat.BYTES;
-            int copied = length <= COPIED_BYTES ? length : BEGINNING_BYTES;
-            int start = frames.start(frame) + offset;
-            if (copied > 0) {
-                staged.put(end, frames.view(frame).clear(), start, copied);
-                end += copied;
+            int copied = staged.copies(length);
+            if (copied < 0) {
+                break;
             }
+            given.take();
+            any = true;
+            int offset = pieces.offset(piece);
+            ByteBuffer from = frames.source(frame);
+            int start = frames.start(frame) + offset;
+            int at = staged.add(PieceFormat.BYTES + copied);
+            if (copied > 0) {
+                staged.buffer().clear().put(at + PieceFormat.BYTES, from.clear(), start, copied);
+            }
+            if (copied == frames.length(frame)) {
+                frames.copied(frame, staged.buffer(), at + PieceFormat.BYTES);
+            } else {
+                frames.sentInPlace(frame);
+            }
+            PieceFormat.encode(frames.isHeld(frame) ? HeaderFormat.TYPE_URGENT_PIECE : HeaderFormat.TYPE_PIECE,
+                    frames.header(frame), frame, offset, length, staged.buffer().clear(), at);
             if (copied < length) {
-                direct = frames.view(frame);
+                direct = from;
                 directAt = start + copied;
                 directEnd = start + length;
                 directFrame = frame;
             }
+            stagedEnds[(int) sent.added() & queue - 1] = staged.end();
             sent.add(frame, piece, length, now);
         }
-        staged.limit(end);
+        return any;
     }
 
     /** Reads what the receiver said, and notes in the frames what arrived. */
@@ -253,13 +305,14 @@ final class SendStream {
                     PieceFormat.Ack.copyLost(acks, at, lost, lostWords);
                     lostWords += PieceFormat.Ack.LOST_WORDS;
                 } else if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
-                        || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at), now)) {
+                        || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at),
+                                PieceFormat.Ack.whole(acks, at), now)) {
                     return Peer.TALKS_NONSENSE;
                 }
             }
             acks.flip().position(at);
             acks.compact();
-        } while (read > 0 && acks.position() == 0 && owed() > 0);
+        } while (read == ACKS * PieceFormat.Ack.BYTES);
         return read < 0 ? Peer.GONE : Peer.THERE;
     }
 
@@ -270,16 +323,20 @@ final class SendStream {
     }
 
     /** False if this cannot be true. */
-    private boolean acknowledge(long count, long accepted, long now) {
-        if (count < sent.taken() || count > sent.added() || accepted < 0 || accepted > frames.added()) {
+    private boolean acknowledge(long count, long accepted, long whole, long now) {
+        if (count < sent.taken() || count > sent.added() || accepted < 0 || accepted > frames.added()
+                || !frames.whole(whole)) {
             return false;
         }
+        greeted = true;
         if (sent.taken() < count) {
+            staged.acknowledged(stagedEnds[(int) (count - 1) & queue - 1]);
+            written = Math.max(written, count);
             long bytes = 0;
             boolean allShort = true;
             while (sent.taken() < count) {
                 bytes += sent.length();
-                if (sent.length() > COPIED_BYTES) {
+                if (sent.length() > SHORT_BYTES) {
                     allShort = false;
                 } else {
                     long took = Math.max(now - sent.time(), 1);
@@ -302,18 +359,7 @@ final class SendStream {
 
     /** Whether everything that was given is with the kernel. */
     boolean isFlushed() {
-        return given.isEmpty() && !staged.hasRemaining() && directAt == directEnd;
-    }
-
-    /**
-     * Says that there were so many frames in all, and which process was lost if there is one to blame, as far as that
-     * needs no waiting; what was given must have been sent.
-     */
-    void sendShutdown(long total, @Nullable String lostPeer) throws IOException {
-        staged.clear();
-        PieceFormat.encodeShutdown(total, lostPeer, staged, 0);
-        staged.limit(PieceFormat.BYTES);
-        channel.write(staged);
+        return given.isEmpty() && staged.isSent() && directAt == directEnd;
     }
 
     /** Gives up: what is owed goes to a queue of pieces that are to be sent elsewhere. */
@@ -321,7 +367,6 @@ final class SendStream {
         open = false;
         moveMissing(sent, elsewhere, now);
         moveMissing(given, elsewhere, now);
-        staged.limit(0).position(0);
         directAt = directEnd;
         owedBytes = 0;
     }

@@ -5,21 +5,35 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 
 /**
- * The frames of a sender that the receiver is not done with, and how far their pieces were given to rails. A frame is
- * complete when all its pieces are acknowledged; its slot is free when it also has a destination.
+ * The frames of a sender that the receiver is not known to have whole, and how far their pieces were given to streams.
+ * A frame is complete when all its pieces are acknowledged; its slot is free when it also has a destination. The memory
+ * of one that was copied is its owner's again before, as soon as the kernel has the copy: it is sent again from the
+ * copy.
  */
 final class SendWindow extends PieceWindow {
 
     private final int[] given;
+    /** By slot: a copy is kept, which the view leads to. */
+    private final boolean[] copied;
+    /** By slot: the kernel has that copy. */
+    private final boolean[] copySent;
+    /** By slot: some of it is sent from its owner's memory, which is held until the frame is complete. */
+    private final boolean[] held;
+    private int heldCount;
     private long added;
+    /** Frames whose memory is their owner's again. */
+    private long released;
     /** The oldest frame that has pieces which were never given to a rail. */
     private long fresh;
     /** Pieces given of frames that are not accepted. */
     private int unaccepted;
 
-    SendWindow(Pieces pieces, int limit) {
-        super(pieces, limit);
+    SendWindow(Pieces pieces) {
+        super(pieces);
         given = new int[headers.length];
+        copied = new boolean[headers.length];
+        copySent = new boolean[headers.length];
+        held = new boolean[headers.length];
     }
 
     void add(FrameHeader header, @Nullable ByteBuffer view, int start) {
@@ -28,6 +42,9 @@ final class SendWindow extends PieceWindow {
         views[slot] = view;
         starts[slot] = start;
         given[slot] = 0;
+        copied[slot] = false;
+        copySent[slot] = false;
+        held[slot] = false;
         beginPieces(slot);
         added++;
     }
@@ -63,6 +80,41 @@ final class SendWindow extends PieceWindow {
         }
     }
 
+    /** Notes that a whole frame was copied, perhaps not for the first time. */
+    void copied(long frame, ByteBuffer to, int at) {
+        int slot = slot(frame);
+        if (!held[slot]) {
+            views[slot] = to;
+            starts[slot] = at;
+            copied[slot] = true;
+        }
+    }
+
+    /** Notes that the kernel has what was copied of a frame. */
+    void copySent(long frame) {
+        if (frame >= completed) {
+            copySent[slot(frame)] = copied[slot(frame)];
+        }
+    }
+
+    /** Notes that some of a frame is sent from where it lies. */
+    void sentInPlace(long frame) {
+        int slot = slot(frame);
+        if (!copied[slot] && !held[slot]) {
+            held[slot] = true;
+            heldCount++;
+        }
+    }
+
+    boolean isHeld(long frame) {
+        return held[slot(frame)];
+    }
+
+    /** Whether there are frames whose memory is held until they are acknowledged. */
+    boolean isAnyHeld() {
+        return heldCount > 0;
+    }
+
     /** Notes that a piece arrived, perhaps not for the first time. */
     void arrived(long frame, int piece) {
         if (!isArrived(frame, piece)) {
@@ -72,16 +124,44 @@ final class SendWindow extends PieceWindow {
         }
     }
 
+    /**
+     * Notes that so many frames have arrived whole, whatever was acknowledged of their pieces; false if they were never
+     * sent.
+     */
+    boolean whole(long frames) {
+        if (frames < 0 || frames > fresh) {
+            return false;
+        }
+        for (long frame = completed; frame < frames; frame++) {
+            markAllArrived(slot(frame));
+        }
+        return true;
+    }
+
     void retireWhole() {
         while (completed < added && missing[slot(completed)] == 0) {
-            views[slot(completed)] = null;
+            int slot = slot(completed);
+            views[slot] = null;
+            heldCount -= held[slot] ? 1 : 0;
             completed++;
+        }
+        released = Math.max(released, completed);
+        while (released < added && copySent[slot(released)]) {
+            released++;
         }
     }
 
-    /** Whether the receiver's window holds no further frame: it keeps a frame until it has a destination too. */
+    /**
+     * Whether there is no place for another frame: the receiver's window keeps one until it has a destination, and too
+     * many may not hold their memory.
+     */
     boolean isFull() {
-        return added - Math.min(completed, accepted) == limit;
+        return added - Math.min(completed, accepted) == pieces.window() || added - released == pieces.inFlight();
+    }
+
+    /** How many frames' memory is their owner's again. */
+    long released() {
+        return released;
     }
 
     long added() {

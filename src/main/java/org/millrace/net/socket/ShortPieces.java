@@ -23,7 +23,7 @@ final class ShortPieces {
 
     /** Whether a piece is one of those. */
     static boolean isShort(int length) {
-        return length <= SendStream.COPIED_BYTES;
+        return length <= SendStream.SHORT_BYTES;
     }
 
     /** The stream for a short piece; null if all have enough to do. */

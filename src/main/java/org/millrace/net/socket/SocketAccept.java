@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.util.Comparator;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -17,13 +18,14 @@ import org.millrace.net.connection.OpenResources;
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     private final OpenResources network;
-    private final SocketOptions options;
+    private final @Nullable Reconnector reconnector;
 
-    SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, SocketOptions options,
-            ConnectionKey key) {
+    /** @param reconnector makes lost streams again; null if nobody does */
+    SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, ConnectionKey key,
+            @Nullable Reconnector reconnector) {
         super(listener, key);
         this.network = network;
-        this.options = options;
+        this.reconnector = reconnector;
     }
 
     @Override
@@ -57,37 +59,49 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         List<SocketListener.Client> streams = came();
         streams.sort(Comparator.comparingInt(stream -> stream.hello().stream()));
         SocketListener.Client first = streams.getFirst();
+        StreamHello hello = first.hello();
         SocketChannel[] channels = new SocketChannel[streams.size()];
         Rail[] rails = new Rail[streams.size()];
+        StreamRecovery recovery = null;
         String peer;
         try {
             peer = first.process();
+            recovery = recovery(streams);
             for (int i = 0; i < channels.length; i++) {
                 SocketListener.Client stream = streams.get(i);
                 channels[i] = stream.channel();
-                stream.reply(HandshakeReply.ACCEPTED);
+                stream.accept(reconnector);
                 Rail rail = stream.rail();
                 rails[i] = i > 0 && rails[i - 1].number() == rail.number() ? rails[i - 1] : rail;
             }
         } catch (IOException e) {
+            if (recovery != null) {
+                recovery.close();
+            }
             dropAll();
             throw new ConnectionException(
                     this + ": the peer " + first + " left while it was accepted: " + e.getMessage(), e);
         }
-        StreamHello hello = first.hello();
-        String name = "socket connection " + key() + " from " + first + ", " + peer;
-        FrameReceiver receiver;
-        StreamSet set;
-        if (hello.rails() > 1) {
-            set = new StreamSet(network, name + " (" + hello.rails() + " rails)", peer, channels);
-            receiver = new RailReceiver(set, rails, Pieces.of(hello.threshold(), hello.window()), hello.window());
-        } else {
-            set = new StreamSet(network, name + (channels.length == 1 ? "" : " (" + channels.length + " streams)"),
-                    peer, channels);
-            receiver =
-                    new StripedReceiver(set, new Stripes(channels.length, hello.threshold()), options.framesInFlight());
-        }
+        String name = "socket connection " + key() + " from " + first + ", " + peer
+                + StreamSet.count(hello.rails(), hello.streams());
+        StreamSet set = new StreamSet(network, name, peer, channels, recovery);
+        FrameReceiver receiver =
+                new SocketReceiver(set, rails, Pieces.over(hello.streams(), hello.threshold(), hello.window()));
         network.opened(set, receiver::close);
         return receiver;
+    }
+
+    /** Before the client is answered, as it may lose a stream at once. */
+    private @Nullable StreamRecovery recovery(List<SocketListener.Client> streams) throws IOException {
+        SocketListener.Client first = streams.getFirst();
+        if (reconnector == null || StreamHello.resumePort(first.resume()) == 0) {
+            return null;
+        }
+        StreamRecovery.Peer[] peers = new StreamRecovery.Peer[streams.size()];
+        for (int i = 0; i < peers.length; i++) {
+            peers[i] = streams.get(i).peer(first.hello().rails() > 1);
+        }
+        return new StreamRecovery(reconnector, new ResumeFormat.Id(key(), first.hello().attempt(), true),
+                StreamHello.resumeSecret(first.resume()), peers);
     }
 }

@@ -1,5 +1,6 @@
 package org.millrace.net.socket;
 
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -37,23 +38,29 @@ final class SocketConnect extends OutgoingConnection {
     private final boolean hasRails;
     /** Asks the listener for all its addresses, on a stream of its own. */
     private @Nullable OutgoingStream query;
+    private final @Nullable Reconnector reconnector;
     private final ByteBuffer addresses = ByteBuffer.allocate(AddressFormat.LIST_BYTES).order(ByteOrder.LITTLE_ENDIAN);
     private List<RailAddresses> rails = List.of();
     private final List<OutgoingStream> streams = new ArrayList<>();
+    /** What the listener's process says of its reconnector, by stream. */
+    private final List<ByteBuffer> resumes = new ArrayList<>();
+    private long attempt;
     private boolean beganAgain;
 
     /**
      * Begins to connect.
      *
-     * @param locals the addresses that streams of several rails come from; empty if the system chooses
+     * @param locals      the addresses that streams of several rails come from; empty if the system chooses
+     * @param reconnector makes lost streams again; null if nobody does
      */
     public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
-            ConnectionKey key) {
+            ConnectionKey key, @Nullable Reconnector reconnector) {
         super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.SOCKET.decode(address)),
                 options.connectDeadline());
         this.options = options;
         this.locals = locals;
         this.key = key;
+        this.reconnector = reconnector;
         secret = AddressFormat.secret(address);
         listener = reachable(AddressFormat.SOCKET.decode(address));
         hasRails = AddressFormat.rails(address) > 1;
@@ -75,7 +82,7 @@ final class SocketConnect extends OutgoingConnection {
         if (!rails.isEmpty()) {
             open();
         } else if (hasRails) {
-            ByteBuffer question = hello(0, 0, 0, 0, 1).encode(secret, key);
+            ByteBuffer question = hello(0, 0, 0, 1).encode(secret, key, reconnector);
             query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
         } else {
             connect(List.of(listener));
@@ -95,15 +102,16 @@ final class SocketConnect extends OutgoingConnection {
 
     /** Opens all streams of all rails; those of one rail are neighbours. */
     private void open() {
-        long attempt = new SecureRandom().nextLong();
+        attempt = new SecureRandom().nextLong();
         int perRail = Math.max(Math.min(options.streams(), SocketOptions.MAX_STREAMS / rails.size()), 1);
         int count = perRail * rails.size();
         for (int stream = 0; stream < count; stream++) {
             RailAddresses rail = rails.get(stream / perRail);
-            StreamHello hello = hello(attempt, stream, count, stream / perRail, rails.size());
+            StreamHello hello = hello(stream, count, stream / perRail, rails.size());
             try {
                 streams.add(new OutgoingStream(rail.local(), rail.remote(), StreamHello.FORMAT,
-                        hello.encode(secret, key), options));
+                        hello.encode(secret, key, reconnector), options));
+                resumes.add(ByteBuffer.allocate(StreamHello.RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN));
             } catch (ConnectionException e) {
                 leaveOut(rail, e);
                 return;
@@ -111,7 +119,7 @@ final class SocketConnect extends OutgoingConnection {
         }
     }
 
-    private StreamHello hello(long attempt, int stream, int count, int rail, int railCount) {
+    private StreamHello hello(int stream, int count, int rail, int railCount) {
         return new StreamHello(options.stripeThreshold(), attempt, stream, count, rail, railCount,
                 options.framesInFlight());
     }
@@ -155,7 +163,8 @@ final class SocketConnect extends OutgoingConnection {
         boolean all = !streams.isEmpty();
         for (int stream = 0; stream < streams.size(); stream++) {
             try {
-                all &= streams.get(stream).advance();
+                all &= streams.get(stream).advance()
+                        && streams.get(stream).receive(resumes.get(stream), "what follows its answer");
             } catch (ConnectionException e) {
                 failed(stream, e);
                 return false;
@@ -213,24 +222,34 @@ final class SocketConnect extends OutgoingConnection {
         SocketChannel[] channels = streams.stream().map(OutgoingStream::channel).toArray(SocketChannel[]::new);
         String peer = streams.getFirst().process();
         String name = this + ", " + peer;
-        FrameSender sender;
-        StreamSet set;
-        if (rails.size() == 1) {
-            set = new StreamSet(network(), name + (streams.size() == 1 ? "" : " (" + streams.size() + " streams)"),
-                    peer, channels);
-            sender = new StripedSender(set, new Stripes(streams.size(), options.stripeThreshold()),
-                    options.framesInFlight());
-        } else {
-            Rail[] byStream = new Rail[streams.size()];
-            for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
-                Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
-            }
-            set = new StreamSet(network(), name + " (" + rails.size() + " rails)", peer, channels);
-            sender = new RailSender(set, byStream, Pieces.of(options.stripeThreshold(), options.framesInFlight()),
-                    options.framesInFlight(), System::nanoTime);
+        Rail[] byStream = new Rail[streams.size()];
+        for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
+            Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
         }
+        StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
+                recovery(channels));
+        FrameSender sender = new SocketSender(set, byStream,
+                Pieces.over(channels.length, options.stripeThreshold(), options.framesInFlight()), System::nanoTime);
         network().opened(set, sender::close);
         return sender;
+    }
+
+    private @Nullable StreamRecovery recovery(SocketChannel[] channels) {
+        ByteBuffer first = resumes.getFirst();
+        if (reconnector == null || StreamHello.resumePort(first) == 0) {
+            return null;
+        }
+        StreamRecovery.Peer[] peers = new StreamRecovery.Peer[channels.length];
+        try {
+            for (int i = 0; i < peers.length; i++) {
+                peers[i] = StreamRecovery.Peer.of(channels[i], rails.size() > 1, StreamHello.resumePort(first));
+            }
+        } catch (IOException e) {
+            throw new ConnectionException("the listener broke the connection that it had accepted: " + e.getMessage(),
+                    e);
+        }
+        return new StreamRecovery(reconnector, new ResumeFormat.Id(key, attempt, false),
+                StreamHello.resumeSecret(first), peers);
     }
 
     @Override
@@ -261,5 +280,6 @@ final class SocketConnect extends OutgoingConnection {
     private void closeStreams() {
         streams.forEach(OutgoingStream::close);
         streams.clear();
+        resumes.clear();
     }
 }

@@ -29,9 +29,10 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
     private final SocketOptions options;
     private final List<InetSocketAddress> addresses;
     private final byte[] address;
+    private final @Nullable Reconnector reconnector;
 
     private SocketListener(OpenResources network, SocketOptions options, List<ServerSocketChannel> servers,
-            List<InetSocketAddress> addresses, byte[] secret) {
+            List<InetSocketAddress> addresses, byte[] secret, @Nullable Reconnector reconnector) {
         super(network,
                 "socket listener " + addresses.stream()
                         .map(bound -> bound.getAddress().getHostAddress() + " port " + bound.getPort())
@@ -40,11 +41,13 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
         this.network = network;
         this.options = options;
         this.addresses = addresses;
+        this.reconnector = reconnector;
         address = AddressFormat.SOCKET.encode(addresses.getFirst(), secret, addresses.size());
     }
 
     /** Listens on addresses of this machine. */
-    public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts) {
+    public static SocketListener open(OpenResources network, SocketOptions options, List<InetAddress> hosts,
+            @Nullable Reconnector reconnector) {
         List<ServerSocketChannel> servers = new ArrayList<>();
         try {
             hosts.forEach(host -> servers
@@ -54,7 +57,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             throw e;
         }
         return new SocketListener(network, options, servers, servers.stream().map(KeyedListener::boundTo).toList(),
-                HelloFormat.newSecret());
+                HelloFormat.newSecret(), reconnector);
     }
 
     @Override
@@ -64,7 +67,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
 
     @Override
     protected ExpectedConnection<Client> newExpected(ConnectionKey key) {
-        return new SocketAccept(this, network, options, key);
+        return new SocketAccept(this, network, key, reconnector);
     }
 
     @Override
@@ -93,6 +96,7 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
     static final class Client extends IncomingHello {
 
         private @Nullable StreamHello hello;
+        private @Nullable ByteBuffer resume;
         private long pid;
 
         Client(SocketChannel channel, long deadline) throws IOException {
@@ -115,6 +119,23 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             }
             hello = said;
             pid = StreamHello.pidIn(bytes);
+            resume = StreamHello.resumeIn(bytes);
+        }
+
+        /** What it said of its reconnector; its hello must be here. */
+        ByteBuffer resume() {
+            return Objects.requireNonNull(resume);
+        }
+
+        /** Accepts it as a stream of a connection, and tells of this process's reconnector: it fits, as above. */
+        void accept(@Nullable Reconnector reconnector) throws IOException {
+            reply(HandshakeReply.ACCEPTED);
+            channel().write(StreamHello.encode(reconnector));
+        }
+
+        /** Where its process's reconnector is asked for this stream. */
+        StreamRecovery.Peer peer(boolean bound) throws IOException {
+            return StreamRecovery.Peer.of(channel(), bound, StreamHello.resumePort(resume()));
         }
 
         /** What it said; its hello must be here. */

@@ -1,5 +1,6 @@
 package org.millrace.net.socket;
 
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
 import java.util.BitSet;
@@ -7,6 +8,7 @@ import java.util.List;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -24,6 +26,7 @@ public final class SocketNetwork implements Network {
     private final OpenResources open = new OpenResources("socket network");
     private final BitSet regionIds = new BitSet();
     private @Nullable List<LocalAddress> locals;
+    private @Nullable Reconnector reconnector;
 
     public SocketNetwork(SocketOptions options) {
         this.options = options;
@@ -37,7 +40,7 @@ public final class SocketNetwork implements Network {
     @Override
     public Listener listen() {
         open.checkOpen();
-        SocketListener listener = SocketListener.open(open, options, announced());
+        SocketListener listener = SocketListener.open(open, options, announced(), reconnector());
         open.opened(listener, listener::close);
         return listener;
     }
@@ -45,7 +48,7 @@ public final class SocketNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         open.checkOpen();
-        SocketConnect connection = new SocketConnect(open, options, locals(), address, key);
+        SocketConnect connection = new SocketConnect(open, options, locals(), address, key, reconnector());
         open.opened(connection, connection::close);
         return connection;
     }
@@ -79,8 +82,26 @@ public final class SocketNetwork implements Network {
         return known;
     }
 
+    /** What makes lost streams again; null if they are not. */
+    private synchronized @Nullable Reconnector reconnector() {
+        if (reconnector == null && options.reconnectDeadline().isPositive()) {
+            try {
+                reconnector = Reconnector.start(options);
+            } catch (IOException e) {
+                throw new ConnectionException("cannot open a port on which lost streams are made again: "
+                        + e.getMessage() + "; MILLRACE_RECONNECT_DEADLINE=0s does without", e);
+            }
+        }
+        return reconnector;
+    }
+
     @Override
     public void close() {
         open.close();
+        synchronized (this) {
+            if (reconnector != null) {
+                reconnector.close();
+            }
+        }
     }
 }

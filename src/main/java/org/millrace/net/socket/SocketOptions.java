@@ -18,7 +18,7 @@ import org.millrace.net.connection.TlsIdentity;
  *                           each end a call: 64 KiB over four streams took twice the time of one stream over loopback
  * @param sendBufferBytes    {@code SO_SNDBUF} of each stream; 0 lets the system grow it as needed
  * @param receiveBufferBytes {@code SO_RCVBUF} of each stream; 0 lets the system grow it as needed
- * @param framesInFlight     frames whose payloads are under way on a connection, on either side, 1 to 1024
+ * @param framesInFlight     frames whose memory a sender holds on a connection, 1 to 1024
  * @param connectDeadline    within which a connection must be made, from the call of connect
  * @param handshakeDeadline  within which a client of a listener must have said who it is, and its connection must be
  *                           expected
@@ -29,10 +29,12 @@ import org.millrace.net.connection.TlsIdentity;
  * @param addresses          the addresses that listeners announce and streams come from, whatever the interfaces:
  *                           several are as many rails. Empty to go by interfaces
  * @param tls                who this process is under TLS; null where data travels in clear
+ * @param reconnectDeadline  how long a connection without a stream waits for one to be made again; 0: it is lost then
  */
 public record SocketOptions(int streams, int stripeThreshold, int sendBufferBytes, int receiveBufferBytes,
         int framesInFlight, Duration connectDeadline, Duration handshakeDeadline, String interfaces,
-        @Nullable ProtocolFamily family, List<InetAddress> addresses, @Nullable TlsIdentity tls) {
+        @Nullable ProtocolFamily family, List<InetAddress> addresses, @Nullable TlsIdentity tls,
+        Duration reconnectDeadline) {
 
     public static final int MAX_FRAMES_IN_FLIGHT = 1024;
     /** More streams than any network card or kernel has use for; it bounds what a client can ask of a listener. */
@@ -51,6 +53,7 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
         require(connectDeadline.isPositive(), "connectDeadline", connectDeadline, "longer than 0");
         require(handshakeDeadline.isPositive(), "handshakeDeadline", handshakeDeadline, "longer than 0");
         require(addresses.size() <= MAX_RAILS, "addresses", addresses, "up to " + MAX_RAILS);
+        require(!reconnectDeadline.isNegative(), "reconnectDeadline", reconnectDeadline, "0 or longer");
         addresses = List.copyOf(addresses);
         require(interfaces != null, "interfaces", null, "a list of prefixes, or empty");
     }
@@ -63,50 +66,57 @@ public record SocketOptions(int streams, int stripeThreshold, int sendBufferByte
 
     /**
      * What serves most machines: one stream (a threshold of 256 KiB if there are more), buffers as the system grows
-     * them, 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface.
+     * them, 16 frames in flight, 30 s to connect, 10 s for a handshake, any interface, 60 s to reconnect.
      */
     public static SocketOptions defaults() {
         return new SocketOptions(1, 256 << 10, 0, 0, 16, Duration.ofSeconds(30), Duration.ofSeconds(10), "", null,
-                List.of(), null);
+                List.of(), null, Duration.ofSeconds(60));
     }
 
     /** These options with other streams, and the shortest payload that is divided among them. */
     public SocketOptions withStreams(int count, int threshold) {
         return new SocketOptions(count, threshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses, tls);
+                handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
     /** These options with other buffers; 0 leaves one to the system. */
     public SocketOptions withBuffers(int sendBytes, int receiveBytes) {
         return new SocketOptions(streams, stripeThreshold, sendBytes, receiveBytes, framesInFlight, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses, tls);
+                handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
     public SocketOptions withFramesInFlight(int frames) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, frames, connectDeadline,
-                handshakeDeadline, interfaces, family, addresses, tls);
+                handshakeDeadline, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
     public SocketOptions withDeadlines(Duration connect, Duration handshake) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight, connect,
-                handshake, interfaces, family, addresses, tls);
+                handshake, interfaces, family, addresses, tls, reconnectDeadline);
     }
 
     /** These options with other interfaces, addresses of one family only if it is given, and perhaps one address. */
     public SocketOptions withAddresses(String names, @Nullable ProtocolFamily only, @Nullable InetAddress exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls);
+                connectDeadline, handshakeDeadline, names, only, exact == null ? List.of() : List.of(exact), tls,
+                reconnectDeadline);
     }
 
     /** These options with one rail for each of 1 to 8 addresses of this machine. */
     public SocketOptions withRails(List<InetAddress> exact) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, interfaces, family, exact, tls);
+                connectDeadline, handshakeDeadline, interfaces, family, exact, tls, reconnectDeadline);
     }
 
     /** These options with all streams under TLS; null for none. */
     public SocketOptions withTls(@Nullable TlsIdentity identity) {
         return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
-                connectDeadline, handshakeDeadline, interfaces, family, addresses, identity);
+                connectDeadline, handshakeDeadline, interfaces, family, addresses, identity, reconnectDeadline);
+    }
+
+    /** These options with another time for a connection to get a stream back. */
+    public SocketOptions withReconnectDeadline(Duration deadline) {
+        return new SocketOptions(streams, stripeThreshold, sendBufferBytes, receiveBufferBytes, framesInFlight,
+                connectDeadline, handshakeDeadline, interfaces, family, addresses, tls, deadline);
     }
 }

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.FrameHeader;
 
 /**
  * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
@@ -59,10 +58,6 @@ final class StagedInput {
         return end - begin >= headerBytes;
     }
 
-    public boolean isDataHeader() {
-        return HeaderFormat.isData(buffer, begin);
-    }
-
     /** Whom the peer that sends a shutdown message has lost; null if nobody. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
@@ -70,15 +65,6 @@ final class StagedInput {
 
     public boolean isShutdown() {
         return HeaderFormat.isShutdown(buffer, begin);
-    }
-
-    public String headerProblem() {
-        return HeaderFormat.problem(HeaderFormat.TYPE_DATA, buffer, begin);
-    }
-
-    public void takeHeader(FrameHeader header) {
-        HeaderFormat.decodeData(buffer, begin, header);
-        skipHeader(header.payloadBytes());
     }
 
     /** The buffer with the header at {@link #begin}. */

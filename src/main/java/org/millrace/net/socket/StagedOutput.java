@@ -2,11 +2,11 @@ package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import org.millrace.net.FrameHeader;
 
 /**
- * The bytes of stream 0 that are not sent from their own memory: headers and the payload bytes behind them, one frame
- * behind the other, so that one write sends many. Positions count from the beginning of the connection.
+ * The bytes of a stream that are not sent from the user's memory: headers and the payload bytes behind them, one piece
+ * behind the other, so that one write sends many. They stay until they are acknowledged, as they are sent again if the
+ * stream is lost. Positions count from the beginning of the stream.
  *
  * <p>
  * A header alone would be a packet of its own on a connection that has nothing else to send, which costs more than to
@@ -15,83 +15,97 @@ import org.millrace.net.FrameHeader;
 final class StagedOutput {
 
     /** A payload of up to this many bytes is copied whole: measured over loopback, where a packet holds 64 KiB. */
-    private static final int WHOLE_PAYLOAD_BYTES = 64 << 10;
+    static final int WHOLE_PAYLOAD_BYTES = 64 << 10;
 
     /** Of a longer one so many bytes are copied: measured as good as a gather write, and better than none or 32 KiB. */
     private static final int BEGINNING_BYTES = 8 << 10;
 
-    /** Room for payloads, beside that for a header of every frame that can be in flight. */
-    private static final int PAYLOAD_ROOM = 128 << 10;
-
     private final ByteBuffer buffer;
-    private final int maxBytes;
-    private long base;
-    private int sent;
-    private int end;
-
-    StagedOutput(int framesInFlight) {
-        maxBytes = framesInFlight * HeaderFormat.BYTES + PAYLOAD_ROOM;
-        // Twice what it may hold: when the end is reached, at least half was sent, and moving the rest to the front
-        // costs less than one more copy of each byte.
-        buffer = ByteBuffer.allocateDirect(2 * maxBytes).order(ByteOrder.LITTLE_ENDIAN);
-    }
-
+    private final int capacity;
+    private long acknowledged;
+    private long sent;
+    private long end;
     /**
-     * Adds a frame's header, and of its payload what is better copied.
-     *
-     * @param view   memory of the payload; may be null if length is 0
-     * @param start  of the payload in the view
-     * @param length of the payload's part that goes on this stream
-     * @param frames how many frames, this one among them, need room for a header
-     * @return how many bytes of the payload were copied
+     * Where the last gap begins, which is up to a multiple of the capacity: what did not fit there begins behind it.
      */
-    int add(FrameHeader header, ByteBuffer view, int start, int length, int frames) {
-        // None is left, and less, when a frame has ended since whose header was sent before: payloads took its room.
-        int room = Math.max(maxBytes - (end - sent) - frames * HeaderFormat.BYTES, 0);
-        int copied = Math.min(length <= WHOLE_PAYLOAD_BYTES ? length : BEGINNING_BYTES, room);
-        int at = reserve(HeaderFormat.BYTES + copied);
-        HeaderFormat.encodeData(header, buffer, at);
-        if (copied > 0) {
-            buffer.put(at + HeaderFormat.BYTES, view.clear(), start, copied);
-        }
-        return copied;
+    private long gap = -1;
+
+    StagedOutput(int capacity) {
+        this.capacity = capacity;
+        buffer = ByteBuffer.allocateDirect(capacity).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    private int reserve(int bytes) {
-        buffer.clear();
-        if (end + bytes > buffer.capacity()) {
-            buffer.put(0, buffer, sent, end - sent);
-            base += sent;
-            end -= sent;
-            sent = 0;
+    /** The longest that can be added now. */
+    private int room() {
+        long free = capacity - (end - acknowledged);
+        long behind = capacity - end % capacity;
+        return (int) (free <= behind ? free : Math.max(behind, free - behind));
+    }
+
+    /** Whether there is room for any payload that is copied. */
+    boolean hasRoom() {
+        return room() >= PieceFormat.BYTES + WHOLE_PAYLOAD_BYTES;
+    }
+
+    /** How many bytes of a payload of this length are copied now; -1 if there is no room even for its header. */
+    int copies(int length) {
+        int room = room() - PieceFormat.BYTES;
+        int wanted = length <= WHOLE_PAYLOAD_BYTES ? length : BEGINNING_BYTES;
+        return room < 0 ? -1 : wanted <= room ? wanted : 0;
+    }
+
+    /** Adds so many bytes, which fit; returns where they are in the buffer. */
+    int add(int bytes) {
+        if (end % capacity + bytes > capacity) {
+            gap = end;
+            end += capacity - end % capacity;
         }
-        int at = end;
+        int at = (int) (end % capacity);
         end += bytes;
         return at;
     }
 
+    ByteBuffer buffer() {
+        return buffer;
+    }
+
     /** Position behind the last byte that was added. */
     long end() {
-        return base + end;
+        return end;
     }
 
     /** Position behind the last byte that was sent. */
     long sent() {
-        return base + sent;
+        return sent;
     }
 
-    /** What is to be sent before a position. */
-    ByteBuffer until(long position) {
-        return buffer.limit((int) (position - base)).position(sent);
+    boolean isSent() {
+        return sent == end;
+    }
+
+    /** What is to be sent next, as far as it lies in one piece; there must be some. */
+    ByteBuffer unsent() {
+        if (sent == gap) {
+            sent += capacity - sent % capacity;
+        }
+        int at = (int) (sent % capacity);
+        long until = sent < gap ? gap : end;
+        return buffer.limit((int) Math.min(at + (until - sent), capacity)).position(at);
     }
 
     /** Notes that bytes were sent. */
     void moved(int bytes) {
         sent += bytes;
-        if (sent == end) {
-            base += end;
-            sent = 0;
-            end = 0;
+    }
+
+    /** Notes that all before a position has arrived. */
+    void acknowledged(long position) {
+        acknowledged = position;
+        if (position == end && end % capacity != 0) {
+            // The same memory again is in the cache.
+            end += capacity - end % capacity;
+            sent = end;
+            acknowledged = end;
         }
     }
 }

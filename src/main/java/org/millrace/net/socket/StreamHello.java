@@ -1,6 +1,8 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.HelloFormat;
 
@@ -14,6 +16,11 @@ import org.millrace.net.connection.HelloFormat;
  *   | magic   | version | stripe  | secret | key  | key  | attempt | stream | streams | rail | rails | window | pid |
  *   | 8 chars | u32     | thresh. | 16 B   | high | low  | i64     | u32    | u32     | u16  | u16   | u32    | i64 |
  *   +---------+---------+---------+--------+------+------+---------+--------+---------+------+-------+--------+-----+
+ *   80       96     100    104
+ *   +--------+------+------+
+ *   | own    | port |      |
+ *   | secret | u32  | 0    |
+ *   +--------+------+------+
  * </pre>
  *
  * <p>
@@ -22,6 +29,10 @@ import org.millrace.net.connection.HelloFormat;
  *
  * <p>
  * The pid is the connecting process's number where it runs, for messages alone.
+ *
+ * <p>
+ * The own secret and the port are those of the connecting process's {@link Reconnector}; port 0 if it makes no lost
+ * stream again. The listener says the same of itself behind its reply, in {@value #RESUME_BYTES} bytes.
  *
  * <p>
  * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
@@ -37,9 +48,9 @@ import org.millrace.net.connection.HelloFormat;
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
-    static final int VERSION = 4;
+    static final int VERSION = 5;
 
-    static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 80);
+    static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 104);
 
     private static final int THRESHOLD_OFFSET = 12;
     private static final int ATTEMPT_OFFSET = 48;
@@ -49,8 +60,12 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
     private static final int RAILS_OFFSET = 66;
     private static final int WINDOW_OFFSET = 68;
     private static final int PID_OFFSET = 72;
+    private static final int RESUME_OFFSET = 80;
+    /** What a process says of its reconnector: secret, port. */
+    static final int RESUME_BYTES = 24;
 
-    ByteBuffer encode(byte[] secret, ConnectionKey key) {
+    /** @param reconnector of this process; null if it has none */
+    ByteBuffer encode(byte[] secret, ConnectionKey key, @Nullable Reconnector reconnector) {
         ByteBuffer bytes = FORMAT.encode(secret, key);
         bytes.putInt(THRESHOLD_OFFSET, threshold);
         bytes.putLong(ATTEMPT_OFFSET, attempt);
@@ -58,7 +73,31 @@ record StreamHello(int threshold, long attempt, int stream, int streams, int rai
         bytes.putInt(STREAMS_OFFSET, streams);
         bytes.putShort(RAIL_OFFSET, (short) rail);
         bytes.putShort(RAILS_OFFSET, (short) rails);
+        bytes.put(RESUME_OFFSET, encode(reconnector), 0, RESUME_BYTES);
         return bytes.putInt(WINDOW_OFFSET, window).putLong(PID_OFFSET, ProcessHandle.current().pid());
+    }
+
+    /** What a process says of its reconnector. */
+    static ByteBuffer encode(@Nullable Reconnector reconnector) {
+        ByteBuffer bytes = ByteBuffer.allocate(RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        return reconnector == null ? bytes
+                : bytes.put(0, reconnector.secret()).putInt(HelloFormat.SECRET_BYTES, reconnector.port());
+    }
+
+    /** What a client has said of its reconnector. */
+    static ByteBuffer resumeIn(ByteBuffer hello) {
+        return hello.slice(RESUME_OFFSET, RESUME_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** The port in what was said of a reconnector; 0 if there is none. */
+    static int resumePort(ByteBuffer resume) {
+        return resume.getInt(HelloFormat.SECRET_BYTES) & 0xffff;
+    }
+
+    static byte[] resumeSecret(ByteBuffer resume) {
+        byte[] secret = new byte[HelloFormat.SECRET_BYTES];
+        resume.get(0, secret);
+        return secret;
     }
 
     /** The number of the process that said a hello. */

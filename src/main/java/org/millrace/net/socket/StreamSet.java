@@ -3,7 +3,6 @@ package org.millrace.net.socket;
 import java.io.IOException;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.SocketChannel;
 import java.util.Arrays;
@@ -30,6 +29,13 @@ public final class StreamSet extends ConnectionState {
     private final SocketChannel[] channels;
     private final StreamInput[] inputs;
     private final SocketRegion.Views views = new SocketRegion.Views();
+    private final @Nullable StreamRecovery recovery;
+    private boolean released;
+
+    /** Takes connected streams over, none of which is made again when it is lost. */
+    StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
+        this(network, name, peer, channels, null);
+    }
 
     /**
      * Takes connected streams over.
@@ -37,10 +43,13 @@ public final class StreamSet extends ConnectionState {
      * @param name     of the connection, with its peer, for messages
      * @param peer     the process at the other end, for messages
      * @param channels stream 0 first; non-blocking
+     * @param recovery makes lost ones again; null if nobody does
      */
-    public StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
+    StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels,
+            @Nullable StreamRecovery recovery) {
         super(network, name, peer);
         this.channels = channels;
+        this.recovery = recovery;
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
         for (SocketChannel channel : channels) {
             TcpStreams.watch(channel, peer, null);
@@ -59,16 +68,37 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    public int count() {
+    int count() {
         return channels.length;
     }
 
-    public SocketChannel channel(int stream) {
+    /** How many rails or streams there are, for a connection's name, if there are several. */
+    static String count(int rails, int streams) {
+        return rails > 1 ? " (" + rails + " rails)" : streams > 1 ? " (" + streams + " streams)" : "";
+    }
+
+    @Nullable
+    StreamRecovery recovery() {
+        return recovery;
+    }
+
+    /** A stream takes the place of one that is closed. */
+    synchronized void replace(int stream, SocketChannel channel) {
+        if (released) {
+            closeQuietly(channel);
+            throw closedHere();
+        }
+        channels[stream] = channel;
+        inputs[stream] = new StreamInput(channel);
+        TcpStreams.watch(channel, peer(), null);
+    }
+
+    SocketChannel channel(int stream) {
         return channels[stream];
     }
 
     /** What arrives on a stream. */
-    public StreamInput input(int stream) {
+    StreamInput input(int stream) {
         return inputs[stream];
     }
 
@@ -84,6 +114,9 @@ public final class StreamSet extends ConnectionState {
     public ConnectionException lost(@Nullable IOException cause, String progress) {
         if (cause instanceof ClosedChannelException) {
             return closedHere();
+        }
+        if (recovery != null) {
+            recovery.close();
         }
         String what = cause == null ? "the peer's end of the connection is gone, without a shutdown message"
                 : cause.getMessage();
@@ -103,17 +136,14 @@ public final class StreamSet extends ConnectionState {
         return first;
     }
 
-    /** Tells the peer on stream 0 that the end is meant, as far as that needs no waiting. */
-    public void sendShutdown() {
-        ByteBuffer shutdown = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeShutdown(blamed(), shutdown, 0);
+    /** Says the last words on a stream, as far as that needs no waiting. */
+    void sendLast(int stream, ByteBuffer words) {
         try {
-            channels[0].write(shutdown);
-            if (shutdown.hasRemaining()) {
-                // The send buffer is full of frames that the peer has not read yet. A larger one takes these few bytes
-                // too.
-                channels[0].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
-                channels[0].write(shutdown);
+            channels[stream].write(words);
+            if (words.hasRemaining()) {
+                // The send buffer is full of what the peer has not read yet. A larger one takes these few bytes too.
+                channels[stream].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
+                channels[stream].write(words);
             }
         } catch (IOException gone) {
             // The peer is gone before us.
@@ -121,7 +151,11 @@ public final class StreamSet extends ConnectionState {
     }
 
     @Override
-    protected void release() {
+    protected synchronized void release() {
+        released = true;
+        if (recovery != null) {
+            recovery.close();
+        }
         for (int stream = 0; stream < channels.length; stream++) {
             inputs[stream].leave();
             closeQuietly(channels[stream]);

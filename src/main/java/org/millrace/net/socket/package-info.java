@@ -2,14 +2,10 @@
  * Frames over TCP.
  *
  * <p>
- * Of the packages below, each uses only those named after it: {@code handshake} finds and makes connections;
- * {@code stripes} moves the frames of a connection over one rail, {@code rails} those of a connection over several;
- * {@code stream} is what both need of TCP streams and of registered memory.
- *
- * <p>
- * A connection over one rail is one or more TCP streams. Stream 0 carries all headers and the small payloads; a payload
- * of the stripe threshold or more is divided among all streams by a rule that both ends compute from its length alone
- * ({@link org.millrace.net.socket.Stripes}).
+ * A connection is a numbered sequence of frames over streams that come and go: one stream, or several on each of
+ * several rails. {@link org.millrace.net.socket.SocketSender} and {@code SocketReceiver} are its ends;
+ * {@code SocketConnect}, {@code SocketListener} and {@code SocketAccept} make it, and {@code Reconnector} makes lost
+ * streams again.
  *
  * <p>
  * All calls on the frame path hand {@code java.nio} one buffer at a time. A gather write of header and payload would
@@ -21,8 +17,8 @@
  *
  * <p>
  * A thread that polls several connections looks at all their streams by one call a pass, and reads those that have
- * something ({@code stream.ReadPoll}); one that polls a single busy connection reads it in every pass, which tells as
- * much in one call less.
+ * something ({@code ReadPoll}); one that polls a single busy connection reads it in every pass, which tells as much in
+ * one call less.
  */
 @NullMarked
 package org.millrace.net.socket;

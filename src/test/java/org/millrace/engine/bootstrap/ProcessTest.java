@@ -8,9 +8,11 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -18,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.MillraceException;
 
 /** Processes that are killed with SIGKILL. */
 @Timeout(180)
@@ -71,6 +74,40 @@ class ProcessTest {
         }
         try (Stream<Path> files = Files.list(folder)) {
             assertEquals(List.of(), files.toList());
+        }
+    }
+
+    /**
+     * A rank in a process of its own. Says what happens to it, a line each, and waits to be killed or told of another
+     * rank's loss.
+     */
+    private static final class ChildRank {
+
+        private ChildRank() {}
+
+        /** Arguments: rendezvous, rank, size, and {@code poll} or {@code gather} for how to wait. */
+        public static void main(String[] arguments) {
+            int rank = Integer.parseInt(arguments[1]);
+            int size = Integer.parseInt(arguments[2]);
+            ControlPlane plane = ControlPlane.join(arguments[0], rank, size, Duration.ofSeconds(60));
+            plane.barrier();
+            System.out.println("joined");
+            try {
+                if (arguments[3].equals("gather")) {
+                    plane.allGather(new byte[1]);
+                } else {
+                    long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+                    while (plane.failure() == null && System.nanoTime() - end < 0) {
+                        LockSupport.parkNanos(100_000);
+                    }
+                    System.out.println(plane.failure() == null ? "nothing"
+                            : plane.failure().rank() + " " + plane.failure().message());
+                }
+            } catch (MillraceException e) {
+                System.out.println(e.getMessage());
+            }
+            plane.close();
+            System.out.println("left");
         }
     }
 }

@@ -54,10 +54,10 @@ class HostileFramesTest {
     @CsvSource(
             delimiter = '|',
             value = {"0|1347375956|begins with 0x3146524d, but 0x504f5354",
-                    "4|3|type and flags are 1 or 2, but 0x00000003", "4|65537|but 0x00010001 came",
+                    "4|5|type and flags are 2 to 4, but 0x00000005", "4|65537|but 0x00010001 came",
                     "12|-1|0 to 1073741824 bytes, but a header says -", "8|1073741825|but a header says 1073741825"})
     void aHeaderThatIsNoneEndsTheConnection(int offset, int value, String problem) throws IOException {
-        ByteBuffer bytes = RawPeer.header(0);
+        ByteBuffer bytes = RawPeer.header(0, 0);
         bytes.putInt(offset, value);
         peer.send(0, bytes.array());
         ConnectionException end = Connected.failureOf(receiver::poll);
@@ -73,7 +73,7 @@ class HostileFramesTest {
 
     @Test
     void headersThatComeByteByByteAreUnderstood() throws IOException {
-        for (byte each : RawPeer.header(0).array()) {
+        for (byte each : RawPeer.header(0, 0).array()) {
             assertNull(receiver.poll());
             peer.send(0, new byte[] {each});
         }
@@ -86,7 +86,7 @@ class HostileFramesTest {
 
     @Test
     void anEndWithinAHeaderIsALoss() throws IOException {
-        peer.send(0, java.util.Arrays.copyOf(RawPeer.header(0).array(), 63));
+        peer.send(0, java.util.Arrays.copyOf(RawPeer.header(0, 0).array(), 79));
         peer.close();
         assertLost(Connected.failureOf(receiver::poll));
     }
@@ -94,7 +94,7 @@ class HostileFramesTest {
     @Test
     void anEndWithinAPayloadIsALoss() throws IOException {
         try (Arena arena = Arena.ofShared()) {
-            peer.send(0, RawPeer.header(100_000).array());
+            peer.send(0, RawPeer.header(0, 100_000).array());
             peer.send(0, new byte[99_999]);
             peer.close();
             while (receiver.poll() == null) {
@@ -123,12 +123,13 @@ class HostileFramesTest {
                 FrameSender sender = null;
                 accepted.getOutputStream()
                         .write(HandshakeReply.ACCEPTED.encode(new HelloFormat("MILLRACE", 2, 72)).array());
+                accepted.getOutputStream().write(StreamHello.encode(null).array());
                 while (sender == null) {
                     sender = connecting.poll();
                 }
-                accepted.getOutputStream().write(RawPeer.header(0).array());
+                accepted.getOutputStream().write(RawPeer.header(0, 0).array());
                 ConnectionException end = Connected.failureOf(sender::progress);
-                assertTrue(end.getMessage().contains("a receiver sends no data"), end.getMessage());
+                assertTrue(end.getMessage().contains("an acknowledgement of what was never sent"), end.getMessage());
             }
         }
     }

@@ -43,7 +43,7 @@ class HostilePiecesTest {
     private final SocketChannel[] peer = new SocketChannel[2];
     private final SocketChannel[] ours = new SocketChannel[2];
     private final Rail[] rails = {new Rail(0, "first"), new Rail(1, "second")};
-    private RailReceiver receiver;
+    private SocketReceiver receiver;
 
     @BeforeEach
     void connect() throws IOException {
@@ -52,8 +52,7 @@ class HostilePiecesTest {
             peer[i] = pair[0];
             ours[i] = pair[1];
         }
-        receiver =
-                new RailReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES, WINDOW);
+        receiver = new SocketReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES);
     }
 
     @AfterEach
@@ -68,7 +67,7 @@ class HostilePiecesTest {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(payload);
         ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.encode(header, frame, offset, length, bytes, 0);
+        PieceFormat.encode(HeaderFormat.TYPE_PIECE, header, frame, offset, length, bytes, 0);
         return bytes;
     }
 
@@ -118,10 +117,8 @@ class HostilePiecesTest {
 
     @Test
     void aHeaderOfAnotherKindIsRefused() throws IOException {
-        ByteBuffer data =
-                ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN).put(0, RawPeer.header(0).array());
-        send(0, data);
-        assertRefused("type and flags are 3 or 2, but 0x00000001");
+        send(0, piece(10_000, 0, 0, PIECE).putInt(4, 1));
+        assertRefused("type and flags are 2 to 4, but 0x00000001");
     }
 
     @Test
@@ -170,13 +167,13 @@ class HostilePiecesTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, 0, 0", "-1, 0, 0", "0, 1, 0", "0, -1, 0", "0, 0, 1"})
-    void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, int magic)
+    @CsvSource({"1, 0, 0, 0", "-1, 0, 0, 0", "0, 1, 0, 0", "0, -1, 0, 0", "0, 0, 1, 0", "0, 0, -1, 0", "0, 0, 0, 1"})
+    void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, long whole, int magic)
             throws IOException {
-        RailSender sender = new RailSender(new StreamSet(open, "sender under test", "the peer", ours), rails, PIECES,
-                WINDOW, System::nanoTime);
+        SocketSender sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", ours), rails,
+                PIECES, System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, ack, 0);
+        PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, whole, ack, 0);
         ack.putInt(0, ack.getInt(0) + magic);
         send(1, ack);
         ConnectionException end = Connected.failureOf(sender::progress);

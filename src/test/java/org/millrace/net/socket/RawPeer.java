@@ -34,7 +34,7 @@ public final class RawPeer implements AutoCloseable {
             streams[stream].setTcpNoDelay(true);
             send(stream,
                     new StreamHello(threshold, 1, stream, streamCount, 0, 1, 16)
-                            .encode(AddressFormat.secret(listener.address()), key)
+                            .encode(AddressFormat.secret(listener.address()), key, null)
                             .array());
         }
         FrameReceiver made = null;
@@ -43,7 +43,7 @@ public final class RawPeer implements AutoCloseable {
         }
         receiver = made;
         for (Socket stream : streams) {
-            byte[] answer = stream.getInputStream().readNBytes(HandshakeReply.BYTES);
+            byte[] answer = stream.getInputStream().readNBytes(HandshakeReply.BYTES + StreamHello.RESUME_BYTES);
             assertEquals(HandshakeReply.ACCEPTED,
                     HandshakeReply.decode(ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN)));
         }
@@ -61,17 +61,19 @@ public final class RawPeer implements AutoCloseable {
         streams[stream].getOutputStream().write(bytes);
     }
 
-    public static ByteBuffer header(long payloadBytes) {
+    /** What goes before a frame's payload. */
+    public static ByteBuffer header(long frame, int payloadBytes) {
         FrameHeader header = new FrameHeader();
         header.payloadBytes(payloadBytes);
-        ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeData(header, bytes, 0);
+        ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        PieceFormat.encode(HeaderFormat.TYPE_PIECE, header, frame, 0, payloadBytes, bytes, 0);
         return bytes;
     }
 
-    public static byte[] shutdown() {
-        ByteBuffer bytes = ByteBuffer.allocate(HeaderFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        HeaderFormat.encodeShutdown(null, bytes, 0);
+    /** The last words after so many frames. */
+    public static byte[] shutdown(long frames) {
+        ByteBuffer bytes = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        PieceFormat.encodeShutdown(frames, null, bytes, 0);
         return bytes.array();
     }
 

@@ -40,7 +40,7 @@ public final class RecordedPieces {
                 header.payloadBytes(payload);
                 for (int offset = 0; offset < payload; offset += pieces.bytes()) {
                     int length = Math.min(pieces.bytes(), payload - offset);
-                    PieceFormat.encode(header, frame, offset, length, bytes, at);
+                    PieceFormat.encode(HeaderFormat.TYPE_PIECE, header, frame, offset, length, bytes, at);
                     at += PieceFormat.BYTES;
                 }
             }

@@ -23,8 +23,8 @@ final class RelayedRails implements AutoCloseable {
 
     private final OpenResources open = new OpenResources("network under test");
     private final BitSet regionIds = new BitSet();
-    final RailSender sender;
-    final RailReceiver receiver;
+    final SocketSender sender;
+    final SocketReceiver receiver;
     long nanos;
     private final Leg[] legs;
 
@@ -42,10 +42,9 @@ final class RelayedRails implements AutoCloseable {
             names[i] = new Rail(i, "relay " + i);
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
-        sender = new RailSender(new StreamSet(open, "sender under test", "the peer", senders), names, pieces,
-                framesInFlight, () -> nanos);
-        receiver = new RailReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces,
-                framesInFlight);
+        sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", senders), names, pieces,
+                () -> nanos);
+        receiver = new SocketReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces);
     }
 
     MemoryRegion register(MemorySegment memory) {

@@ -69,10 +69,10 @@ class SocketFuzzTest {
             byte[] guess = new byte[16];
             InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
             List<byte[]> recorded = List.of(
-                    join(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key).array(),
-                            RawPeer.header(0).array()),
-                    new StreamHello(1000, 1, 1, 2, 1, 2, 16).encode(guess, key).array(),
-                    new StreamHello(1, 0, 0, 0, 0, 1, 16).encode(guess, key).array());
+                    join(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key, null).array(),
+                            RawPeer.header(0, 0).array()),
+                    new StreamHello(1000, 1, 1, 2, 1, 2, 16).encode(guess, key, null).array(),
+                    new StreamHello(1, 0, 0, 0, 0, 1, 16).encode(guess, key, null).array());
             Fuzz.run("strangers at a data port", 1_000, recorded, input -> {
                 try (SocketChannel stranger = SocketChannel.open(address)) {
                     stranger.setOption(StandardSocketOptions.SO_LINGER, 0);
@@ -86,7 +86,7 @@ class SocketFuzzTest {
             });
             byte[] secret = AddressFormat.secret(listener.address());
             try (SocketChannel peer = SocketChannel.open(address)) {
-                peer.write(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(secret, key));
+                peer.write(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(secret, key, null));
                 FrameReceiver receiver = null;
                 while (receiver == null) {
                     receiver = expected.poll();
@@ -174,12 +174,13 @@ class SocketFuzzTest {
     @Test
     void frames() throws Exception {
         List<byte[]> recorded = List.of(
-                join(RawPeer.header(0).array(), RawPeer.header(24).array(), RawPeer.header(8192).array(),
-                        RawPeer.shutdown()),
-                join(RawPeer.header(DATA).array(), RawPeer.shutdown()), RawPeer.header(100).array());
-        receive(recorded, "frames", HeaderFormat.BYTES, header -> (int) HeaderFormat.payloadBytes(header, 0),
-                header -> HeaderFormat.isData(header, 0) || HeaderFormat.isShutdown(header, 0),
-                streams -> new StripedReceiver(streams, new Stripes(1, 1000), WINDOW));
+                join(RawPeer.header(0, 0).array(), RawPeer.header(1, 24).array(), RawPeer.header(2, 8192).array(),
+                        RawPeer.shutdown(3)),
+                join(RawPeer.header(0, DATA).array(), RawPeer.shutdown(1)), RawPeer.header(0, 100).array());
+        Pieces pieces = Pieces.whole(WINDOW);
+        receive(recorded, "frames", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
+                header -> RecordedPieces.mayBegin(header, pieces, pieces.window()),
+                streams -> new SocketReceiver(streams, new Rail[] {new Rail(0, "first")}, pieces));
     }
 
     @Test
@@ -189,6 +190,6 @@ class SocketFuzzTest {
         Rail[] rails = {new Rail(0, "first")};
         receive(recorded, "pieces", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
                 header -> RecordedPieces.mayBegin(header, pieces, WINDOW),
-                streams -> new RailReceiver(streams, rails, pieces, WINDOW));
+                streams -> new SocketReceiver(streams, rails, pieces));
     }
 }

@@ -1,0 +1,46 @@
+package org.millrace.net.socket;
+
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+
+/** Tells of the streams that a connection loses, and of those that are made again. One thread. */
+final class Outage {
+
+    private static final Logger LOG = LogManager.getLogger(Outage.class);
+
+    private final StreamSet connection;
+    private final Map<Rail, Long> lostSince = new HashMap<>();
+    private boolean waits;
+
+    Outage(StreamSet connection) {
+        this.connection = connection;
+    }
+
+    /**
+     * A stream of a rail is lost.
+     *
+     * @param left what the connection goes on over; null if it waits
+     * @param owed pieces that are sent again; -1 if this end sends none
+     */
+    void begins(Rail rail, String why, @Nullable String left, int owed) {
+        waits |= left == null;
+        lostSince.putIfAbsent(rail, System.nanoTime());
+        LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
+                owed < 0 ? "" : ": " + owed + " of its pieces are sent again",
+                left == null ? "waits until it is made again" : "goes on over " + left);
+    }
+
+    /** A stream of a rail is there again. */
+    void ended(Rail rail) {
+        Long since = lostSince.remove(rail);
+        if (since != null) {
+            LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is made again after {} ms", connection, rail,
+                    (System.nanoTime() - since) / 1_000_000);
+            waits = false;
+        }
+    }
+}

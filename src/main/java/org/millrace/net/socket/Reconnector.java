@@ -1,0 +1,391 @@
+package org.millrace.net.socket;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.ProtocolException;
+import java.net.SocketTimeoutException;
+import java.net.StandardProtocolFamily;
+import java.nio.ByteBuffer;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.Selector;
+import java.nio.channels.ServerSocketChannel;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.connection.Admission;
+import org.millrace.net.connection.ConnectionState;
+import org.millrace.net.connection.HelloFormat;
+
+/**
+ * Makes lost streams of a network's connections again, on a thread of its own, which sleeps while none is lost. Each
+ * process has a port for it, as listeners are closed when their connections are made, and a secret, by which it is
+ * known as the same process.
+ */
+final class Reconnector implements Runnable {
+
+    private static final Logger LOG = LogManager.getLogger(Reconnector.class);
+    /** Processes that have not shown that they know the secret. */
+    private static final int MAX_UNPROVEN = 64;
+    private static final int BACKLOG = 1024;
+    private static final long STEP_MILLIS = 5;
+    private static final long CLOSE_MILLIS = 5000;
+    /** The kernel sends its second SYN after one second, the third after two more: an attempt anew is as good. */
+    private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+
+    private final SocketOptions options;
+    private final byte[] secret = HelloFormat.newSecret();
+    private final ServerSocketChannel server;
+    private final Selector selector;
+    private final Map<ResumeFormat.Id, StreamRecovery> connections = new ConcurrentHashMap<>();
+    private final Queue<Attempt> begun = new ConcurrentLinkedQueue<>();
+    private final List<Attempt> attempts = new ArrayList<>();
+    private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
+    private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
+    private volatile boolean closed;
+
+    private Reconnector(SocketOptions options, ServerSocketChannel server, Selector selector) {
+        this.options = options;
+        this.server = server;
+        this.selector = selector;
+    }
+
+    /** Opens the port, and starts the thread. */
+    static Reconnector start(SocketOptions options) throws IOException {
+        ServerSocketChannel server = ServerSocketChannel.open();
+        try {
+            server.configureBlocking(false);
+            server.bind(new InetSocketAddress(0), BACKLOG);
+            Selector selector = Selector.open();
+            server.register(selector, SelectionKey.OP_ACCEPT);
+            Reconnector started = new Reconnector(options, server, selector);
+            started.thread.start();
+            return started;
+        } catch (IOException e) {
+            ConnectionState.closeQuietly(server);
+            throw e;
+        }
+    }
+
+    byte[] secret() {
+        return secret;
+    }
+
+    int port() {
+        return server.socket().getLocalPort();
+    }
+
+    Duration deadline() {
+        return options.reconnectDeadline();
+    }
+
+    void add(StreamRecovery connection) {
+        connections.put(connection.id(), connection);
+    }
+
+    void remove(StreamRecovery connection) {
+        connections.remove(connection.id(), connection);
+    }
+
+    /** A stream is to be made again, or asked for. */
+    void lost(StreamRecovery connection, int stream, boolean ended) {
+        begun.add(new Attempt(connection, stream, ended));
+        selector.wakeup();
+    }
+
+    /** Returns when the thread has ended. */
+    void close() {
+        closed = true;
+        selector.wakeup();
+        try {
+            thread.join(CLOSE_MILLIS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public void run() {
+        while (!closed) {
+            try {
+                selector.select(pauseMillis());
+                selector.selectedKeys().clear();
+                clients.accept(server::accept);
+                if (clients.pauseNanos() > 0) {
+                    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(STEP_MILLIS));
+                }
+                clients.all().forEach(this::advance);
+                for (Attempt next = begun.poll(); next != null; next = begun.poll()) {
+                    attempts.add(next);
+                }
+                attempts.removeIf(Attempt::advance);
+            } catch (IOException | RuntimeException e) {
+                LOG.warn("lost streams may not be made again: {}", e.toString(), e);
+                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(STEP_MILLIS));
+            }
+        }
+        ConnectionState.closeQuietly(server);
+        ConnectionState.closeQuietly(selector);
+        clients.all().forEach(client -> ConnectionState.closeQuietly(client.channel));
+        clients.closeReserve();
+        attempts.forEach(Attempt::closeChannel);
+    }
+
+    /** Until the next step; 0 if there is none before somebody comes. */
+    private long pauseMillis() {
+        if (!clients.isEmpty() || !begun.isEmpty()) {
+            return STEP_MILLIS;
+        }
+        long now = System.nanoTime();
+        long least = attempts.stream().mapToLong(attempt -> attempt.begin - now).min().orElse(Long.MAX_VALUE);
+        return least == Long.MAX_VALUE ? 0 : Math.max(TimeUnit.NANOSECONDS.toMillis(least), STEP_MILLIS);
+    }
+
+    private void advance(Client client) {
+        try {
+            if (client.advance()) {
+                clients.remove(client);
+            }
+        } catch (IOException e) {
+            clients.remove(client);
+            client.drop(e.getMessage());
+        }
+    }
+
+    private SocketChannel secured(SocketChannel channel, boolean client, byte[] shared) {
+        if (options.tls() == null) {
+            return channel;
+        }
+        return client ? options.tls().client(channel, shared) : options.tls().server(channel, shared);
+    }
+
+    private static boolean isRead(SocketChannel channel, ByteBuffer to) throws IOException {
+        if (to.hasRemaining() && channel.read(to) < 0) {
+            throw new EOFException("the other end closed the stream in the handshake");
+        }
+        return !to.hasRemaining();
+    }
+
+    private static boolean isWritten(SocketChannel channel, ByteBuffer from) throws IOException {
+        if (from.hasRemaining()) {
+            channel.write(from);
+        }
+        return !from.hasRemaining();
+    }
+
+    private final class Arrivals implements Admission.Host<Client> {
+
+        @Override
+        public Client arrived(SocketChannel channel) throws IOException {
+            StreamSet.configure(channel, options);
+            return new Client(secured(channel, false, secret));
+        }
+
+        @Override
+        public boolean knowsSecret(Client client) {
+            return false;
+        }
+
+        @Override
+        public void drop(Client client, String why) {
+            client.drop(why);
+        }
+    }
+
+    /** Who asks for a stream, until its question is answered. */
+    private final class Client {
+
+        private final SocketChannel channel;
+        private final String name;
+        private final long deadline = System.nanoTime() + options.handshakeDeadline().toNanos();
+        private final ByteBuffer question = ResumeFormat.emptyQuestion();
+        private final ByteBuffer challenge = ResumeFormat.newChallenge();
+        private final ByteBuffer proof = ByteBuffer.allocate(ResumeFormat.HASH_BYTES);
+
+        Client(SocketChannel channel) throws IOException {
+            this.channel = channel;
+            name = String.valueOf(channel.getRemoteAddress());
+        }
+
+        boolean advance() throws IOException {
+            if (System.nanoTime() - deadline > 0) {
+                throw new SocketTimeoutException("it said nothing, or not all, in " + options.handshakeDeadline());
+            }
+            boolean asked = isRead(channel, question);
+            ResumeFormat.checkBegin(question);
+            if (!asked || !isWritten(channel, challenge) || !isRead(channel, proof)) {
+                return false;
+            }
+            ResumeFormat.checkProof(secret, question, challenge, proof);
+            StreamRecovery connection = connections.get(ResumeFormat.asked(question));
+            int stream = ResumeFormat.stream(question);
+            if (connection == null || stream >= connection.streams()) {
+                channel.write(answer(ResumeFormat.GONE));
+                ConnectionState.closeQuietly(channel);
+                return true;
+            }
+            channel.write(answer(ResumeFormat.KNOWN));
+            if (connection.connects()) {
+                ConnectionState.closeQuietly(channel);
+                connection.lostThere(stream, ResumeFormat.epoch(question));
+            } else {
+                connection.made(stream, new StreamRecovery.Successor(channel, ResumeFormat.epoch(question),
+                        answer(ResumeFormat.RESUMED)));
+            }
+            return true;
+        }
+
+        private ByteBuffer answer(int what) {
+            return ResumeFormat.answer(what, secret, question, challenge);
+        }
+
+        void drop(String why) {
+            LOG.debug("dropped {}, which asked for a lost stream: {}", name, why);
+            ConnectionState.closeQuietly(channel);
+        }
+    }
+
+    /** One end's attempts to have a stream made again, one after the other. */
+    private final class Attempt {
+
+        private final StreamRecovery connection;
+        private final int stream;
+        private final boolean ended;
+        private final long lostEpoch;
+        private @Nullable SocketChannel channel;
+        private boolean connected;
+        private boolean known;
+        private long epoch;
+        private long begin = System.nanoTime();
+        private long pause = FIRST_PAUSE_NANOS;
+        private ByteBuffer question = ResumeFormat.emptyQuestion();
+        private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);
+        private @Nullable ByteBuffer proof;
+        private ByteBuffer answer = ResumeFormat.emptyAnswer();
+
+        Attempt(StreamRecovery connection, int stream, boolean ended) {
+            this.connection = connection;
+            this.stream = stream;
+            this.ended = ended;
+            lostEpoch = connection.epoch(stream);
+        }
+
+        /** Goes on; true once there is no more to do. */
+        boolean advance() {
+            if (connection.isClosed() || connection.end() != null || connection.epoch(stream) != lostEpoch) {
+                closeChannel();
+                return true;
+            }
+            long now = System.nanoTime();
+            if (now - begin < 0) {
+                return false;
+            }
+            try {
+                return attempt(now);
+            } catch (IOException | RuntimeException e) {
+                LOG.debug("a stream of {} is not made again yet: {}", connection.id(), e.toString());
+                closeChannel();
+                connection.failed(stream, e, ended);
+                again(now);
+                return false;
+            }
+        }
+
+        private void again(long now) {
+            begin = now + pause;
+            pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
+        }
+
+        private boolean attempt(long now) throws IOException {
+            SocketChannel open = channel == null ? open() : channel;
+            if (!connected) {
+                connected = open.finishConnect();
+                if (!connected) {
+                    checkTime(now, CONNECT_NANOS, "no answer to a connection attempt");
+                    return false;
+                }
+            }
+            if (!isWritten(open, question) || !isRead(open, challenge)) {
+                checkTime(now, options.handshakeDeadline().toNanos(), "no answer in the handshake");
+                return false;
+            }
+            if (proof == null) {
+                proof = ResumeFormat.proof(connection.secret(), question, challenge);
+            }
+            if (!isWritten(open, proof) || !isRead(open, answer)) {
+                if (!known) {
+                    checkTime(now, options.handshakeDeadline().toNanos(), "no answer in the handshake");
+                }
+                return false;
+            }
+            return hear(open, now);
+        }
+
+        private boolean hear(SocketChannel open, long now) throws IOException {
+            int said = ResumeFormat.said(answer, connection.secret(), question, challenge);
+            answer.clear();
+            if (said == ResumeFormat.GONE) {
+                closeChannel();
+                connection.end("its process has given the connection up, or closed it");
+                return true;
+            } else if (said == ResumeFormat.RESUMED && known && connection.connects()) {
+                channel = null;
+                connection.made(stream, new StreamRecovery.Successor(open, epoch, null));
+                return true;
+            } else if (said != ResumeFormat.KNOWN || known) {
+                throw new ProtocolException("an answer that makes no sense");
+            }
+            connection.heard();
+            known = true;
+            if (!connection.connects()) {
+                closeChannel();
+                again(now);
+            }
+            return false;
+        }
+
+        private void checkTime(long now, long most, String what) throws SocketTimeoutException {
+            if (now - begin > most) {
+                throw new SocketTimeoutException(what);
+            }
+        }
+
+        private SocketChannel open() throws IOException {
+            StreamRecovery.Peer peer = connection.peer(stream);
+            connected = false;
+            known = false;
+            proof = null;
+            challenge.clear();
+            answer.clear();
+            epoch = connection.connects() ? connection.nextEpoch(stream) : lostEpoch;
+            question = ResumeFormat.question(connection.id().other(), stream, epoch);
+            SocketChannel opened =
+                    SocketChannel.open(peer.remote().getAddress().getAddress().length == 4 ? StandardProtocolFamily.INET
+                            : StandardProtocolFamily.INET6);
+            channel = opened;
+            StreamSet.configure(opened, options);
+            if (peer.local() != null) {
+                opened.bind(new InetSocketAddress(peer.local(), 0));
+            }
+            opened.connect(peer.remote());
+            return channel = secured(opened, true, connection.secret());
+        }
+
+        void closeChannel() {
+            ConnectionState.closeQuietly(channel);
+            channel = null;
+        }
+    }
+}

@@ -1,0 +1,312 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Railed;
+
+/**
+ * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
+ * arrived is acknowledged stream by stream. One stream is read ahead while headers are awaited, and not beyond a
+ * payload that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the
+ * stream, so that a small frame costs one system call.
+ */
+final class SocketReceiver implements FrameReceiver, Railed {
+
+    private final StreamSet connection;
+    private final @Nullable StreamRecovery recovery;
+    private final Pieces pieces;
+    private final ReceiveWindow frames;
+    private final UnexpectedPieces unexpected;
+    private final ReceiveStream[] streams;
+    private boolean headerShown;
+    /** How many frames there were in all; -1 while no shutdown message has come. */
+    private long total = -1;
+    /** Whom the peer that said it has lost itself; null if nobody. */
+    private @Nullable String lostPeer;
+    private final Outage outage;
+    /** Why the last stream was lost; null if there was no error. */
+    private @Nullable IOException lostCause;
+    /** Rails that one pass has found lost, when they were the last: their order is not known. */
+    private final Set<Rail> lastRails = new LinkedHashSet<>();
+
+    /**
+     * Takes connected streams over.
+     *
+     * @param rails by stream: the rail that it belongs to
+     */
+    public SocketReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
+        this.connection = connection;
+        recovery = connection.recovery();
+        this.pieces = pieces;
+        outage = new Outage(connection);
+        frames = new ReceiveWindow(pieces);
+        // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
+        // come again on another.
+        unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length);
+        streams = new ReceiveStream[rails.length];
+        for (int stream = 0; stream < streams.length; stream++) {
+            streams[stream] = newStream(stream, rails[stream], true);
+        }
+    }
+
+    private ReceiveStream newStream(int stream, Rail rail, boolean first) {
+        return new ReceiveStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, unexpected,
+                first);
+    }
+
+    @Override
+    public @Nullable FrameHeader poll() {
+        connection.checkOpen();
+        if (!frames.hasNext()) {
+            if (pieces.isWhole() && frames.isReceiving()) {
+                return null; // progress() receives what goes before
+            }
+            long moved = move();
+            if (!frames.hasNext()) {
+                if (frames.completed() == total) {
+                    throw connection.closedByPeer(howFar(), lostPeer);
+                }
+                checkStreams(moved);
+                return null;
+            }
+        }
+        headerShown = true;
+        return frames.next();
+    }
+
+    @Override
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        connection.checkAccept(headerShown);
+        int length = (int) frames.next().payloadBytes();
+        long frame = frames.accepted();
+        if (length == 0) {
+            frames.accept(null, 0);
+        } else {
+            ByteBuffer view = connection.view(region, offset, length);
+            int start = SocketRegion.viewOffset(offset);
+            frames.accept(view, start);
+            for (int moved = unexpected.moveAll(frame, view, start, pieces); moved > 0; moved--) {
+                frames.placed(frame);
+            }
+        }
+        headerShown = false;
+        for (ReceiveStream stream : streams) {
+            stream.takeStaged();
+        }
+        frames.retireWhole();
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        if (pieces.isWhole() && !frames.isReceiving()) {
+            settle();
+            return 0; // poll() finds what comes next
+        }
+        long before = frames.completed();
+        long moved = move() + frames.completed() - before;
+        if (frames.completed() != total) {
+            checkStreams(moved);
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    private long move() {
+        long moved = 0;
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen() && !stream.peerShutDown()) {
+                moved += receive(stream);
+                frames.retireWhole();
+            }
+        }
+        settle();
+        if (!lastRails.isEmpty() && isAnyOpen()) {
+            lastRails.clear();
+        }
+        return moved;
+    }
+
+    private boolean isAnyOpen() {
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Says what has arrived, and takes streams that were made again. */
+    private void settle() {
+        if (recovery != null && recovery.hasNews()) {
+            recover(recovery);
+        }
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen()) {
+                stream.acknowledge();
+            }
+        }
+    }
+
+    private void recover(StreamRecovery from) {
+        from.readNews();
+        for (int stream = 0; stream < streams.length; stream++) {
+            StreamRecovery.Successor next = from.take(stream);
+            if (next != null) {
+                // What has come on the stream before it is read no further: the sender knows of its end by the answer.
+                streams[stream].giveUp();
+                connection.replace(stream, next.channel());
+                streams[stream] = newStream(stream, streams[stream].rail(), false);
+                try {
+                    next.channel().write(next.answer());
+                } catch (IOException e) {
+                    lose(streams[stream], e);
+                    continue;
+                }
+                outage.ended(streams[stream].rail());
+            }
+        }
+    }
+
+    private long receive(ReceiveStream stream) {
+        try {
+            switch (stream.receive()) {
+                case NO_MORE, WAITS -> {}
+                case SHUTDOWN -> shutdown(stream);
+                case GONE -> lose(stream, null);
+                case NOT_PROTOCOL -> throw connection.notProtocol(stream.problem() + " (on " + stream.rail() + ")");
+            }
+        } catch (IOException e) {
+            lose(stream, e);
+        }
+        return stream.takeMoved();
+    }
+
+    private void shutdown(ReceiveStream stream) {
+        long said = stream.total();
+        if (said < frames.accepted() || said - frames.completed() > pieces.window() || total >= 0 && said != total) {
+            throw connection.notProtocol("a shutdown message after " + said + " frames, where "
+                    + (total >= 0 ? total + " were said before"
+                            : frames.accepted() + " have a destination and " + pieces.window() + " may be under way")
+                    + " (on " + stream.rail() + ")");
+        }
+        total = said;
+        lostPeer = stream.lostPeer();
+    }
+
+    private void lose(ReceiveStream lost, @Nullable IOException cause) {
+        if (cause instanceof ClosedChannelException) {
+            throw connection.lost(cause, howFar());
+        }
+        lost.giveUp();
+        lostCause = cause;
+        lastRails.add(lost.rail());
+        boolean last = !isAnyOpen();
+        if (last && cause instanceof SSLException) {
+            throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes
+                                                                                                // bytes
+        }
+        if (total >= 0 || last && recovery == null) {
+            return; // what is missing of what there was will not come, or all has come
+        }
+        outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
+                last ? null : remaining(), -1);
+        if (recovery != null) {
+            recovery.lost(Arrays.asList(streams).indexOf(lost), last, cause == null);
+        }
+    }
+
+    private String remaining() {
+        return Arrays.stream(streams)
+                .filter(ReceiveStream::isOpen)
+                .map(stream -> stream.rail().toString())
+                .distinct()
+                .collect(Collectors.joining(", "));
+    }
+
+    /** Throws if frames are missing, and no stream is left that could bring them, or will be. */
+    private void checkStreams(long moved) {
+        for (ReceiveStream stream : streams) {
+            if (stream.isOpen() && !stream.peerShutDown()) {
+                return;
+            }
+        }
+        if (moved == 0 && !frames.waitsForDestination()) {
+            String end = recovery == null || total >= 0 ? "" : recovery.end();
+            if (end != null) {
+                String last = lastRails.isEmpty() ? ""
+                        : "on its last " + (lastRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
+                throw connection.lost(lostCause, last + howFar() + (end.isEmpty() ? "" : "; " + end));
+            }
+        }
+    }
+
+    private String lostNames() {
+        return lastRails.stream().map(Rail::toString).collect(Collectors.joining(" and "));
+    }
+
+    @Override
+    public int rails() {
+        return streams[streams.length - 1].rail().number() + 1;
+    }
+
+    @Override
+    public void cutRail(int rail) {
+        for (ReceiveStream stream : streams) {
+            if (stream.rail().number() == rail && stream.isOpen()) {
+                lose(stream, new IOException("it was cut on purpose"));
+            }
+        }
+    }
+
+    private String howFar() {
+        return "after " + frames.completed() + " whole frames and " + (frames.accepted() - frames.completed())
+                + " begun";
+    }
+
+    @Override
+    public long framesCompleted() {
+        return frames.completed();
+    }
+
+    @Override
+    public void close() {
+        connection.close(this::sendShutdown);
+    }
+
+    private void sendShutdown() {
+        try {
+            for (ReceiveStream stream : streams) {
+                if (stream.isOpen()) {
+                    stream.sendShutdown(connection.blamed());
+                }
+            }
+        } catch (IOException gone) {
+            // The peer is gone before us.
+        }
+    }
+
+    @Override
+    public void blame(String culprit) {
+        connection.blame(culprit);
+    }
+
+    @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
+    public String toString() {
+        return connection.toString();
+    }
+}

@@ -1,0 +1,429 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.ClosedChannelException;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
+import javax.net.ssl.SSLException;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Railed;
+
+/**
+ * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
+ * first, judged by what the stream owes and how fast it delivered lately. A frame's memory, or a copy of it, is kept
+ * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
+ * or over its successor. One stream has whole frames, and acknowledgements are few.
+ */
+public final class SocketSender implements FrameSender, Railed {
+
+    private static final Logger LOG = LogManager.getLogger(SocketSender.class);
+
+    private static final String GONE = "the peer's end of it is gone";
+    /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
+    private static final long LAST_WORDS_NANOS = 1_000_000_000;
+    /** Between two looks of a sender that is closed without a stream. */
+    private static final long CLOSE_STEP_NANOS = 1_000_000;
+
+    private final StreamSet connection;
+    private final @Nullable StreamRecovery recovery;
+    private final Pieces pieces;
+    private final SendWindow frames;
+    private final SendStream[] streams;
+    private final Reinjection reinjection;
+    private final ShortPieces shortPieces;
+    private final PieceQueue again;
+    private final LongSupplier clock;
+    private final Outage outage;
+    private int idleCalls;
+    /** Whether the peer has sent a shutdown message, on one stream at least; and when. */
+    private boolean hasLeft;
+    private long leftAt;
+    /** Whom the peer has lost itself, and left for; null if nobody. */
+    private @Nullable String lostPeer;
+    /** Why the last stream was lost; null if there was no error. */
+    private @Nullable IOException lostCause;
+    private @Nullable Rail lastRail;
+
+    /**
+     * Takes connected streams over.
+     *
+     * @param rails by stream: the rail that it belongs to
+     * @param clock nanoseconds
+     */
+    public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
+        this.connection = connection;
+        recovery = connection.recovery();
+        this.pieces = pieces;
+        this.clock = clock;
+        outage = new Outage(connection);
+        frames = new SendWindow(pieces);
+        streams = new SendStream[rails.length];
+        for (int stream = 0; stream < streams.length; stream++) {
+            streams[stream] = newStream(stream, rails[stream], true);
+        }
+        reinjection = new Reinjection(streams, frames);
+        shortPieces = new ShortPieces(streams);
+        // Twice, as a piece may be owed by two of several streams.
+        again = new PieceQueue(
+                (pieces.isWhole() ? 1 : 2) * Integer.highestOneBit(streams.length * 2 - 1) * SendStream.queue(pieces));
+    }
+
+    private SendStream newStream(int stream, Rail rail, boolean first) {
+        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first);
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        connection.checkOpen();
+        int length = HeaderFormat.checkedLength(header);
+        if (frames.isFull()) {
+            return false;
+        }
+        if (length == 0) {
+            frames.add(header, null, 0);
+        } else {
+            frames.add(header, connection.view(region, offset, length), SocketRegion.viewOffset(offset));
+        }
+        return true;
+    }
+
+    @Override
+    public int progress() {
+        connection.checkOpen();
+        if (recovery != null && recovery.hasNews()) {
+            recover(recovery);
+        }
+        boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
+        boolean full = frames.isFull();
+        if (!look && !full && !hasLeft && !hasWork()) {
+            return 0;
+        }
+        long now = clock.getAsLong();
+        long before = frames.released();
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && (look || full || stream.isCut() || mayHear(stream))) {
+                listen(stream, now);
+            }
+        }
+        if (hasLeft) {
+            return hearLastWords(now, before);
+        }
+        frames.retireWhole();
+        giveOut(now);
+        long moved = 0;
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                moved += send(stream, now);
+            }
+        }
+        frames.retireWhole();
+        moved += frames.released() - before;
+        if (look) {
+            SendStream silent = reinjection.silent(now);
+            if (silent != null) {
+                lose(silent, "silent, and others delivered what it owed", null, now);
+            }
+        }
+        return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    /** Whether there is something to send, or to hear. */
+    private boolean hasWork() {
+        if (frames.hasFresh() || !again.isEmpty()) {
+            return true;
+        }
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && (!stream.isFlushed() || stream.isCut() || mayHear(stream))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Whether an acknowledgement may be there that is needed: one stream's others are read when they are. */
+    private boolean mayHear(SendStream stream) {
+        return pieces.isWhole() ? frames.isAnyHeld() || !stream.isGreeted() || !stream.hasStagingRoom()
+                : stream.owed() > 0 || !stream.isGreeted();
+    }
+
+    /** Takes streams that were made again, and gives up those that the receiver has lost. */
+    private void recover(StreamRecovery from) {
+        from.readNews();
+        long now = clock.getAsLong();
+        for (int stream = 0; stream < streams.length; stream++) {
+            if (from.isLostThere(stream)) {
+                lose(streams[stream], "the peer has lost it", null, now);
+            }
+            StreamRecovery.Successor next = from.take(stream);
+            if (next != null) {
+                SendStream before = streams[stream];
+                if (before.isOpen()) {
+                    giveUp(before, now);
+                }
+                connection.replace(stream, next.channel());
+                streams[stream] = newStream(stream, before.rail(), false);
+                reinjection.replaced(stream);
+                outage.ended(streams[stream].rail());
+            }
+        }
+        String end = from.end();
+        if (end != null && !isAnyOpen()) {
+            throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar() + "; " + end);
+        }
+    }
+
+    private boolean isAnyOpen() {
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void listen(SendStream stream, long now) {
+        try {
+            switch (stream.readAcks(now)) {
+                case THERE -> {}
+                case SHUT_DOWN -> {
+                    leftAt = hasLeft ? leftAt : now;
+                    hasLeft = true;
+                    lostPeer = stream.lostPeer();
+                }
+                case GONE -> lose(stream, GONE, null, now);
+                case TALKS_NONSENSE -> throw connection
+                        .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
+            }
+        } catch (IOException e) {
+            lose(stream, e.getMessage(), e, now);
+        }
+    }
+
+    /**
+     * The peer has left. It may have received everything: what it acknowledged before its shutdown message may still be
+     * on its way, on other rails, and is waited for.
+     */
+    private int hearLastWords(long now, long before) {
+        boolean more = false;
+        for (SendStream stream : streams) {
+            try {
+                more |= stream.isOpen() && stream.readAcks(now) == SendStream.Peer.THERE;
+            } catch (IOException gone) {
+                // all that can still be known of this stream was read
+            }
+        }
+        frames.retireWhole();
+        if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
+            throw connection.closedByPeer(howFar(), lostPeer);
+        }
+        return (int) (frames.released() - before);
+    }
+
+    private long send(SendStream stream, long now) {
+        try {
+            return stream.write(now);
+        } catch (IOException e) {
+            // A write to a peer that has closed fails like one to a peer that died: what it said last tells the two
+            // apart.
+            listen(stream, now);
+            lose(stream, e.getMessage(), e, now);
+            return 0;
+        }
+    }
+
+    /**
+     * Gives pieces to streams: first those that a lost rail owed, then new ones; and to a stream that has nothing to
+     * do, one that another stream is slow with.
+     */
+    private void giveOut(long now) {
+        while (!again.isEmpty()) {
+            if (frames.isArrived(again.frame(), again.piece())) {
+                again.take();
+                continue;
+            }
+            SendStream stream = fastest(again.length(), now);
+            if (stream == null) {
+                return;
+            }
+            stream.give(again.frame(), again.piece(), again.length(), now);
+            again.take();
+        }
+        while (frames.hasFresh()) {
+            long frame = frames.freshFrame();
+            int piece = frames.freshPiece();
+            int length = pieces.length(frames.length(frame), piece);
+            SendStream stream = ShortPieces.isShort(length) ? shortPieces.choose(length, now) : fastest(length, now);
+            if (stream == null) {
+                return;
+            }
+            stream.give(frame, piece, length, now);
+            frames.give();
+        }
+        reinjection.step(now);
+    }
+
+    /**
+     * The stream that will deliver a piece first; null if that one has enough to do: the others would take even longer.
+     */
+    private SendStream fastest(int length, long now) {
+        SendStream best = null;
+        double least = Double.MAX_VALUE;
+        for (SendStream stream : streams) {
+            if (stream.isOpen()) {
+                double nanos = stream.nanosFor(length, now);
+                if (nanos < least) {
+                    least = nanos;
+                    best = stream;
+                }
+            }
+        }
+        return best != null && best.hasRoom() ? best : null;
+    }
+
+    /** Gives a stream up: what it owed is sent over others. Throws if there are none, and will be none. */
+    private void lose(SendStream lost, String why, @Nullable IOException cause, long now) {
+        if (!lost.isOpen()) {
+            return;
+        }
+        if (cause instanceof ClosedChannelException && !lost.isCut()) {
+            throw connection.lost(cause, howFar());
+        }
+        if (hasLeft) {
+            return; // how its streams end says nothing any more
+        }
+        int owed = giveUp(lost, now);
+        boolean last = !isAnyOpen();
+        lostCause = lost.isCut() ? new IOException("it was cut on purpose", cause) : cause;
+        lastRail = lost.rail();
+        if (last && (recovery == null || cause instanceof SSLException)) {
+            throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar());
+        }
+        outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
+        if (recovery != null) {
+            recovery.lost(indexOf(lost), last, GONE.equals(why));
+        }
+    }
+
+    private int giveUp(SendStream lost, long now) {
+        int owed = lost.owed();
+        lost.giveUp(again, now);
+        lost.reset();
+        return owed;
+    }
+
+    private int indexOf(SendStream stream) {
+        return Arrays.asList(streams).indexOf(stream);
+    }
+
+    private String remaining() {
+        return Arrays.stream(streams)
+                .filter(SendStream::isOpen)
+                .map(stream -> stream.rail().toString())
+                .distinct()
+                .collect(Collectors.joining(", "));
+    }
+
+    /** For each rail, how many bytes of payloads it has brought to the receiver. */
+    private String delivered() {
+        Map<Rail, Long> bytes = new LinkedHashMap<>();
+        for (SendStream stream : streams) {
+            bytes.merge(stream.rail(), stream.deliveredBytes(), Long::sum);
+        }
+        return bytes.entrySet()
+                .stream()
+                .map(each -> each.getKey() + ": " + each.getValue())
+                .collect(Collectors.joining(", "));
+    }
+
+    /** How many rails are not lost. */
+    int railsLeft() {
+        return (int) Arrays.stream(streams).filter(SendStream::isOpen).map(SendStream::rail).distinct().count();
+    }
+
+    @Override
+    public int rails() {
+        return streams[streams.length - 1].rail().number() + 1;
+    }
+
+    @Override
+    public void cutRail(int rail) {
+        for (SendStream stream : streams) {
+            if (stream.rail().number() == rail && stream.isOpen()) {
+                stream.cut();
+            }
+        }
+    }
+
+    private String howFar() {
+        return "after " + frames.completed() + " of " + frames.added() + " frames were acknowledged";
+    }
+
+    @Override
+    public long framesCompleted() {
+        return frames.released();
+    }
+
+    @Override
+    public void close() {
+        connection.close(this::finish);
+    }
+
+    @Override
+    public void abort() {
+        connection.close(connection.blamed() == null ? () -> {} : this::finish);
+    }
+
+    private void finish() {
+        LOG.info("{}: bytes delivered over {}", connection, delivered());
+        try {
+            progress();
+            long begin = System.nanoTime();
+            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
+                    && recovery.mayWait(begin)) {
+                // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
+                LockSupport.parkNanos(CLOSE_STEP_NANOS);
+                progress();
+            }
+            boolean flushed = frames.isGiven() && again.isEmpty();
+            for (SendStream stream : streams) {
+                flushed &= !stream.isOpen() || stream.isFlushed();
+            }
+            for (int stream = 0; flushed && stream < streams.length; stream++) {
+                if (streams[stream].isOpen()) {
+                    ByteBuffer shutdown = ByteBuffer.allocate(PieceFormat.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+                    PieceFormat.encodeShutdown(frames.added(), connection.blamed(), shutdown, 0);
+                    connection.sendLast(stream, shutdown);
+                }
+            }
+        } catch (ConnectionException lost) {
+            // The peer is gone before us; the owner did not want to know of it any more.
+        }
+    }
+
+    @Override
+    public void blame(String culprit) {
+        connection.blame(culprit);
+    }
+
+    @Override
+    public String peer() {
+        return connection.peer();
+    }
+
+    @Override
+    public String toString() {
+        return connection.toString();
+    }
+}

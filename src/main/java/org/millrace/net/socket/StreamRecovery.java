@@ -1,0 +1,272 @@
+package org.millrace.net.socket;
+
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.NetworkInterface;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.DurationType;
+import org.millrace.net.connection.ConnectionState;
+
+/**
+ * One end of a connection, as far as its lost streams are made again: what the thread that moves its frames and the
+ * {@link Reconnector} tell each other. The sending end connects. The receiving end asks whether the other still knows
+ * the connection, and so tells it of a stream that only this end has seen to be lost.
+ *
+ * <p>
+ * A stream has an epoch, which grows with each attempt to make it. The receiver's thread takes a successor when it has
+ * closed what was before, and answers only then: so no byte of an older epoch is read once the sender may send again.
+ */
+final class StreamRecovery {
+
+    /** A port that is refused for so long, by a host that has closed the stream in order, has no process behind it. */
+    private static final long REFUSED_NANOS = 1_000_000_000;
+
+    private static final long UNTAKEN_NANOS = 1_000_000_000;
+
+    /** A stream that takes a lost one's place, with what the receiving end is to say on it first. */
+    record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
+    }
+
+    /** Where a stream of the other end's process is asked for. */
+    record Peer(@Nullable InetAddress local, InetSocketAddress remote) {
+
+        /**
+         * The other end of a stream.
+         *
+         * @param bound whether streams there come from the same address here
+         */
+        static Peer of(SocketChannel stream, boolean bound, int port) throws IOException {
+            InetSocketAddress there = (InetSocketAddress) stream.getRemoteAddress();
+            InetSocketAddress here = (InetSocketAddress) stream.getLocalAddress();
+            return new Peer(bound ? here.getAddress() : null, new InetSocketAddress(there.getAddress(), port));
+        }
+
+        private boolean isThisHost() {
+            InetAddress there = remote.getAddress();
+            try {
+                return there.isLoopbackAddress() || NetworkInterface.getByInetAddress(there) != null;
+            } catch (IOException unknown) {
+                return false;
+            }
+        }
+    }
+
+    private final Reconnector reconnector;
+    private final ResumeFormat.Id id;
+    private final byte[] secret;
+    private final Peer[] peers;
+    private final AtomicReferenceArray<@Nullable Successor> successors;
+    /** By stream: that which is in use, or was last. Written by the thread that moves frames. */
+    private final AtomicLongArray epochs;
+    /** By stream: the last that the other end says it has lost. Written by the reconnector, as {@code tried} is. */
+    private final AtomicLongArray lostThere;
+    private final long[] tried;
+    /** There is something of what is above to be looked at: written after it, read before it. */
+    private volatile boolean news;
+    /** Why no stream will be made again; null while one may. */
+    private volatile @Nullable String end;
+    /** By {@link System#nanoTime}: since when no stream was left; 0 while one is. */
+    private volatile long noneSince;
+    private volatile long heard;
+    private volatile boolean closed;
+    private long refusedSince;
+
+    /**
+     * A connection with all its streams.
+     *
+     * @param id     with which end this is
+     * @param secret what the other end's process knows its own by
+     * @param peers  by stream
+     */
+    StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers) {
+        this.reconnector = reconnector;
+        this.id = id;
+        this.secret = secret;
+        this.peers = peers;
+        successors = new AtomicReferenceArray<>(peers.length);
+        epochs = new AtomicLongArray(peers.length);
+        lostThere = new AtomicLongArray(peers.length);
+        tried = new long[peers.length];
+        for (int stream = 0; stream < peers.length; stream++) {
+            lostThere.set(stream, -1);
+        }
+        reconnector.add(this);
+    }
+
+    ResumeFormat.Id id() {
+        return id;
+    }
+
+    byte[] secret() {
+        return secret;
+    }
+
+    Peer peer(int stream) {
+        return peers[stream];
+    }
+
+    int streams() {
+        return peers.length;
+    }
+
+    private long deadlineNanos() {
+        return reconnector.deadline().toNanos();
+    }
+
+    /**
+     * Whether a stream is worth waiting for, for a sender that is closed: not beyond the deadline, and not for a
+     * process that was heard, and does not take the stream.
+     */
+    boolean mayWait(long since) {
+        long now = System.nanoTime();
+        long last = heard;
+        return now - since < deadlineNanos() && (last == 0 || last - noneSince < 0 || now - last < UNTAKEN_NANOS);
+    }
+
+    /** Whether this end makes streams. */
+    boolean connects() {
+        return !id.receiver();
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    // The thread that moves frames
+
+    /** Whether there is something to look at since the last {@link #readNews}. */
+    boolean hasNews() {
+        return news;
+    }
+
+    void readNews() {
+        news = false;
+    }
+
+    /** A stream's successor, which is this end's from now on; null if there is none. */
+    @Nullable
+    Successor take(int stream) {
+        Successor next = successors.getAndSet(stream, null);
+        if (next != null) {
+            epochs.set(stream, next.epoch);
+            noneSince = 0;
+        }
+        return next;
+    }
+
+    /** Whether the other end has lost the stream as it is now. */
+    boolean isLostThere(int stream) {
+        return lostThere.get(stream) == epochs.get(stream);
+    }
+
+    @Nullable
+    String end() {
+        return end;
+    }
+
+    /**
+     * A stream is lost, and closed here.
+     *
+     * @param last  whether it was the last
+     * @param ended whether the other end's host has closed it in order
+     */
+    void lost(int stream, boolean last, boolean ended) {
+        if (last) {
+            noneSince = System.nanoTime() | 1;
+        }
+        reconnector.lost(this, stream, ended);
+    }
+
+    /** Gives the connection up, or ends it: the other end learns so if it asks. */
+    void close() {
+        closed = true;
+        reconnector.remove(this);
+        for (int stream = 0; stream < peers.length; stream++) {
+            close(successors.getAndSet(stream, null));
+        }
+    }
+
+    // The reconnector
+
+    /** The epoch of the next attempt to make a stream. */
+    long nextEpoch(int stream) {
+        tried[stream] = Math.max(tried[stream], epochs.get(stream)) + 1;
+        return tried[stream];
+    }
+
+    long epoch(int stream) {
+        return epochs.get(stream);
+    }
+
+    /** The other end's host and process were heard. */
+    void heard() {
+        heard = System.nanoTime() | 1;
+        refusedSince = 0;
+    }
+
+    /** There is a stream again; older ones are closed. */
+    void made(int stream, Successor next) {
+        heard();
+        Successor before = successors.get(stream);
+        if (closed || next.epoch <= epochs.get(stream) || before != null && next.epoch <= before.epoch) {
+            close(next);
+            return;
+        }
+        close(successors.getAndSet(stream, next));
+        news = true;
+        if (closed) {
+            close(successors.getAndSet(stream, null));
+        }
+    }
+
+    private static void close(@Nullable Successor unused) {
+        if (unused != null) {
+            ConnectionState.closeQuietly(unused.channel);
+        }
+    }
+
+    /** The other end says that it has lost a stream. */
+    void lostThere(int stream, long epoch) {
+        heard();
+        lostThere.set(stream, epoch);
+        news = true;
+    }
+
+    /** There will be no stream any more. */
+    void end(String why) {
+        end = why;
+        news = true;
+    }
+
+    /** An attempt has failed: that may end all, if no stream is left. */
+    void failed(int stream, Exception why, boolean ended) {
+        long now = System.nanoTime();
+        if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
+            refusedSince = refusedSince == 0 ? now | 1 : refusedSince;
+            if (noneSince != 0 && peers[stream].isThisHost()) {
+                end("its process has ended: nobody listens on its port on this host");
+            } else if (noneSince != 0 && ended && now - refusedSince > REFUSED_NANOS) {
+                end("its process has ended: its host has closed the stream, and refuses another");
+            }
+        } else {
+            refusedSince = 0;
+        }
+        checkDeadline(now, why.getMessage());
+    }
+
+    /** Ends all if the deadline has passed since there was a stream, and since the other end was heard. */
+    private void checkDeadline(long now, @Nullable String last) {
+        long none = noneSince;
+        long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;
+        if (none != 0 && now - since > deadlineNanos()) {
+            end("no stream could be made again in " + DurationType.text(reconnector.deadline())
+                    + " (MILLRACE_RECONNECT_DEADLINE); the last attempt: " + last);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.cuda.CopyContext;
+import org.millrace.cuda.CopyCounts;
+import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CudaDevice;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.CurrentDevice;
+import org.millrace.cuda.DeviceMemory;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.cuda.HostAccess;
+import org.millrace.cuda.HostRegistration;
+import org.millrace.cuda.PinnedMemory;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.path.CudaHostMemory;
+import org.millrace.gin.path.CudaMover;
+import org.millrace.gin.path.CudaWindowMemory;
+import org.millrace.gin.path.GinAgent;
+import org.millrace.gin.path.PassWatch;
+import org.millrace.gin.path.PeerMappings;
+import org.millrace.net.Network;
+
+/** GIN for kernels of one GPU. */
+final class CudaGinDevice implements GinDevice {
+
+    /** Longer than any call of the driver's that waits for no kernel. */
+    private static final Duration PASS = Duration.ofSeconds(3);
+
+    private final CudaDriver driver;
+    private final CudaDevice device;
+    private final boolean direct;
+    private final boolean shared;
+    private final long chunkBytes;
+    private final GinAgent agent;
+    private final @Nullable CopyKernel copyKernel;
+    private final AgentRunner runner;
+    private final PassWatch watch;
+    private final Arena arena = Arena.ofShared();
+    private final Map<Long, DeviceMemory> allocated = new ConcurrentHashMap<>();
+    private final Map<Way, CudaMover> moverOf = new ConcurrentHashMap<>();
+    /** In which copy engines make copies; null if there is none, and they share the program's. */
+    private final @Nullable CopyContext copyContext;
+
+    /** What carries a window's staged bytes, and the context in which it is copied. */
+    private record Way(Network network, long context) {
+    }
+
+    /**
+     * Starts the thread.
+     *
+     * @param direct     whether peers' memory is mapped where that is possible
+     * @param shared     whether bytes are staged, and signals kept, in memory shared with peers of this host
+     * @param chunkBytes what is staged at once
+     * @param stay       when a kernel that makes small copies comes and goes; there is none if it does not linger
+     * @param idle       what the thread does when there is nothing to do
+     */
+    CudaGinDevice(CudaDriver driver, CudaDevice device, boolean direct, boolean shared, long chunkBytes,
+            CopyKernel.Stay stay, IdleStrategy idle) {
+        this.driver = driver;
+        this.device = device;
+        this.direct = direct;
+        this.shared = shared;
+        this.chunkBytes = chunkBytes;
+        this.copyKernel = stay.linger().isZero() ? null : copyKernel(stay);
+        this.copyContext = openContext(driver, device);
+        this.agent = new GinAgent("gin-" + device.index());
+        this.runner = AgentRunner.start(new OnDevice(agent, driver, device), idle);
+        this.watch = new PassWatch(agent, runner.thread(), PASS,
+                where -> NcclLog.warn("GIN: " + where
+                        + ". A call of the driver's that waits for a kernel which waits for this thread stands so: "
+                        + "a module that is loaded, or memory that is taken or given back, while the kernel runs"));
+    }
+
+    private static @Nullable CopyContext openContext(CudaDriver driver, CudaDevice device) {
+        try {
+            return CopyContext.open(driver, device.index());
+        } catch (MillraceException e) {
+            NcclLog.warn("GIN: copies of " + device + " share the program's context, where they may wait for kernels ("
+                    + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    private long programsContext() {
+        try (CurrentDevice _ = device.makeCurrent(); Arena out = Arena.ofConfined()) {
+            return driver.currentContext(out.allocate(ValueLayout.JAVA_LONG));
+        }
+    }
+
+    private @Nullable CopyKernel copyKernel(CopyKernel.Stay stay) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return CopyKernel.load(driver, device, stay);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: the copy engines of " + device + " make small copies too (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    /** An agent whose thread has a device current. */
+    private static final class OnDevice implements Agent {
+        private final GinAgent agent;
+        private final CudaDriver driver;
+        private final CudaDevice device;
+        private @Nullable CurrentDevice current;
+
+        OnDevice(GinAgent agent, CudaDriver driver, CudaDevice device) {
+            this.agent = agent;
+            this.driver = driver;
+            this.device = device;
+        }
+
+        @Override
+        public int doWork() {
+            if (current == null) {
+                current = device.makeCurrent(); // for the thread's life
+            }
+            return agent.doWork();
+        }
+
+        @Override
+        public String name() {
+            return agent.name();
+        }
+
+        @Override
+        public void onFailure(Throwable failure) {
+            agent.onFailure(failure);
+        }
+
+        @Override
+        public void onClose() {
+            driver.leaveContext(); // it may be the copies'
+        }
+    }
+
+    @Override
+    public String copies() {
+        CopyCounts engines = moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus);
+        return copyKernel == null ? engines.toString() : engines + "; " + copyKernel;
+    }
+
+    @Override
+    public GinAgent agent() {
+        return agent;
+    }
+
+    @Override
+    public long allocate(long bytes) {
+        DeviceMemory memory = device.allocate(bytes);
+        device.runtime().fill(memory.segment(), (byte) 0);
+        allocated.put(memory.address(), memory);
+        return memory.address();
+    }
+
+    @Override
+    public void free(long address) {
+        allocated.remove(address).close();
+    }
+
+    @Override
+    public Shared share(long bytes) {
+        PinnedMemory pinned =
+                PinnedMemory.allocate(device, bytes, arena, PinnedMemory.Flag.PORTABLE, PinnedMemory.Flag.MAPPED);
+        // of the global scope: it is freed after the agent has let go of it
+        return new Shared(NativeMemory.at(pinned.host().address(), bytes), pinned.device().address());
+    }
+
+    @Override
+    public boolean sharesMemory() {
+        return shared;
+    }
+
+    @Override
+    public Pinned pin(MemorySegment memory) {
+        HostRegistration registration = HostRegistration.register(device, memory);
+        return new Pinned(registration.device().address(), registration::close);
+    }
+
+    @Override
+    public boolean settle() {
+        try {
+            moverOf.values().forEach(CudaMover::settle);
+            return true;
+        } catch (MillraceException e) {
+            NcclLog.warn("GIN: copies are still under way on " + device + ": " + e.getMessage());
+            return false;
+        }
+    }
+
+    @Override
+    public void store(long address, MemorySegment bytes) {
+        device.runtime().copy(allocated.get(address).segment().asSlice(0, bytes.byteSize()), bytes);
+    }
+
+    @Override
+    public List<ForeignMemory.Ticket> invite(long address, long bytes, int type) {
+        if (!direct) {
+            return List.of();
+        }
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return ForeignMemory.export(driver, address, bytes);
+        } catch (MillraceException e) {
+            if (type != plugin_h.NCCL_PTR_HOST()) { // that of the host is seldom such that others can map it
+                NcclLog.info("GIN: peers cannot map the window at 0x" + Long.toHexString(address) + " ("
+                        + e.getMessage() + "): its bytes are staged");
+            }
+            return List.of();
+        }
+    }
+
+    @Override
+    public WindowMemory window(Network network, long address, int type, int rank, GinExchange.Offer[] all) {
+        long bytes = all[rank].bytes();
+        PeerMappings peers = map(rank, all);
+        // what no processor can touch is a GPU's to copy, whatever memory it is
+        return type == plugin_h.NCCL_PTR_HOST() && HostAccess.isPossible(address, bytes)
+                ? new CudaHostMemory(mover(network, address, type),
+                        HostWindowMemory.register(network, NativeMemory.at(address, bytes)), address, peers)
+                : new CudaWindowMemory(mover(network, address, type), address, bytes, peers);
+    }
+
+    /** The same window at each peer, as far as it can be mapped here. */
+    private PeerMappings map(int rank, GinExchange.Offer[] all) {
+        @Nullable
+        ForeignMemory[] peers = new ForeignMemory[all.length];
+        long[] bytes = new long[all.length];
+        for (int peer = 0; peer < peers.length; peer++) {
+            bytes[peer] = all[peer].bytes();
+            if (peer != rank && direct && !all[peer].tickets().isEmpty()) {
+                peers[peer] = map(peer, all[peer].tickets());
+            }
+        }
+        return new PeerMappings(peers, bytes);
+    }
+
+    private @Nullable ForeignMemory map(int peer, List<ForeignMemory.Ticket> tickets) {
+        try (CurrentDevice _ = device.makeCurrent()) {
+            return ForeignMemory.open(driver, device.index(), tickets);
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: a window of rank " + peer + " cannot be mapped here (" + e.getMessage()
+                    + "): bytes for it are staged");
+            return null;
+        }
+    }
+
+    private CudaMover mover(Network network, long address, int type) {
+        long context = copyContext != null && (type == plugin_h.NCCL_PTR_HOST() || driver.isOfAllContexts(address))
+                ? copyContext.handle()
+                : programsContext();
+        return moverOf.computeIfAbsent(new Way(network, context),
+                unused -> new CudaMover(driver, device, context, network, chunkBytes, copyKernel));
+    }
+
+    @Override
+    public void close() {
+        watch.close();
+        runner.close();
+        moverOf.values().forEach(CudaMover::close);
+        if (copyContext != null) {
+            copyContext.close();
+        }
+        if (copyKernel != null) {
+            copyKernel.close();
+        }
+        allocated.values().forEach(DeviceMemory::close);
+        arena.close();
+    }
+}

@@ -1,0 +1,353 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.IntUnaryOperator;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.config.Settings;
+import org.millrace.cuda.CopyContext;
+import org.millrace.cuda.CopyOrder;
+import org.millrace.cuda.CopyQueue;
+import org.millrace.cuda.CudaDriver;
+import org.millrace.cuda.DeviceSegments;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.connection.Staging;
+import org.millrace.proxy.ProxyAgent;
+
+/**
+ * Slots that lie in the memory of GPUs. Each agent has a queue of copies for each direction and GPU, which connections
+ * share.
+ */
+final class DeviceSlots implements AutoCloseable {
+
+    private final CudaDriver driver;
+    private final Map<Owner, AgentCopies> copies = new HashMap<>();
+    private final Map<Integer, CopyContext> contexts = new HashMap<>();
+    private boolean refused;
+
+    private record Owner(ProxyAgent agent, boolean receives, long context) {
+    }
+
+    /**
+     * No slots yet.
+     *
+     * @param driver of the GPUs
+     */
+    public DeviceSlots(CudaDriver driver) {
+        this.driver = driver;
+    }
+
+    /**
+     * The slots of one connection, and where they are staged. Called by the thread on which NCCL registers them, whose
+     * current context is theirs.
+     *
+     * @param agent that will serve the connection
+     */
+    Slots slots(ProxyAgent agent, boolean receives, Network network, long address, long bytes) {
+        long own = driver.isOfAllContexts(address) ? copyContext(driver.currentDevice()) : 0;
+        AgentCopies shared = copies(agent, receives, own == 0 ? currentContext() : own);
+        return new Slots(new Memory(driver, shared, address, bytes), network, driver);
+    }
+
+    private long currentContext() {
+        try (Arena arena = Arena.ofConfined()) {
+            return driver.currentContext(arena.allocate(ValueLayout.JAVA_LONG));
+        }
+    }
+
+    /** The number of the device that is current on this thread; null for none. */
+    @Nullable
+    Integer currentDevice() {
+        try {
+            return currentContext() == 0 ? null : driver.currentDevice();
+        } catch (MillraceException e) {
+            return null; // the program has not initialized the driver yet
+        }
+    }
+
+    /** The context in which a device copies; 0 if it is to be the program's. */
+    private synchronized long copyContext(int device) {
+        CopyContext context = contexts.get(device);
+        if (context == null && !refused) {
+            try {
+                context = CopyContext.open(driver, device);
+                contexts.put(device, context);
+            } catch (MillraceException e) {
+                refused = true;
+                NcclLog.warn(
+                        "copies share the program's context, where they may wait for kernels that wait for them, as"
+                                + " there can be no other (" + e.getMessage() + "); " + Settings.DEVICE_SLOTS.name()
+                                + "=0 does without copies");
+            }
+        }
+        return context == null ? 0 : context.handle();
+    }
+
+    /**
+     * Memory of the host that is treated as a GPU's, by an agent that warms up. It is not given back.
+     *
+     * @param device that copies it
+     */
+    Staging rehearsal(ProxyAgent agent, boolean receives, int device, Network network, long bytes) {
+        long context = copyContext(device);
+        if (context == 0) {
+            throw new MillraceException("there is no context to copy in");
+        }
+        try (CudaDriver.EnteredContext _ = driver.enter(context)) {
+            return new Staging(new Rehearsal(copies(agent, receives, context), driver.allocatePinned(bytes)),
+                    network.register(driver.allocatePinned(bytes)));
+        }
+    }
+
+    private synchronized AgentCopies copies(ProxyAgent agent, boolean receives, long context) {
+        return copies.computeIfAbsent(new Owner(agent, receives, context), owner -> new AgentCopies(driver, context));
+    }
+
+    /** Called by the thread of an agent that copied, as the last thing that it does. */
+    void leave() {
+        driver.leaveContext();
+    }
+
+    /** {@inheritDoc} The agents' threads have ended; a warm-up that has not finds no context any more. */
+    @Override
+    public synchronized void close() {
+        refused = true;
+        copies.values().forEach(AgentCopies::close);
+        copies.clear();
+        contexts.values().forEach(CopyContext::close);
+        contexts.clear();
+    }
+
+    /** The slots of one connection, with as much memory of the host. */
+    static final class Slots implements AutoCloseable {
+        private final Memory memory;
+        private final MemorySegment pinned;
+        private final MemoryRegion host;
+        private final CudaDriver driver;
+
+        private Slots(Memory memory, Network network, CudaDriver driver) {
+            this.memory = memory;
+            this.driver = driver;
+            pinned = driver.allocatePinned(memory.bytes());
+            host = network.register(pinned);
+        }
+
+        Staging staging() {
+            return new Staging(memory, host);
+        }
+
+        @Override
+        public void close() {
+            memory.close();
+            host.close();
+            driver.freePinned(pinned);
+        }
+    }
+
+    /** A GPU's copies of one agent. */
+    private static final class AgentCopies implements DeviceRegion.Copies {
+        /** Between two looks at the copies: each takes a lock of the driver's, which all threads contend for. */
+        private static final long LOOK_NANOS = 1000;
+
+        private final CudaDriver driver;
+        private final long context;
+        private final CopyQueue queue;
+        private long submitted;
+        private long done;
+        private long lastLook = System.nanoTime();
+
+        AgentCopies(CudaDriver driver, long context) {
+            this.driver = driver;
+            this.context = context;
+            queue = new CopyQueue(driver, context, null);
+        }
+
+        /** Slots are apart: those of all connections that are ready in one pass are begun together. */
+        @Override
+        public long copy(long to, long from, long bytes) {
+            awaitRoom();
+            return queue.copy(to, from, bytes, CopyOrder.FREE);
+        }
+
+        @Override
+        public long copyFromHost(long to, long from, long bytes) {
+            awaitRoom();
+            return queue.copyFromHost(to, from, bytes, CopyOrder.FREE);
+        }
+
+        @Override
+        public long copyAlone(long to, long from, long bytes) {
+            awaitRoom();
+            return queue.copyFromHost(to, from, bytes, CopyOrder.IN_TURN);
+        }
+
+        private void awaitRoom() {
+            while (!queue.hasRoom()) {
+                Thread.onSpinWait(); // a thousand are under way, and end by themselves
+            }
+        }
+
+        /** With all that were begun since, of other connections too. */
+        @Override
+        public void submit(long number) {
+            if (number - submitted > 0) {
+                queue.submit();
+                submitted = queue.last();
+            }
+        }
+
+        @Override
+        public boolean isDone(long number) {
+            if (done - number >= 0) {
+                return true;
+            }
+            if (number - submitted > 0) {
+                submit(number);
+                return false;
+            }
+            long now = System.nanoTime();
+            if (now - lastLook < LOOK_NANOS) {
+                return false;
+            }
+            done = queue.lastDone();
+            lastLook = System.nanoTime();
+            return done - number >= 0;
+        }
+
+        /** The thread is NCCL's or the program's, whose context it needs afterwards. */
+        @Override
+        public DeviceRegion.Use enter() {
+            return driver.enter(context)::close;
+        }
+
+        void close() {
+            try {
+                queue.close();
+            } catch (MillraceException e) {
+                NcclLog.trace("copies were not ended: " + e.getMessage()); // the program has reset the device
+            }
+        }
+    }
+
+    /** Memory that only this process has. */
+    private record Rehearsal(AgentCopies copies, MemorySegment segment) implements DeviceRegion {
+
+        @Override
+        public long address() {
+            return segment.address();
+        }
+
+        @Override
+        public long bytes() {
+            return segment.byteSize();
+        }
+
+        @Override
+        public Ticket ticket() {
+            return new Ticket(0, address() + bytes(), address());
+        }
+
+        @Override
+        public long map(long process, Ticket ticket) {
+            return ticket.offset();
+        }
+
+        @Override
+        public void close() {
+            // it is not given back
+        }
+    }
+
+    /** A GPU's memory, and what of other processes' was mapped to copy to or from it. */
+    private static final class Memory implements DeviceRegion {
+        private final CudaDriver driver;
+        private final AgentCopies copies;
+        private final int device;
+        private final long address;
+        private final long bytes;
+        private final ForeignMemory.@Nullable Ticket exported;
+        private final DeviceRegion.@Nullable Ticket ticket;
+        private final Map<Long, ForeignMemory> mapped = new HashMap<>();
+
+        Memory(CudaDriver driver, AgentCopies copies, long address, long bytes) {
+            this.driver = driver;
+            this.copies = copies;
+            this.address = address;
+            this.bytes = bytes;
+            device = driver.currentDevice();
+            exported = export(driver, address, bytes);
+            ticket = exported == null ? null
+                    : new DeviceRegion.Ticket(exported.descriptor(), exported.allocated(), exported.offset());
+        }
+
+        private static ForeignMemory.@Nullable Ticket export(CudaDriver driver, long address, long bytes) {
+            try {
+                return ForeignMemory.export(driver, address, bytes).getFirst(); // NCCL makes slots in one piece
+            } catch (MillraceException e) {
+                NcclLog.info("other processes cannot map slots in the GPU's memory: " + e.getMessage());
+                return null;
+            }
+        }
+
+        @Override
+        public MemorySegment segment() {
+            return DeviceSegments.of(address, bytes);
+        }
+
+        @Override
+        public long address() {
+            return address;
+        }
+
+        @Override
+        public long bytes() {
+            return bytes;
+        }
+
+        @Override
+        public DeviceRegion.@Nullable Ticket ticket() {
+            return ticket;
+        }
+
+        @Override
+        public long map(long process, DeviceRegion.Ticket ticket) {
+            try (CudaDriver.EnteredContext _ = driver.enter(copies.context)) {
+                return mapped
+                        .computeIfAbsent((long) ticket.descriptor(),
+                                unused -> ForeignMemory
+                                        .open(driver, device,
+                                                new ForeignMemory.Ticket(process, ticket.descriptor(),
+                                                        ticket.allocated(), ticket.offset())))
+                        .address();
+            }
+        }
+
+        @Override
+        public AgentCopies copies() {
+            return copies;
+        }
+
+        @Override
+        public int lendDmaBuf(IntUnaryOperator use) {
+            try (CudaDriver.EnteredContext _ = driver.enter(copies.context)) {
+                return ForeignMemory.lendDmaBuf(driver, address, bytes, use);
+            }
+        }
+
+        @Override
+        public void close() {
+            mapped.values().forEach(ForeignMemory::close);
+            mapped.clear();
+            if (exported != null) {
+                exported.close();
+            }
+        }
+    }
+}

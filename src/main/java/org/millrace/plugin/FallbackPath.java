@@ -1,0 +1,82 @@
+package org.millrace.plugin;
+
+import java.util.List;
+import java.util.function.IntFunction;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+
+/** NCCL's own proxy stays in charge: its thread calls isend, irecv and test, and data moves within these calls. */
+final class FallbackPath implements DataPath {
+
+    private static final byte ID = 1;
+
+    /** As many ranks of one host at the most send over one connection. */
+    private static final int STREAMS = 32;
+
+    private final @Nullable UnpackDevice unpack;
+    private final int maxRecvs;
+
+    /**
+     * A path without threads.
+     *
+     * @param unpack   what kernels that unpack need, closed with the path; null for those that do not
+     * @param maxRecvs the most buffers of one receive; 1 for kernels that unpack, which count the slices of a
+     *                 connection in their order
+     */
+    public FallbackPath(@Nullable UnpackDevice unpack, int maxRecvs) {
+        this.unpack = unpack;
+        this.maxRecvs = maxRecvs;
+    }
+
+    @Override
+    public int maxRecvs() {
+        return maxRecvs;
+    }
+
+    @Override
+    public int streams() {
+        return maxRecvs == 1 ? 1 : STREAMS;
+    }
+
+    @Override
+    public byte id() {
+        return ID;
+    }
+
+    @Override
+    public DataPath.Connection sending(FrameSender sender, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, @Nullable IntFunction<Pending<FrameSender>> more) {
+        return more == null ? new FallbackConnection.Sender(sender, network)
+                : new TaggedSender(sender, network, STREAMS, more);
+    }
+
+    @Override
+    public DataPath.Connection receiving(FrameReceiver receiver, Network network, DataPath.Owner owner,
+            DataPath.ConnectionNumber number, List<Pending<FrameReceiver>> more) {
+        return maxRecvs > 1 ? new TaggedReceiver(receiver, network, maxRecvs, more)
+                : new FallbackConnection.Receiver(receiver, network,
+                        unpack == null ? null : unpack.connection(network, true));
+    }
+
+    @Override
+    public void close() {
+        if (unpack != null) {
+            unpack.close();
+        }
+    }
+
+    @Override
+    public boolean unpacks() {
+        return unpack != null;
+    }
+
+    @Override
+    public String toString() {
+        return "NCCL's proxy moves the data (isend, irecv, test)"
+                + (maxRecvs == 1 ? "" : ", up to " + maxRecvs + " buffers at once")
+                + (unpack == null ? "" : "; " + unpack);
+    }
+}

@@ -1,0 +1,112 @@
+package org.millrace.plugin;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.net.shm.SharedMemory;
+
+/** What a group maps of memory that it shares with ranks of its host. */
+final class GinSharedMemory implements AutoCloseable {
+
+    private final GinDevice device;
+    private final GinExchange exchange;
+    private final Path directory;
+    private final List<Runnable> releases = new ArrayList<>();
+    /** Whether all ranks of this host can reach memory that nobody can make shorter. */
+    private boolean sealed;
+
+    GinSharedMemory(GinDevice device, GinExchange exchange) {
+        this.device = device;
+        this.exchange = exchange;
+        this.directory = device.sharedDirectory();
+    }
+
+    /** Memory that the device reaches too. */
+    record Pinned(SharedMemory memory, long device) {
+
+    }
+
+    /** Which ranks can share memory with this one; every rank calls it. */
+    boolean[] near() {
+        int ranks = exchange.ranks;
+        long place = place();
+        long[][] words = new long[ranks][GinExchange.WORDS];
+        for (long[] each : words) {
+            each[0] = place;
+            each[1] = place == 0 ? 0 : SharedMemory.sealedDomain();
+        }
+        long[][] places = exchange.exchange(words);
+        boolean[] near = new boolean[ranks];
+        sealed = place != 0 && SharedMemory.sealedDomain() != 0;
+        for (int peer = 0; peer < ranks; peer++) {
+            near[peer] = peer != exchange.rank && place != 0 && places[peer][0] == place;
+            sealed &= !near[peer] || places[peer][1] == SharedMemory.sealedDomain();
+        }
+        return near;
+    }
+
+    /**
+     * Tells each peer of the memory that was made for it, if any; every rank calls it.
+     *
+     * @return of each peer, the key of what it made for this rank, and behind that its length; zeros for nothing
+     */
+    long[][] exchange(@Nullable Pinned[] made) {
+        long[][] words = new long[made.length][GinExchange.WORDS];
+        for (int peer = 0; peer < made.length; peer++) {
+            if (made[peer] != null) {
+                System.arraycopy(made[peer].memory().key(), 0, words[peer], 0, SharedMemory.KEY_WORDS);
+                words[peer][SharedMemory.KEY_WORDS] = made[peer].memory().segment().byteSize();
+            }
+        }
+        return exchange.exchange(words);
+    }
+
+    /** A number that only processes have in common which can share memory; 0 for none. */
+    private long place() {
+        try {
+            return device.sharesMemory() ? SharedMemory.place(directory).hashCode() | 1L << Integer.SIZE : 0;
+        } catch (MillraceException none) {
+            return 0;
+        }
+    }
+
+    /** Makes memory of zeros. */
+    Pinned create(long bytes) {
+        return pin(sealed ? SharedMemory.createSealed(bytes) : SharedMemory.create(directory, bytes));
+    }
+
+    /** Maps what one peer has made for this rank alone. */
+    Pinned open(long[] key, long bytes) {
+        return pin(SharedMemory.open(directory, key, bytes));
+    }
+
+    /** Maps what a peer has made for several ranks; the device need not reach it. */
+    SharedMemory join(long[] key, long bytes) {
+        SharedMemory memory = SharedMemory.join(directory, key, bytes);
+        releases.add(memory::close);
+        return memory;
+    }
+
+    private Pinned pin(SharedMemory memory) {
+        try {
+            GinDevice.Pinned pinned = device.pin(memory.segment());
+            releases.add(() -> {
+                pinned.release().run();
+                memory.close();
+            });
+            return new Pinned(memory, pinned.device());
+        } catch (MillraceException e) {
+            memory.close();
+            throw e;
+        }
+    }
+
+    /** Unmaps all. The agent has let go of the group, and no copy is under way. */
+    @Override
+    public void close() {
+        releases.forEach(Runnable::run);
+        releases.clear();
+    }
+}

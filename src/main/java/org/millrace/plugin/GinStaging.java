@@ -1,0 +1,92 @@
+package org.millrace.plugin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.Window;
+import org.millrace.gin.path.GinCommunicator;
+import org.millrace.net.shm.SharedMemory;
+
+/**
+ * The memory that a group's ranks of one host share to stage bytes in: a ring for each direction between two of them,
+ * made for the first window of a peer that is out of this rank's direct reach. Where it cannot be made, or mapped,
+ * bytes travel over the network as they do between hosts.
+ */
+final class GinStaging {
+
+    /** Eight chunks: one being written, one being read, and what hides the time until either side notices. */
+    private static final long MOST_BYTES = 8 << 20;
+    /**
+     * What all rings of a group that this rank sends through may have together; shared memory is short in containers.
+     */
+    private static final long GROUP_BYTES = 32 << 20;
+
+    private final GinSharedMemory shared;
+    private final GinExchange exchange;
+    private final boolean[] tried;
+
+    GinStaging(GinSharedMemory shared, GinExchange exchange) {
+        this.shared = shared;
+        this.exchange = exchange;
+        this.tried = new boolean[exchange.ranks];
+    }
+
+    /**
+     * Every rank calls it for the same window, and tells the same number of things: what it wants, what it has made,
+     * and what it has mapped.
+     */
+    void connect(GinCommunicator communicator, Window window) {
+        int ranks = tried.length;
+        boolean[] near = shared.near();
+        GinSharedMemory.@Nullable Pinned[] made = new GinSharedMemory.Pinned[ranks];
+        for (int peer = 0; peer < ranks; peer++) {
+            boolean wanted = near[peer] && !tried[peer] && window.memory().reach(peer) == 0;
+            made[peer] = wanted ? make(peer, communicator.options().chunkBytes()) : null;
+        }
+        long[][] theirs = shared.exchange(made);
+        long[][] mine = new long[ranks][GinExchange.WORDS];
+        for (int peer = 0; peer < ranks; peer++) {
+            mine[peer][0] = peer != exchange.rank && open(communicator, peer, theirs[peer]) ? 1 : 0;
+        }
+        theirs = exchange.exchange(mine);
+        for (int peer = 0; peer < ranks; peer++) {
+            if (made[peer] != null && theirs[peer][0] == 1) {
+                communicator.stageOut(peer, ring(made[peer]));
+                NcclLog.info("GIN: bytes for rank " + peer + " are staged in memory shared with it");
+            } else if (made[peer] != null) {
+                made[peer].memory().deleteFile(); // the peer could not map it
+            }
+        }
+    }
+
+    private GinSharedMemory.@Nullable Pinned make(int peer, long chunkBytes) {
+        tried[peer] = true;
+        long share = Long.highestOneBit(GROUP_BYTES / (tried.length - 1));
+        long capacity = Math.max(2 * Long.highestOneBit(2 * chunkBytes - 1), Math.min(MOST_BYTES, share));
+        try {
+            return shared.create(StagingRing.bytes(capacity));
+        } catch (MillraceException e) {
+            NcclLog.info("GIN: bytes for rank " + peer + " travel over the network (" + e.getMessage() + ")");
+            return null;
+        }
+    }
+
+    /** Maps what a peer made, if it made anything; false if that is not possible. */
+    private boolean open(GinCommunicator communicator, int peer, long[] words) {
+        long bytes = words[SharedMemory.KEY_WORDS];
+        if (bytes == 0) {
+            return false;
+        }
+        try {
+            communicator.stageIn(peer, ring(shared.open(words, bytes)));
+            return true;
+        } catch (MillraceException | IllegalArgumentException e) {
+            NcclLog.info("GIN: what rank " + peer + " sends travels over the network (" + e.getMessage() + ")");
+            return false;
+        }
+    }
+
+    private static StagingRing ring(GinSharedMemory.Pinned pinned) {
+        return new StagingRing(pinned.memory().segment(), pinned.device());
+    }
+}

@@ -1,0 +1,86 @@
+package org.millrace.plugin;
+
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What NCCL holds for a pointer: a number that is looked up, and so a stale or foreign one is an error and no crash.
+ *
+ * <pre>
+ *  63 62                    32 31                 12 11            0
+ * +--+------------------------+---------------------+---------------+
+ * | 0| generation, 1 or more  | place in the table  | part, 0 here  |
+ * +--+------------------------+---------------------+---------------+
+ * </pre>
+ *
+ * <p>
+ * A part names something that belongs to the object: see {@code ConnectionHandle}. Looking up takes no lock; objects
+ * come and go with the connections.
+ */
+final class HandleTable {
+
+    public static final int PART_BITS = 12;
+    public static final long PART_MASK = (1L << PART_BITS) - 1;
+    private static final int PLACE_BITS = 20;
+
+    private record Entry(long handle, Object object) {
+    }
+
+    /** Replaced whole with every change: readers see a table that is consistent. */
+    private volatile @Nullable Entry[] entries = new Entry[0];
+    private int generation;
+
+    /** Takes an object in; the handle is never 0. */
+    public synchronized long add(Object object) {
+        @Nullable
+        Entry[] now = entries;
+        int place = 0;
+        while (place < now.length && now[place] != null) {
+            place++;
+        }
+        if (place == 1 << PLACE_BITS) {
+            throw new IllegalStateException(
+                    "NCCL holds " + place + " objects of this plugin, and there is no number for another");
+        }
+        @Nullable
+        Entry[] next = Arrays.copyOf(now, Math.max(now.length, place + 1));
+        generation = generation == Integer.MAX_VALUE ? 1 : generation + 1;
+        long handle = (long) generation << Integer.SIZE | (long) place << PART_BITS;
+        next[place] = new Entry(handle, object);
+        entries = next;
+        return handle;
+    }
+
+    /**
+     * Finds an object.
+     *
+     * @param handle its handle, with or without a part
+     * @throws IllegalArgumentException if there is no such object, or it is something else
+     */
+    public <T> T get(long handle, Class<T> type) {
+        long whole = handle & ~PART_MASK;
+        @Nullable
+        Entry[] now = entries;
+        int place = (int) (whole >>> PART_BITS) & (1 << PLACE_BITS) - 1;
+        Entry entry = place < now.length ? now[place] : null;
+        if (entry == null || entry.handle != whole) {
+            throw new IllegalArgumentException(
+                    "0x" + Long.toHexString(handle) + " is no handle of this plugin, or was closed");
+        }
+        if (!type.isInstance(entry.object)) {
+            throw new IllegalArgumentException("0x" + Long.toHexString(handle) + " is a "
+                    + entry.object.getClass().getSimpleName() + ", not a " + type.getSimpleName());
+        }
+        return type.cast(entry.object);
+    }
+
+    /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
+    public synchronized <T> T remove(long handle, Class<T> type) {
+        T object = get(handle, type);
+        @Nullable
+        Entry[] next = entries.clone();
+        next[(int) (handle >>> PART_BITS) & (1 << PLACE_BITS) - 1] = null;
+        entries = next;
+        return object;
+    }
+}

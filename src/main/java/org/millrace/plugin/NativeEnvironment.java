@@ -1,0 +1,43 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.CFunction;
+
+/** The process's environment as C sees it: {@link System#getenv} is a copy, and it cannot be written. */
+final class NativeEnvironment {
+
+    private static final CFunction GETENV = CFunction.named("getenv");
+    private static final CFunction SETENV = CFunction.named("setenv");
+    private static final CFunction UNSETENV = CFunction.named("unsetenv");
+
+    private NativeEnvironment() {}
+
+    public static @Nullable String get(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            long value = GETENV.call(arena.allocateFrom(name).address());
+            return value == 0 ? null : NativeMemory.string(value);
+        }
+    }
+
+    /**
+     * Sets a variable for NCCL, which reads it later. C allows no thread to read the environment meanwhile: only called
+     * while NCCL initializes, when its user waits for it.
+     */
+    public static void set(String name, String value) {
+        int result;
+        try (Arena arena = Arena.ofConfined()) {
+            result = (int) SETENV.call(arena.allocateFrom(name).address(), arena.allocateFrom(value).address(), 1);
+        }
+        if (result != 0) {
+            throw new IllegalStateException("cannot set the environment variable " + name + ": out of memory");
+        }
+    }
+
+    /** Takes a variable out, under the conditions of {@link #set}. */
+    public static void unset(String name) {
+        try (Arena arena = Arena.ofConfined()) {
+            UNSETENV.call(arena.allocateFrom(name).address());
+        }
+    }
+}

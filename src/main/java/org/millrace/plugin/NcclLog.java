@@ -1,0 +1,68 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import org.jspecify.annotations.Nullable;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.foreign.CFunction;
+
+/**
+ * Lines for the user, through NCCL's own logger: they obey {@code NCCL_DEBUG}, carry host, process and GPU, and the
+ * last warning is what {@code ncclGetLastError} returns. Until NCCL has given its logger there is nobody to tell, and
+ * lines are dropped.
+ */
+final class NcclLog {
+
+    private static final String PREFIX = "NET/Millrace: ";
+    private static final Arena NAMES = Arena.global();
+    private static final MemorySegment FILE = NAMES.allocateFrom("millrace");
+    private static final MemorySegment FORMAT = NAMES.allocateFrom("%s");
+
+    /** Written by every init, as the process may have loaded another libnccl since; read by any thread. */
+    private static volatile @Nullable CFunction logger;
+
+    private NcclLog() {}
+
+    public static void use(long function) {
+        logger = function == 0 ? null : CFunction.at(MemorySegment.ofAddress(function));
+    }
+
+    /** Something is wrong that the user should change. Printed under NCCL_DEBUG=WARN. */
+    public static void warn(String message) {
+        log(plugin_h.NCCL_LOG_WARN(), message);
+    }
+
+    /** What is done, and how. Printed under NCCL_DEBUG=INFO. */
+    public static void info(String message) {
+        log(plugin_h.NCCL_LOG_INFO(), message);
+    }
+
+    /** For those who debug the plugin. Printed under NCCL_DEBUG=TRACE. */
+    public static void trace(String message) {
+        log(plugin_h.NCCL_LOG_TRACE(), message);
+    }
+
+    private static void log(int level, String message) {
+        CFunction function = logger;
+        if (function == null) {
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment line = arena.allocateFrom(PREFIX + message.replaceAll("\\s*\\R\\s*", " | "));
+            function.call(level, plugin_h.NCCL_INIT() | plugin_h.NCCL_NET(), FILE.address(), 0, FORMAT.address(),
+                    line.address());
+        }
+    }
+
+    /** A failure and what caused it, in one line. */
+    public static String describe(Throwable failure) {
+        StringBuilder line = new StringBuilder();
+        for (Throwable each = failure; each != null; each = each.getCause()) {
+            String message = each.getMessage() == null ? each.getClass().getName() : each.getMessage();
+            if (line.indexOf(message) < 0) {
+                line.append(line.isEmpty() ? "" : ": ").append(message);
+            }
+        }
+        return line.toString();
+    }
+}

@@ -1,0 +1,89 @@
+package org.millrace.plugin;
+
+import java.util.List;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.net.Listener;
+import org.millrace.net.Network;
+import org.millrace.net.auto.NetworkOptions;
+import org.millrace.net.fault.Fault;
+import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.fault.PlantedFaults;
+import org.millrace.net.plugin.PluginNetwork;
+import org.millrace.net.socket.Interfaces;
+import org.millrace.net.socket.SocketOptions;
+
+/**
+ * Where this process is in the network: one listener serves all communicators.
+ *
+ * @param listener where peers connect to
+ * @param faults   what was planted, on purpose, in connections that this process makes
+ */
+public record NetEndpoint(Network network, Listener listener, NetDevice device,
+        List<Fault> faults) implements AutoCloseable {
+
+    /**
+     * Opens what the settings ask for: the rails of MILLRACE_SOCKET_ADDRESSES, or of NCCL_SOCKET_IFNAME and
+     * NCCL_SOCKET_FAMILY; on each as many streams as MILLRACE_SOCKET_STREAMS says, or else the product of
+     * NCCL_SOCKET_NTHREADS and NCCL_NSOCKS_PERTHREAD.
+     */
+    public static NetEndpoint open(Configuration settings) {
+        List<Fault> faults = Fault.of(settings);
+        NetworkOptions options = NetworkOptions.of(settings).withSocket(sockets(settings));
+        refuseItself(options);
+        Network network = options.open();
+        NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
+                : NetDevice.of(Interfaces.choose(options.socket()).addresses());
+        Listener listener = network.listen();
+        // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by then
+        Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
+        return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), listener, device,
+                faults);
+    }
+
+    private static SocketOptions sockets(Configuration settings) {
+        SocketOptions named = NetworkOptions.socket(settings);
+        SocketOptions socket = named.withStreams(settings.streamsUnderNccl(), named.stripeThreshold());
+        requireTls(settings, socket);
+        return socket;
+    }
+
+    /**
+     * NCCL passes on where a process listens, and with what secret, to any process that has joined its own bootstrap.
+     */
+    private static void requireTls(Configuration settings, SocketOptions socket) {
+        if (settings.get(Settings.REQUIRE_SECRET) && socket.tls() == null) {
+            throw new ConfigurationException(Settings.REQUIRE_SECRET.name() + "=1: under libnccl only "
+                    + Settings.TLS.name() + "=1 with " + Settings.SECRET.name()
+                    + " keeps unauthenticated clients out, because NCCL's own bootstrap lets anybody in");
+        }
+    }
+
+    /** The network beneath cannot be this plugin itself. */
+    private static void refuseItself(NetworkOptions options) {
+        if (options.pluginLibrary().filter(PluginNetwork::isMillrace).isPresent()) {
+            throw new ConfigurationException(Settings.NETWORK.name() + "=" + options.name()
+                    + " names Millrace's own plugin, as the network beneath itself; name another plugin, or auto");
+        }
+    }
+
+    /** The device that {@link #open} would have. */
+    public static NetDevice device(Configuration settings) {
+        return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
+    }
+
+    @Override
+    public void close() {
+        listener.close();
+        network.close();
+        faults.stream()
+                .filter(fault -> !PlantedFaults.counts().containsKey(fault))
+                .forEach(fault -> NcclLog.warn(PlantedFaults.missed(fault)));
+    }
+
+    @Override
+    public String toString() {
+        return network.name() + " over " + device + ", " + listener;
+    }
+}

@@ -1,0 +1,389 @@
+package org.millrace.plugin;
+
+import java.security.SecureRandom;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.Pending;
+import org.millrace.plugin.DataPath.ConnectionNumber;
+
+/**
+ * The operations of NCCL's network tables. Arguments are C's: pointers are numbers, and results are written where they
+ * point. A failure is thrown; {@link Upcalls} makes a result code and a line in NCCL's log of it.
+ */
+final class NetPlugin {
+
+    /** Communicators of table versions before 11 have no context of their own. */
+    private static final long NO_CONTEXT = 0;
+
+    private final Function<PluginConfiguration, DataPath> paths;
+    private final HandleTable handles = new HandleTable();
+    private final LossWatch losses;
+    private final NcclEnvironment environment = new NcclEnvironment();
+    private final SecureRandom random = new SecureRandom();
+
+    /** By the library that calls; changed under the lock of this, and read without it behind an init. */
+    private final Map<Long, Session> sessions = new ConcurrentHashMap<>();
+
+    /** What is open while an NCCL of this process has communicators. */
+    public static final class Session {
+        private final long library;
+        private final NetEndpoint endpoint;
+        private final DataPath path;
+        private final PluginConfiguration settings;
+        private final long logger;
+        private final Context commonContext;
+        /** Guarded by the plugin's lock. */
+        private int communicators;
+
+        private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
+                LossWatch losses) {
+            this.library = library;
+            this.endpoint = endpoint;
+            this.path = path;
+            this.settings = settings;
+            this.logger = logger;
+            commonContext = new Context(this, 0, losses);
+        }
+
+        public NetEndpoint endpoint() {
+            return endpoint;
+        }
+
+        public DataPath path() {
+            return path;
+        }
+
+        public boolean choosesChannels() {
+            return settings.choosesChannels();
+        }
+    }
+
+    /**
+     * What one communicator has open that NCCL holds no handle for: connections that it still connects. NCCL calls
+     * connect again and again with the handle of one peer, until it gets a connection; if it gives up, it tells nobody.
+     */
+    private static final class Context implements AutoCloseable {
+        private final Map<ConnectionKey, Connecting> connecting = new ConcurrentHashMap<>();
+        private final AtomicInteger connects = new AtomicInteger();
+        private final AtomicInteger listens = new AtomicInteger();
+        private final DataPath.Owner owner;
+        private final Session in;
+        private final long communicator;
+
+        /** NCCL's hash of the communicator is for messages, and for the tuner, which is told the same. */
+        Context(Session in, long communicator, LossWatch losses) {
+            this.in = in;
+            this.communicator = communicator;
+            owner = new DataPath.Owner(communicator, new DataPath.DrainTimeout(), losses.communicator(communicator));
+        }
+
+        /** Goes on with a connection, or begins it; returns null while it is not made. */
+        DataPath.@Nullable Connection connect(PeerHandle peer, int maxRecvs) {
+            Connecting begun = connecting.computeIfAbsent(peer.key(),
+                    key -> new Connecting(in.endpoint.network().connect(peer.address(), key),
+                            new ConnectionNumber(key, connects.getAndIncrement())));
+            FrameSender sender = null;
+            boolean goesOn = false;
+            try {
+                sender = begun.pending.poll();
+                goesOn = sender == null;
+            } finally {
+                if (!goesOn) {
+                    connecting.remove(peer.key());
+                }
+            }
+            return sender == null ? null
+                    : in.path.sending(sender, in.endpoint.network(), owner, begun.number, maxRecvs == 1 ? null
+                            : stream -> in.endpoint.network().connect(peer.address(), stream(peer.key(), stream)));
+        }
+
+        @Override
+        public void close() {
+            connecting.values().forEach(each -> each.pending.close());
+            connecting.clear();
+        }
+
+        @Override
+        public String toString() {
+            return "communicator " + Long.toHexString(communicator);
+        }
+    }
+
+    private record Connecting(Pending<FrameSender> pending, ConnectionNumber number) {
+    }
+
+    /** What NCCL calls a listener: it is good for one connection, of one communicator, and for its further streams. */
+    private record Listening(Pending<FrameReceiver> connection, List<Pending<FrameReceiver>> streams, Context of,
+            ConnectionNumber number, AtomicBoolean accepted) {
+    }
+
+    /** The key of a further stream of a connection, 1 or more. */
+    private static ConnectionKey stream(ConnectionKey of, int stream) {
+        return new ConnectionKey(of.high(), of.low() + stream);
+    }
+
+    /**
+     * Nothing is opened before the first init.
+     *
+     * @param paths  makes the path that the settings allow
+     * @param losses what becomes of communicators that lose a peer
+     */
+    public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
+        this.paths = paths;
+        this.losses = losses;
+    }
+
+    /**
+     * A communicator is made.
+     *
+     * @param library where the NCCL that calls begins in memory, which tells it from others of this process
+     * @param nccl    its version, as {@link CallingNccl} has it
+     */
+    public void init(int version, long context, long communicator, long logger, long library, int nccl) {
+        NcclLog.use(logger);
+        Session session = openSession(version, logger, library, new CallingNccl(nccl));
+        if (context != 0) {
+            NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
+        }
+    }
+
+    private synchronized Session openSession(int version, long logger, long library, CallingNccl nccl) {
+        Session session = sessions.get(library);
+        if (session == null) {
+            PluginConfiguration settings = PluginConfiguration.of(nccl, Configuration.ofPlugin(environment::users));
+            if (settings.refusal() != null) {
+                NcclLog.warn(settings.refusal());
+            }
+            environment.use(settings.toSet());
+            losses.use(settings.loss());
+            Configuration configuration = Configuration.ofPlugin(NativeEnvironment::get);
+            PluginTrace.open(configuration, version);
+            NetEndpoint endpoint = NetEndpoint.open(configuration);
+            DataPath path = path(settings, endpoint);
+            path.opened(endpoint);
+            session = new Session(library, endpoint, path, settings, logger, losses);
+            sessions.put(library, session);
+            NcclLog.info(PluginTrace.java() + ", network table v" + version + " of " + nccl.describe() + ", " + endpoint
+                    + "; " + path);
+            if (path.takesOver()) {
+                losses.announce(library);
+            }
+        } else {
+            environment.use(session.settings.toSet());
+        }
+        session.communicators++;
+        return session;
+    }
+
+    private DataPath path(PluginConfiguration settings, NetEndpoint endpoint) {
+        try {
+            return paths.apply(settings);
+        } catch (RuntimeException e) {
+            endpoint.close();
+            throw e;
+        }
+    }
+
+    /**
+     * What is open for an NCCL of this process; null before its first init, and behind its last finalize. A caller that
+     * is in no library, such as code that a JVM has compiled, is the only one that there is.
+     */
+    public @Nullable Session sessionIfAny(long library) {
+        Session found = sessions.get(library);
+        if (found == null && library == 0) {
+            List<Session> all = List.copyOf(sessions.values());
+            return all.size() == 1 ? all.getFirst() : null;
+        }
+        return found;
+    }
+
+    public Session session(long library) {
+        return Objects.requireNonNull(sessionIfAny(library),
+                "NCCL called an operation before init, or after the last finalize");
+    }
+
+    /** Whether every NCCL of this process was told that the device takes the memory of GPUs. */
+    public boolean takesDeviceMemory() {
+        return !sessions.isEmpty() && sessions.values().stream().allMatch(each -> each.path.takesDeviceMemory());
+    }
+
+    /** An operation is about to be launched, by whichever NCCL: see {@link DataPath#operationComing}. */
+    public void operationComing() {
+        sessions.values().forEach(each -> each.path.operationComing());
+    }
+
+    public void devices(long count) {
+        NativeMemory.putInt(count, 1);
+    }
+
+    public void getProperties(int version, int device, long properties, long library) {
+        checkDevice(device);
+        Session now = session(library);
+        now.endpoint.device()
+                .writeProperties(version, device,
+                        new NetDevice.Abilities(now.path.unpacks(), now.path.takesDeviceMemory(), now.path.maxRecvs()),
+                        properties);
+    }
+
+    private static void checkDevice(int device) {
+        if (device != 0) {
+            throw new IllegalArgumentException("there is one device, 0; NCCL asked for " + device);
+        }
+    }
+
+    public void listen(long context, int device, long handle, long listener, long library) {
+        checkDevice(device);
+        ConnectionKey key = new ConnectionKey(random.nextLong(), random.nextLong());
+        Context of = context(context, library);
+        Session now = of.in;
+        of.owner.restart();
+        List<Pending<FrameReceiver>> streams = IntStream.range(1, now.path.streams())
+                .mapToObj(stream -> now.endpoint.listener().expect(stream(key, stream)))
+                .toList();
+        Listening listening = new Listening(now.endpoint.listener().expect(key), streams, of,
+                new ConnectionNumber(key, of.listens.getAndIncrement()), new AtomicBoolean());
+        new PeerHandle(now.path.id(), key, now.endpoint.listener().address()).write(handle);
+        PeerHandle.putNumber(handle, now.path.maxRecvs());
+        NativeMemory.putLong(listener, handles.add(listening));
+    }
+
+    public void connect(long context, int device, long handle, long connection, long deviceHandle, long library) {
+        checkDevice(device);
+        Context of = context(context, library);
+        PeerHandle peer = PeerHandle.read(handle);
+        if (peer.path() != of.in.path.id()) {
+            throw new ConnectionException("the receiving rank is served another way than this one (here: " + of.in.path
+                    + "); give " + Settings.TAKEOVER.name() + " and the NCCL_* settings the same values on every rank");
+        }
+        finish(of.connect(peer, PeerHandle.number(handle)), connection, deviceHandle);
+    }
+
+    private Context context(long context, long library) {
+        return context == NO_CONTEXT ? session(library).commonContext : handles.get(context, Context.class);
+    }
+
+    public void accept(long listener, long connection, long deviceHandle) {
+        Listening listening = handles.get(listener, Listening.class);
+        Session in = listening.of.in;
+        FrameReceiver receiver;
+        synchronized (listening.accepted) { // threads of NCCL may ask at once
+            if (listening.accepted.get()) {
+                throw new IllegalArgumentException("a connection was accepted from this listener before ("
+                        + listening.number + "); each is good for one");
+            }
+            receiver = listening.connection.poll();
+            listening.accepted.set(receiver != null);
+        }
+        finish(receiver == null ? null
+                : in.path.receiving(receiver, in.endpoint.network(), listening.of.owner, listening.number,
+                        listening.streams),
+                connection, deviceHandle);
+    }
+
+    /** Hands a connection to NCCL, or null for "call again". */
+    private void finish(DataPath.@Nullable Connection made, long connection, long deviceHandle) {
+        // for a kernel that unpacks NCCL has put one of its own there, and makes another whenever it finds none
+        if (deviceHandle != 0 && made != null) {
+            NativeMemory.putLong(deviceHandle, made.deviceHandle());
+        }
+        NativeMemory.putLong(connection, made == null ? 0 : handles.add(made));
+    }
+
+    /**
+     * NCCL registers the buffers of a connection: one that is taken over is served from its third buffer on
+     * ({@code TakeoverConnection.register}), one that NCCL's own proxy serves keeps them for its messages.
+     */
+    public void regMr(long connection, long address, long bytes, int type, long memory) {
+        DataPath.Connection to = handles.get(connection, DataPath.Connection.class);
+        boolean onDevice = type == plugin_h.NCCL_PTR_CUDA() && to.takesDeviceMemory();
+        if (type != plugin_h.NCCL_PTR_HOST() && !onDevice) {
+            throw new IllegalArgumentException(
+                    "memory of type " + type + " was registered, and the device's properties do not allow it");
+        }
+        NativeMemory.putLong(memory, ConnectionHandle.ofRegion(connection, to.register(address, bytes, onDevice)));
+    }
+
+    public void deregMr(long connection, long memory) {
+        handles.get(connection, DataPath.Connection.class).deregister(ConnectionHandle.region(connection, memory));
+    }
+
+    public void isend(long connection, long address, long bytes, int tag, long memory, long request) {
+        DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
+        begun(connection, on.post(address, bytes, ConnectionHandle.regionOf(connection, bytes, memory), tag), request);
+    }
+
+    /** The arguments are arrays of C's, of so many elements each. */
+    public void irecv(long connection, int count, long addresses, long lengths, long tags, long memories,
+            long request) {
+        DataPath.Connection on = handles.get(connection, DataPath.Connection.class);
+        int most = on.maxRecvs();
+        if (count < 1 || count > most) {
+            throw new IllegalArgumentException("a receive of " + count + " buffers was posted, and the device's"
+                    + " properties allow " + most + " (" + Settings.NET_MAX_RECVS.name() + ")");
+        }
+        begun(connection, on.receive(connection, count, addresses, lengths, tags, memories), request);
+    }
+
+    private static void begun(long connection, int number, long request) {
+        NativeMemory.putLong(request,
+                number == DataPath.Connection.NO_REQUEST ? 0 : ConnectionHandle.ofRequest(connection, number));
+    }
+
+    public void test(long request, long done, long sizes) {
+        boolean isDone = handles.get(request, DataPath.Connection.class).test(ConnectionHandle.request(request), sizes);
+        NativeMemory.putInt(done, isDone ? 1 : 0);
+    }
+
+    public void closeSend(long connection) {
+        handles.remove(connection, DataPath.Connection.class).close();
+    }
+
+    public void closeRecv(long connection) {
+        closeSend(connection);
+    }
+
+    public void closeListen(long listener) {
+        // further streams are made when they are needed: those of a connection that was made are that one's to close
+        Listening ended = handles.remove(listener, Listening.class);
+        synchronized (ended.accepted) {
+            ended.connection.close();
+            if (!ended.accepted.get()) {
+                ended.streams.forEach(Pending::close);
+            }
+        }
+    }
+
+    /** NCCL 2.28 finalizes with a null context if init failed: there is nothing to end then. */
+    public void finalize(long context) {
+        if (context != NO_CONTEXT) {
+            Context ended = handles.remove(context, Context.class);
+            ended.close();
+            communicatorEnded(ended.in);
+        }
+    }
+
+    private synchronized void communicatorEnded(Session session) {
+        session.communicators--;
+        if (session.communicators == 0) {
+            sessions.remove(session.library);
+            session.path.close();
+            session.endpoint.close();
+            // the NCCL that has none left may be unloaded, and its logger with it
+            sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
+        }
+    }
+}

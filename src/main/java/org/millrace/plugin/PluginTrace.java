@@ -1,0 +1,81 @@
+package org.millrace.plugin;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.Setting;
+import org.millrace.config.Settings;
+import org.millrace.config.TraceDetail;
+import org.millrace.file.SharedDirectory;
+import org.millrace.net.connection.SilenceWatch;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.StallWatch;
+
+/** What the plugin writes down of its process besides connections. */
+final class PluginTrace {
+
+    /** Set by the shim ({@code jvm_options.c}) where it gives a cache to the JVM. */
+    private static final String CACHE = "org.millrace.cache";
+
+    private PluginTrace() {}
+
+    /** Which Java, and whether it started with the cache that the shim gave it: a JVM without one does not share. */
+    static String java() {
+        String java = "Java " + Runtime.version().feature();
+        if (System.getProperty(CACHE) == null) {
+            return java;
+        }
+        return java + (System.getProperty("java.vm.info", "").contains("sharing") ? ", started with its cache"
+                : ", which its cache does not fit");
+    }
+
+    /** Opens this process's trace, if the settings want one. */
+    static void open(Configuration settings, int tableVersion) {
+        TraceDetail detail = settings.traceDetail();
+        boolean first = ProcessTrace.current() == null;
+        if (detail != TraceDetail.OFF) {
+            ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
+                    detail == TraceDetail.STEPS);
+        }
+        ProcessTrace trace = ProcessTrace.current();
+        if (settings.get(Settings.PROXY_TRACE).orElse(false)) {
+            say(trace);
+        }
+        if (trace != null) {
+            trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
+                    LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
+            trace.settings(set(settings));
+            if (first) {
+                StallWatch.start(trace, settings.get(Settings.STALL_REPORT), PluginTrace::tell);
+                SilenceWatch.start(trace);
+            }
+        }
+    }
+
+    /** For the user who set NCCL_PROXY_TRACE=1. */
+    private static void say(@Nullable ProcessTrace trace) {
+        if (trace == null) {
+            NcclLog.warn(Settings.PROXY_TRACE.name() + "=1, and there is no space for the trace of proxies in "
+                    + Settings.TRACE_DIRECTORY.name());
+        } else {
+            NcclLog.info("proxies write their steps to " + trace.path() + ": millrace dump "
+                    + ProcessHandle.current().pid() + " reads them");
+        }
+    }
+
+    /** On standard error, whatever {@code NCCL_DEBUG} says: as losses are told. */
+    private static void tell(String sentence) {
+        System.err.println(LauncherRank.line(NativeEnvironment::get) + ": " + sentence);
+    }
+
+    private static Map<String, String> set(Configuration settings) {
+        Map<String, String> set = new LinkedHashMap<>();
+        for (Setting<?> setting : Settings.all()) {
+            if (settings.isSet(setting) && !setting.secret()) {
+                set.put(setting.name(), settings.text(setting));
+            }
+        }
+        return set;
+    }
+}

@@ -1,0 +1,68 @@
+package org.millrace.plugin;
+
+import org.millrace.ffi.plugin.plugin_h;
+
+/**
+ * The requests of one connection that NCCL has not seen done yet. A request's sequence is its message's, as messages of
+ * one connection keep their order; its number is the sequence modulo {@link ConnectionHandle#REQUEST_NUMBERS}.
+ */
+final class RequestRing {
+
+    /** Requests under way at once: what NCCL promises at most. */
+    static final int CAPACITY = plugin_h.NCCL_NET_MAX_REQUESTS();
+
+    private final int[] bytes = new int[CAPACITY];
+    /** One bit for each slot whose request NCCL still waits for. */
+    private int busy;
+    private long next;
+
+    boolean hasRoom() {
+        return (busy & bit(next)) == 0;
+    }
+
+    boolean isIdle() {
+        return busy == 0;
+    }
+
+    long next() {
+        return next;
+    }
+
+    /** Begins a request; returns its number. */
+    int add(int length) {
+        bytes[slot(next)] = length;
+        busy |= bit(next);
+        return (int) (next++ & ConnectionHandle.REQUEST_NUMBERS - 1);
+    }
+
+    /** The sequence of a request that is under way; throws {@link IllegalArgumentException} if it is not. */
+    long sequence(int number) {
+        long age = next - 1 - number & ConnectionHandle.REQUEST_NUMBERS - 1;
+        long sequence = next - 1 - age;
+        if (age >= CAPACITY || sequence < 0 || (busy & bit(sequence)) == 0) {
+            throw new IllegalArgumentException(
+                    "request " + number + " was never begun, or NCCL was told before that it is done");
+        }
+        return sequence;
+    }
+
+    int bytes(long sequence) {
+        return bytes[slot(sequence)];
+    }
+
+    void setBytes(long sequence, int length) {
+        bytes[slot(sequence)] = length;
+    }
+
+    void release(long sequence) {
+        busy &= ~bit(sequence);
+    }
+
+    static int slot(long sequence) {
+        return (int) sequence & CAPACITY - 1;
+    }
+
+    private static int bit(long sequence) {
+        return 1 << slot(sequence);
+    }
+}

@@ -1,0 +1,253 @@
+package org.millrace.plugin;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.Network;
+import org.millrace.net.Pending;
+import org.millrace.plugin.FallbackConnection.Receiver;
+import org.millrace.plugin.FallbackConnection.RegionTable;
+
+/**
+ * The receiving end of a connection whose messages have tags: a request has several buffers, each for the next message
+ * of its tag. A stream is its first message's tag's: see {@link TaggedSender}.
+ */
+final class TaggedReceiver implements DataPath.Connection {
+
+    private static final int REQUESTS = RequestRing.CAPACITY;
+    private static final int NOT_POSTED = -1;
+    /** The most buffers that a receive may ever have: what NCCL's own networks allow. */
+    private static final int MOST_RECVS = 8;
+
+    private final RegionTable regions;
+    private final GroupedRequest[] requests = new GroupedRequest[REQUESTS];
+    private final List<Pending<FrameReceiver>> pending;
+    /** Made, and nothing has come yet. */
+    private final List<FrameReceiver> silent = new ArrayList<>();
+    private final List<TagQueue> queues = new ArrayList<>();
+    private final FrameReceiver first;
+    private final int maxRecvs;
+
+    /** Buffers that were posted as one. */
+    private static final class GroupedRequest {
+        private final TagQueue[] queues = new TagQueue[MOST_RECVS];
+        private final long[] addresses = new long[MOST_RECVS];
+        private final long[] capacities = new long[MOST_RECVS];
+        private final int[] regions = new int[MOST_RECVS];
+        /** Of the tag's stream. */
+        private final int[] numbers = new int[MOST_RECVS];
+        private final int[] sizes = new int[MOST_RECVS];
+        private int count;
+    }
+
+    /** A tag's buffers for which its stream has had no room yet, or which it has not made, oldest first. */
+    private static final class TagQueue {
+        private static final int PLACES = REQUESTS * MOST_RECVS;
+
+        private final int tag;
+        private final int[] waiting = new int[PLACES];
+        private @Nullable Receiver stream;
+        private long added;
+        private long posted;
+
+        TagQueue(int tag) {
+            this.tag = tag;
+        }
+
+        void add(int request, int buffer) {
+            waiting[(int) (added++ % PLACES)] = request * MOST_RECVS + buffer;
+        }
+
+        void advance(GroupedRequest[] requests) {
+            while (stream != null && posted < added) {
+                int next = waiting[(int) (posted % PLACES)];
+                GroupedRequest request = requests[next / MOST_RECVS];
+                int buffer = next % MOST_RECVS;
+                int number = stream.post(request.addresses[buffer], request.capacities[buffer], request.regions[buffer],
+                        tag);
+                if (number == NO_REQUEST) {
+                    return;
+                }
+                request.numbers[buffer] = number;
+                posted++;
+            }
+        }
+    }
+
+    /**
+     * An end with its first stream.
+     *
+     * @param maxRecvs the most buffers of one receive
+     * @param more     streams that the sending end makes when it needs them
+     */
+    TaggedReceiver(FrameReceiver first, Network network, int maxRecvs, List<Pending<FrameReceiver>> more) {
+        this.first = first;
+        this.maxRecvs = maxRecvs;
+        regions = new RegionTable(network);
+        pending = new ArrayList<>(more);
+        silent.add(first);
+        for (int i = 0; i < REQUESTS; i++) {
+            requests[i] = new GroupedRequest();
+        }
+    }
+
+    @Override
+    public int maxRecvs() {
+        return maxRecvs;
+    }
+
+    @Override
+    public int register(long address, long bytes, boolean onDevice) {
+        return regions.add(address, bytes);
+    }
+
+    @Override
+    public void deregister(int region) {
+        for (GroupedRequest request : requests) {
+            if (request.count > 0) {
+                queues.forEach(TaggedReceiver::abort);
+            }
+        }
+        regions.remove(region);
+    }
+
+    private static void abort(TagQueue queue) {
+        if (queue.stream != null) {
+            queue.stream.abort();
+        }
+    }
+
+    @Override
+    public int post(long address, long bytes, int region, int tag) {
+        throw new UnsupportedOperationException(this + " receives, and does not send");
+    }
+
+    @Override
+    public int receive(long connection, int count, long addresses, long lengths, long tags, long memories) {
+        int number = 0;
+        while (number < REQUESTS && requests[number].count > 0) {
+            number++;
+        }
+        if (number == REQUESTS) {
+            return NO_REQUEST;
+        }
+        GroupedRequest request = requests[number];
+        for (int i = 0; i < count; i++) {
+            long bytes = NativeMemory.getLong(lengths + (long) i * Long.BYTES);
+            request.capacities[i] = bytes;
+            request.addresses[i] = NativeMemory.getLong(addresses + (long) i * Long.BYTES);
+            request.regions[i] = ConnectionHandle.regionOf(connection, bytes,
+                    NativeMemory.getLong(memories + (long) i * Long.BYTES));
+            // refuses what does not lie in registered memory before any of it is posted
+            if (bytes > 0) {
+                RegionTable.offset(regions.get(request.regions[i]), request.addresses[i], bytes);
+            }
+        }
+        request.count = count;
+        for (int i = 0; i < count; i++) {
+            TagQueue queue = queue(NativeMemory.getInt(tags + (long) i * Integer.BYTES));
+            request.queues[i] = queue;
+            request.numbers[i] = NOT_POSTED;
+            request.sizes[i] = FallbackConnection.PENDING;
+            queue.add(number, i);
+            queue.advance(requests);
+        }
+        return number;
+    }
+
+    private TagQueue queue(int tag) {
+        for (int i = 0; i < queues.size(); i++) {
+            if (queues.get(i).tag == tag) {
+                return queues.get(i);
+            }
+        }
+        TagQueue added = new TagQueue(tag);
+        queues.add(added);
+        return added;
+    }
+
+    @Override
+    public boolean test(int number, long sizes) {
+        if (number >= REQUESTS || requests[number].count == 0) {
+            throw new IllegalArgumentException(
+                    "request " + number + " was never begun, or NCCL was told before that it is done");
+        }
+        if (lacksStream()) {
+            listen();
+        }
+        GroupedRequest request = requests[number];
+        boolean done = true;
+        for (int i = 0; i < request.count; i++) {
+            request.queues[i].advance(requests);
+            if (request.sizes[i] == FallbackConnection.PENDING && request.numbers[i] != NOT_POSTED) {
+                request.sizes[i] = request.queues[i].stream.test(request.numbers[i]);
+            }
+            done &= request.sizes[i] != FallbackConnection.PENDING;
+        }
+        if (done) {
+            for (int i = 0; i < request.count && sizes != 0; i++) {
+                NativeMemory.putInt(sizes + (long) i * Integer.BYTES, request.sizes[i]);
+            }
+            request.count = 0;
+        }
+        return done;
+    }
+
+    private boolean lacksStream() {
+        for (int i = 0; i < queues.size(); i++) {
+            if (queues.get(i).stream == null) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Takes in streams that were made, and what tag they are for. */
+    private void listen() {
+        for (int i = 0; i < pending.size(); i++) {
+            FrameReceiver made = pending.get(i).poll();
+            if (made != null) {
+                pending.remove(i--);
+                silent.add(made);
+            }
+        }
+        for (int i = 0; i < queues.size(); i++) {
+            if (queues.get(i).stream != null) {
+                queues.get(i).stream.progress(); // a sender that is gone makes no stream any more
+            }
+        }
+        for (int i = 0; i < silent.size(); i++) {
+            FrameReceiver stream = silent.get(i);
+            stream.progress();
+            FrameHeader header = stream.poll();
+            if (header != null) {
+                silent.remove(i--);
+                TagQueue queue = queue((int) header.word(FallbackConnection.TAG));
+                if (queue.stream != null) {
+                    throw new ConnectionException(stream + ": a second stream of tag " + queue.tag);
+                }
+                queue.stream = new Receiver(stream, regions);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        pending.forEach(Pending::close);
+        silent.forEach(FrameReceiver::close);
+        for (TagQueue queue : queues) {
+            if (queue.stream != null) {
+                queue.stream.close();
+            }
+        }
+        regions.close();
+    }
+
+    @Override
+    public String toString() {
+        return first.toString();
+    }
+}

@@ -1,0 +1,323 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.NetDeviceHandle;
+import org.millrace.abi.Protocol;
+import org.millrace.config.Settings;
+import org.millrace.foreign.PageMemory;
+import org.millrace.net.LastWordsException;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.connection.Staging;
+import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.DeviceAbortedException;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.SlotBuffers;
+import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ConnectionTrace;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * A connection whose data Java moves. NCCL registers its three buffers, which is when the proxy starts, and deregisters
+ * them, which is when it stops: the memory is freed right after the first deregistration returns.
+ */
+abstract class TakeoverConnection implements DataPath.Connection {
+
+    /**
+     * How long a stop waits for what still moves, however slowly: eight slots are not more than this on any network
+     * worth the name.
+     */
+    private static final Duration DRAIN_LIMIT = Duration.ofSeconds(30);
+    private static final Duration ACKNOWLEDGE = Duration.ofSeconds(10);
+    private static final Duration STAY_AWAKE = Duration.ofMillis(1);
+    /** How long the end of the process waits for a connection's. */
+    private static final Duration LEAVE = Duration.ofMillis(100);
+
+    private final End end;
+    private final Network network;
+    private final TakeoverPath path;
+    private final DataPath.Owner owner;
+    private final DataPath.ConnectionNumber number;
+    private final Arena arena = Arena.ofShared();
+    private final MemorySegment handle;
+    private final ConnectionLocator locator = new ConnectionLocator();
+    /** What is given back when the proxy has stopped. */
+    private final List<AutoCloseable> held = new ArrayList<>();
+    private volatile @Nullable ProxyAgent agent;
+    private @Nullable ProxyConnection proxy;
+    private volatile @Nullable Throwable failure;
+    private final CommunicatorLosses.Leaver leaver = this::leave;
+
+    /**
+     * What sender and receiver have in common of the network's end.
+     *
+     * @param of    either
+     * @param blame tells the peer, when the end is closed, which process was lost
+     * @param close ends it where no proxy ever owned it
+     */
+    record End(Object of, String peer, Consumer<String> blame, Runnable close) {
+    }
+
+    TakeoverConnection(End end, Network network, TakeoverPath path, DataPath.Owner owner,
+            DataPath.ConnectionNumber number) {
+        this.end = end;
+        this.number = number;
+        this.owner = owner;
+        this.network = network;
+        this.path = path;
+        handle = arena.allocate(NetDeviceHandle.BYTES, NetDeviceHandle.ALIGNMENT);
+        NetDeviceHandle.of(handle).set(NetDeviceHandle.HOST, 0, 0, 0, false);
+    }
+
+    /** Bytes of memory that the proxy needs besides the connection's own; 0 for none. */
+    abstract long stagingBytes(ConnectionLayout layout);
+
+    abstract boolean receives();
+
+    /**
+     * Makes the proxy, which from now on owns the network's end.
+     *
+     * @param lines  of so many bytes as were asked for
+     * @param device where slots in a GPU's memory are staged; null if there are none
+     */
+    abstract AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device);
+
+    /** How long a stop waits for what is under way while nothing moves. */
+    abstract Duration drainTimeout();
+
+    /** A stop gave up what was under way. */
+    abstract void gaveUp(String lastSeen);
+
+    /** Gives back what an end has besides; the proxy has stopped. */
+    void closed() {
+        // most have nothing
+    }
+
+    @Override
+    public long deviceHandle() {
+        return handle.address();
+    }
+
+    /**
+     * {@inheritDoc} What comes behind the connection's own three buffers is the user's: NCCL tells its own proxy alone
+     * which of it an operation sends or receives. It is declined, and NCCL uses slots.
+     */
+    @Override
+    public final int register(long address, long bytes, boolean onDevice) {
+        if (locator.complete()) {
+            throw new Upcalls.DeclinedException(this + ": " + bytes
+                    + " bytes of the user's are not registered, as Java serves the connection: they go through slots");
+        }
+        int number = locator.add(address, bytes, onDevice);
+        if (locator.complete()) {
+            MemoryRegion lines = hold(network.register(allocateStaging(stagingBytes(locator.layout()))));
+            start(lines);
+        }
+        return number;
+    }
+
+    private void start(MemoryRegion lines) {
+        path.connectionComing();
+        ProxyAgent serving = path.assign(receives());
+        boolean complete = false;
+        try {
+            DeviceSlots.Slots slots = !locator.simpleOnDevice() ? null
+                    : hold(path.deviceSlots()
+                            .slots(serving, receives(), network, locator.address(Protocol.SIMPLE),
+                                    locator.layout().simpleBytes()));
+            Staging device = slots == null ? null : slots.staging();
+            AbstractProxy started = start(buffers(device), lines, device);
+            started.tracedBy(trace());
+            proxy = started;
+            owner.losses().useCurrentDevice();
+            agent = serving;
+            serving.add(List.of(proxy));
+            owner.losses().opened(leaver);
+            complete = true;
+        } finally {
+            if (!complete) {
+                path.release(serving, receives());
+                letGo();
+            }
+        }
+    }
+
+    /** Whose rank this is, and the peer, NCCL tells nobody here: what both ends have in common tells a reader. */
+    private @Nullable ConnectionTrace trace() {
+        ProcessTrace process = ProcessTrace.current();
+        return process == null ? null
+                : process.connection(new ConnectionIdentity(owner.communicator(), -1, -1, -1,
+                        receives() ? Direction.RECEIVE : Direction.SEND, -1, number.key().high(), number.key().low(),
+                        number.order(), 0, network.name(), end.peer, toString()));
+    }
+
+    private SlotBuffers buffers(@Nullable Staging device) {
+        ConnectionLocator.Control control = locator.control(receives(), path.nccl());
+        MemoryRegion apart = locator.llIsApart() ? hold(network.register(locator.ll())) : null;
+        MemoryRegion together = device == null ? hold(network.register(locator.buffers())) : null;
+        MemoryRegion ll = apart == null ? together : apart;
+        return new SlotBuffers(locator.layout(), control.sendMem(), control.recvMem(), ll,
+                together == null ? ll : together, device == null ? together : device.device());
+    }
+
+    private <T extends AutoCloseable> T hold(T made) {
+        held.add(made);
+        return made;
+    }
+
+    /**
+     * Of the global scope, as all memory is that a proxy works with: see {@link NativeMemory}. It is the arena's, which
+     * is closed after the proxy has stopped.
+     */
+    private MemorySegment allocateStaging(long bytes) {
+        return NativeMemory.at(PageMemory.allocate(bytes, arena).address(), bytes);
+    }
+
+    /**
+     * The proxy has stopped; NCCL does not ask why, so it is said in the log, and to the Java program if there is one.
+     * Called by the agent's thread.
+     */
+    final void stopped(ProxyConnection stopped, @Nullable Throwable reason) {
+        if (reason == null) {
+            return;
+        }
+        failure = reason;
+        String what = NcclLog.describe(reason);
+        String name = stopped.name().toString();
+        String line = (what.startsWith(name) ? what : name + ": " + what) + " (" + stopped.lastSeen() + ")";
+        if (isMeant(stopped, reason)) {
+            NcclLog.info(line);
+        } else {
+            NcclLog.warn(line);
+            ConnectionFailures.report(new MillraceException(line, reason));
+            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : end.peer;
+            owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
+        }
+    }
+
+    /**
+     * Communicators are destroyed on one rank before the other, and aborted on purpose: nobody has to be warned of it
+     * unless data was still to be sent.
+     */
+    private static boolean isMeant(ProxyConnection stopped, Throwable reason) {
+        return reason instanceof DeviceAbortedException || reason instanceof PeerClosedException && !stopped.owesData();
+    }
+
+    /** The process ends for the sake of a peer that was lost: this one is told which. Called by the watch of losses. */
+    private void leave(String lostPeer) {
+        ProxyAgent serving = agent;
+        end.blame.accept(lostPeer);
+        if (serving != null) {
+            serving.remove(List.of(proxy), Duration.ZERO).await(LEAVE);
+        }
+    }
+
+    /** Whether the device has posted what nobody sends any more. */
+    abstract boolean owes(ProxyConnection stopped);
+
+    @Override
+    public final void deregister(int number) {
+        stop();
+    }
+
+    private void stop() {
+        if (agent == null) {
+            return;
+        }
+        String culprit = owner.losses().ending(leaver);
+        if (culprit != null) {
+            end.blame.accept(culprit);
+        }
+        ProxyAgent.Acknowledgement removal =
+                agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);
+        if (!await(removal, DRAIN_LIMIT)) {
+            removal = agent.remove(List.of(proxy), Duration.ZERO);
+            if (!await(removal, ACKNOWLEDGE)) {
+                throw new MillraceException(
+                        proxy.name() + ": the proxy's thread does not let go of the connection's memory:"
+                                + " a pass of it does not return");
+            }
+        }
+        if (!removal.drained()) {
+            gaveUp(proxy.lastSeen());
+        }
+        path.release(agent, receives());
+        agent = null;
+        letGo();
+        ProcessTrace trace = ProcessTrace.current();
+        if (failure != null && trace != null) {
+            trace.settle(owner.communicator());
+        }
+    }
+
+    /** Waits for the proxy's thread, and keeps it awake meanwhile: it would park between the peer's answers. */
+    private boolean await(ProxyAgent.Acknowledgement removal, Duration time) {
+        long deadline = System.nanoTime() + time.toNanos();
+        do {
+            path.operationComing();
+            if (removal.await(STAY_AWAKE)) {
+                return true;
+            }
+        } while (System.nanoTime() - deadline < 0);
+        return false;
+    }
+
+    private void letGo() {
+        for (AutoCloseable each : held) {
+            try {
+                each.close();
+            } catch (Exception e) {
+                NcclLog.warn(this + ": " + NcclLog.describe(e));
+            }
+        }
+        held.clear();
+    }
+
+    @Override
+    public final int post(long address, long bytes, int number, int tag) {
+        throw taken();
+    }
+
+    @Override
+    public final boolean test(int request, long sizes) {
+        throw taken();
+    }
+
+    private IllegalStateException taken() {
+        return new IllegalStateException(
+                "the proxy of " + path.nccl() + " asks for progress of a connection that was taken over; "
+                        + Settings.TAKEOVER.name() + "=0 leaves all connections to it");
+    }
+
+    @Override
+    public final boolean takesDeviceMemory() {
+        return path.takesDeviceMemory();
+    }
+
+    @Override
+    public final void close() {
+        boolean started = proxy != null;
+        stop();
+        if (!started) {
+            end.close.run();
+        }
+        closed();
+        arena.close();
+    }
+
+    @Override
+    public final String toString() {
+        return end.of.toString();
+    }
+}

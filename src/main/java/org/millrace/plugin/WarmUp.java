@@ -1,0 +1,249 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
+import org.millrace.MillraceException;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
+import org.millrace.abi.RecvMem;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Pending;
+import org.millrace.net.connection.StagedReceiver;
+import org.millrace.net.connection.StagedSender;
+import org.millrace.net.connection.Staging;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
+import org.millrace.trace.ProcessTrace;
+
+/**
+ * Sends steps of every protocol from this process to itself while NCCL is still setting up, so that the proxies' code
+ * is compiled when the first kernel posts. Without it the first thousands of steps would be interpreted, at several
+ * times their cost. First from memory of the host, which serves LL wherever slots lie, then from slots that a GPU
+ * copies. Sizes, protocols and pace are random: a branch that the warm-up never takes is compiled into a way back to
+ * the interpreter.
+ */
+final class WarmUp implements Runnable {
+
+    private static final Duration ENOUGH = Duration.ofMillis(1500);
+    /** How long the first connection waits for it. */
+    private static final Duration PATIENCE = Duration.ofMillis(300);
+    private static final int STEPS = 40_000;
+    /** Enough for C1, which alone compiles where cores are few: a rank's start is not to wait for more. */
+    private static final int STEPS_ON_FEW_CORES = 10_000;
+    /** Of slots that a GPU copies, microseconds each. */
+    private static final int STEPS_ON_DEVICE = 500;
+    private static final int TUNER_CALLS = 1_000;
+    private static final long POLL_NANOS = 50_000;
+    private static final ConnectionLayout LAYOUT = KernelPair.LAYOUT;
+
+    private static final AtomicBoolean STARTED = new AtomicBoolean();
+
+    private final NetEndpoint endpoint;
+    private final TakeoverPath path;
+    private final boolean fewCores;
+    /** The GPU that makes copies of it too; null for none. */
+    private final @Nullable Integer device;
+    private final Thread thread = Thread.ofPlatform().daemon().name("millrace-warm-up").unstarted(this);
+    private volatile boolean stopped;
+
+    WarmUp(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
+        this.endpoint = endpoint;
+        this.path = path;
+        this.fewCores = fewCores;
+        DeviceSlots slots = path.deviceSlotsIfAny();
+        device = slots == null ? null : slots.currentDevice();
+    }
+
+    /** Begins, on a thread of its own that ends by itself; returns null if this process has done so before. */
+    static @Nullable WarmUp startOnce(NetEndpoint endpoint, TakeoverPath path, boolean fewCores) {
+        if (!STARTED.compareAndSet(false, true)) {
+            return null;
+        }
+        WarmUp warmUp = new WarmUp(endpoint, path, fewCores);
+        warmUp.begin();
+        return warmUp;
+    }
+
+    void begin() {
+        thread.start();
+    }
+
+    /** Waits for its end; returns whether that has come. */
+    boolean join(Duration atMost) {
+        try {
+            return thread.join(atMost);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Whether it does nothing any more, or will soon. */
+    boolean isOver() {
+        return stopped || !thread.isAlive();
+    }
+
+    /** Ends it early, as there is better work to do from now on. */
+    void cease() {
+        stopped = true;
+    }
+
+    /** Ends it early, and waits for that: the endpoint is closed next. */
+    void stop() {
+        cease();
+        join(ENOUGH);
+    }
+
+    /**
+     * Waits for its end, but not for long, and ends it then: the first connection is made, and what is compiled only
+     * behind that is compiled on the cores that the first operations need.
+     */
+    void finish() {
+        join(PATIENCE);
+        cease();
+    }
+
+    @Override
+    public void run() {
+        long begun = System.nanoTime();
+        long deadline = begun + ENOUGH.toNanos();
+        List<Pair> pairs = new ArrayList<>();
+        try {
+            chooseProtocols();
+            send(pairs, deadline, false);
+            if (device != null) {
+                // Behind all else: a context for copies takes the driver as long as all of the above, and more while
+                // NCCL initializes.
+                send(pairs, deadline, true);
+            }
+        } catch (MillraceException e) {
+            NcclLog.trace("no warm-up: " + NcclLog.describe(e)); // NCCL's own connections will tell what is wrong
+        } finally {
+            pairs.forEach(Pair::close);
+            NcclLog.trace("warm-up: " + (System.nanoTime() - begun) / 1_000_000 + " ms");
+        }
+    }
+
+    /** What NCCL asks the tuner with every collective. */
+    private void chooseProtocols() {
+        TunerPlugin.Choices choices = new TunerPlugin.Choices(path, true);
+        try (Arena arena = Arena.ofConfined()) {
+            int algorithms = 7; // of NCCL 2.28 to 2.32
+            int protocols = Protocol.values().length;
+            MemorySegment costs = arena.allocate((long) algorithms * protocols * Float.BYTES, Float.BYTES);
+            long channels = arena.allocate(Integer.BYTES, Integer.BYTES).address();
+            for (int i = 0; i < TUNER_CALLS && !stopped; i++) {
+                costs.fill((byte) 0);
+                choices.tune(2, 8L << i % 24, costs.address(), algorithms, protocols, channels);
+            }
+        }
+    }
+
+    /** Sends through every thread, until all has arrived or there is better work to do. */
+    private void send(List<Pair> all, long deadline, boolean onDevice) {
+        List<Pair> pairs = new ArrayList<>();
+        for (ProxyAgent agent : path.agents()) {
+            Pair pair = connect(agent, deadline, onDevice);
+            pairs.add(pair);
+            all.add(pair);
+        }
+        for (boolean busy = true; busy && goesOn(deadline);) {
+            busy = false;
+            for (Pair pair : pairs) {
+                busy |= pair.turn();
+            }
+            Thread.yield(); // to the proxies, which may have no other core
+        }
+    }
+
+    private Pair connect(ProxyAgent agent, long deadline, boolean onDevice) {
+        ConnectionKey key = new ConnectionKey(System.nanoTime(), agent.hashCode());
+        try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
+                Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
+            FrameSender sender = null;
+            FrameReceiver receiver = null;
+            while (sender == null || receiver == null) {
+                sender = sender == null ? connecting.poll() : sender;
+                receiver = receiver == null ? accepting.poll() : receiver;
+                if (!goesOn(deadline)) {
+                    throw new MillraceException("no connection to this process itself");
+                }
+                LockSupport.parkNanos(POLL_NANOS);
+            }
+            return new Pair(endpoint, agent, sender, receiver, onDevice);
+        }
+    }
+
+    private Staging rehearsal(ProxyAgent agent, boolean receives) {
+        return path.deviceSlots()
+                .rehearsal(agent, receives, Objects.requireNonNull(device), endpoint.network(),
+                        LAYOUT.bufferBytes(Protocol.SIMPLE));
+    }
+
+    private boolean goesOn(long deadline) {
+        return !stopped && deadline - System.nanoTime() > 0;
+    }
+
+    /** Both ends of a connection, with an emulated kernel at each. */
+    private final class Pair {
+        private final ProxyAgent agent;
+        private final List<ProxyConnection> proxies;
+        private final KernelPair kernels;
+
+        /**
+         * The memory is never given back, some 150 KiB an agent, once in a process: nobody has to wait until a busy
+         * agent has let go of it.
+         */
+        Pair(NetEndpoint endpoint, ProxyAgent agent, FrameSender sender, FrameReceiver receiver, boolean onDevice) {
+            this.agent = agent;
+            MemorySegment from = KernelPair.memory(Arena.global());
+            MemorySegment to = KernelPair.memory(Arena.global());
+            MemorySegment staging = Arena.global().allocate(LAYOUT.bufferOffset(Protocol.SIMPLE), RecvMem.BYTES);
+            ConnectionName name = ConnectionName.of("warm-up");
+            Staging out = onDevice ? rehearsal(agent, false) : null;
+            Staging in = onDevice ? rehearsal(agent, true) : null;
+            SendProxy send = SendProxy.byMemory(name, buffers(endpoint.network().register(from), out), 0,
+                    out == null ? sender : new StagedSender(sender, out), (connection, failure) -> {});
+            ReceiveProxy receive = ReceiveProxy.byMemory(name, buffers(endpoint.network().register(to), in),
+                    endpoint.network().register(staging), 0, in == null ? receiver : new StagedReceiver(receiver, in),
+                    (connection, failure) -> {});
+            ProcessTrace trace = ProcessTrace.current();
+            if (trace != null) {
+                send.tracedBy(trace.rehearsal(true));
+                receive.tracedBy(trace.rehearsal(false));
+            }
+            proxies = List.of(send, receive);
+            kernels = new KernelPair(from, to, onDevice ? STEPS_ON_DEVICE : fewCores ? STEPS_ON_FEW_CORES : STEPS,
+                    device == null);
+            agent.add(proxies);
+        }
+
+        private static SlotBuffers buffers(MemoryRegion memory, @Nullable Staging device) {
+            SlotBuffers one = SlotBuffers.inOne(LAYOUT, memory);
+            return device == null ? one
+                    : new SlotBuffers(LAYOUT, one.sendMem(), one.recvMem(), memory, memory, device.device());
+        }
+
+        boolean turn() {
+            return kernels.turn();
+        }
+
+        void close() {
+            agent.remove(proxies, Duration.ZERO);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.AbortedException;
+import org.millrace.Communicator;
+import org.millrace.DataType;
+import org.millrace.DeviceStream;
+import org.millrace.MillraceException;
+import org.millrace.ReduceOp;
+
+/**
+ * A kernel that waits, for a slot to be emptied or for data to come, leaves when its communicator is aborted, whatever
+ * carries the connection; and so does one of the other rank, whose operation the abort was not.
+ */
+@Timeout(120)
+class AbortTest {
+
+    private static final int SECONDS = 15;
+    private static final Duration PATIENCE = Duration.ofSeconds(SECONDS);
+    /** More than all slots hold. */
+    private static final int COUNT = 8 << 20;
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {"P2P |", "P2P by copy | NCCL_P2P_USE_CUDA_MEMCPY=1", "SHM | NCCL_P2P_DISABLE=1",
+                    "SHM by copy | NCCL_P2P_DISABLE=1 NCCL_SHM_USE_CUDA_MEMCPY=1 NCCL_SHM_MEMCPY_MODE=3",
+                    "NET shm | MILLRACE_NET=shm", "NET shm | MILLRACE_NET=shm NCCL_NET_SHARED_BUFFERS=1",
+                    "NET socket | MILLRACE_NET=socket",
+                    "CollNet | MILLRACE_NET=shm NCCL_COLLNET_ENABLE=1 NCCL_ALGO=collnetdirect"})
+    void aKernelThatWaitsLeaves(String transport, String more) throws Exception {
+        Map<String, String> settings = EngineGroup.settings("NCCL_BUFFSIZE", "64K");
+        if (more != null) {
+            Arrays.stream(more.split(" ")).map(each -> each.split("=")).forEach(each -> settings.put(each[0], each[1]));
+        }
+        boolean reduces = transport.equals("CollNet");
+        for (boolean sends : new boolean[] {true, false}) {
+            CountDownLatch waits = new CountDownLatch(1);
+            List<Throwable> thrown = EngineGroup.call(2, SECONDS, rank -> () -> {
+                try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
+                        Arena arena = Arena.ofShared();
+                        DeviceStream stream = communicator.device().newStream()) {
+                    MemorySegment data = communicator.device().allocate(COUNT, arena);
+                    // connections are made when both ranks ask for them
+                    call(communicator, reduces, sends == (communicator.rank() == 0), 1, data, stream);
+                    stream.synchronize(PATIENCE);
+                    if (communicator.rank() == 0) {
+                        call(communicator, reduces, sends, COUNT, data, stream);
+                        if (reduces) {
+                            assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
+                        } else if (sends) {
+                            assertEquals(List.of(transport), communicator.route().orElseThrow().transports());
+                        }
+                        while (communicator.recentWork().getLast().completed() != -1) {
+                            assertFalse(Thread.interrupted(), "no kernel has begun");
+                        }
+                        waits.countDown();
+                        communicator.abort(new IllegalStateException("the test's reason"));
+                    } else {
+                        waits.await();
+                        MillraceException refused = assertThrows(MillraceException.class, () -> {
+                            call(communicator, reduces, !sends, COUNT, data, stream);
+                            stream.synchronize(PATIENCE);
+                        });
+                        throw refused;
+                    }
+                    stream.synchronize(PATIENCE);
+                    return null;
+                }
+            });
+            for (Throwable each : thrown) {
+                assertInstanceOf(AbortedException.class, each, String.valueOf(each));
+                assertTrue(each.getMessage().contains("rank 0 aborted the communicator")
+                        && each.getMessage().contains("the test's reason"), each.getMessage());
+            }
+        }
+    }
+
+    private static void call(Communicator communicator, boolean reduces, boolean sends, int count, MemorySegment data,
+            DeviceStream stream) {
+        int peer = 1 - communicator.rank();
+        if (reduces) {
+            communicator.allReduce(data, data, count, DataType.INT8, ReduceOp.SUM, stream);
+        } else if (sends) {
+            communicator.send(data, count, DataType.INT8, peer, stream);
+        } else {
+            communicator.receive(data, count, DataType.INT8, peer, stream);
+        }
+    }
+}

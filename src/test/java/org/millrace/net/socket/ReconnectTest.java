@@ -1,0 +1,185 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.Railed;
+import org.millrace.net.RandomFrames;
+
+/** Streams that are lost and made again: no frame is lost with them, none comes twice, and the order stays. */
+@Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ReconnectTest {
+
+    private static final int SLOTS = 6;
+    private static final int SLOT_BYTES = 200_000;
+    private static final int FRAMES = 300;
+
+    private static SocketOptions options(int rails, int streams, boolean tls) {
+        SocketOptions options = SocketOptions.defaults().withStreams(streams, 20_000);
+        options = rails == 1 ? options.withAddresses("lo", null, null)
+                : options.withRails(SocketNetworkRailsTest.loopbacks(rails));
+        return tls ? options.withTls(SocketNetworkTlsTest.IDENTITY) : options;
+    }
+
+    /** All streams are lost, again and again, at random moments, on either side. */
+    @ParameterizedTest
+    @CsvSource({"1, 1, false, 10", "1, 1, true, 3", "3, 1, false, 5", "2, 1, true, 2", "1, 3, false, 5"})
+    @Tag("slow")
+    void framesArriveOnceThoughStreamsAreLost(int rails, int streams, boolean tls, int connections) {
+        int cuts = 0;
+        try (SocketNetwork network = new SocketNetwork(options(rails, streams, tls)); Arena arena = Arena.ofShared()) {
+            MemoryRegion out = network.register(arena.allocate(SLOTS * SLOT_BYTES));
+            MemoryRegion in = network.register(arena.allocate(SLOTS * SLOT_BYTES));
+            for (long seed = 1; seed <= connections; seed++) {
+                try (Connected ends = Connected.make(network, network)) {
+                    cuts += exchange(ends, out, in, seed);
+                } catch (ConnectionException | AssertionError e) {
+                    throw new AssertionError("seed " + seed + ": " + e.getMessage(), e);
+                }
+            }
+        }
+        assertTrue(cuts > 3 * connections, cuts + " cuts");
+    }
+
+    private static int exchange(Connected ends, MemoryRegion out, MemoryRegion in, long seed) {
+        Random random = new Random(seed);
+        var sending = new RandomFrames.Sending(ends.sender(), out, SLOTS, seed, FRAMES);
+        var receiving = new RandomFrames.Receiving(ends.receiver(), in, SLOTS, seed, FRAMES);
+        int rails = ((Railed) ends.sender()).rails();
+        int cuts = 0;
+        boolean sent = false;
+        boolean received = false;
+        long cutAt = random.nextInt(40);
+        while (!sent || !received) {
+            sent = sending.step();
+            received = receiving.step();
+            if (!received && ends.receiver().framesCompleted() >= cutAt) {
+                cutAt += 1 + random.nextInt(60);
+                cuts++;
+                int first = random.nextInt(rails);
+                int count = random.nextBoolean() ? rails : 1;
+                for (int rail = 0; rail < count; rail++) {
+                    Railed end = (Railed) (random.nextBoolean() ? ends.sender() : ends.receiver());
+                    end.cutRail((first + rail) % rails);
+                }
+            }
+        }
+        assertEquals(FRAMES, ends.receiver().framesCompleted());
+        ends.receiver().close();
+        return cuts;
+    }
+
+    /** An end that has nothing to send notices, too; and the new stream serves as the old one did. */
+    @ParameterizedTest
+    @CsvSource({"true, false", "false, false", "true, true", "false, true"})
+    void anIdleConnectionComesBack(boolean bySender, boolean tls) {
+        try (SocketNetwork network = new SocketNetwork(options(1, 1, tls));
+                Connected ends = Connected.make(network, network)) {
+            for (int round = 0; round < 3; round++) {
+                ((Railed) (bySender ? ends.sender() : ends.receiver())).cutRail(0);
+                assertTrue(ends.sender().offer(header(round), null, 0));
+                assertEquals(round, ends.nextHeader().word(0));
+                ends.receiver().accept(null, 0);
+                int all = round + 1;
+                ends.until(() -> ends.receiver().framesCompleted() == all && ends.sender().framesCompleted() == all);
+            }
+        }
+    }
+
+    /** What its owner was told is sent arrives, though the sender is closed while it has no stream. */
+    @Test
+    void aSenderThatIsClosedWithoutAStreamDeliversFirst() throws InterruptedException {
+        try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
+                Connected ends = Connected.make(network, network)) {
+            assertTrue(ends.sender().offer(header(7), null, 0));
+            while (ends.sender().framesCompleted() == 0) {
+                ends.sender().progress();
+            }
+            ((Railed) ends.receiver()).cutRail(0);
+            ((Railed) ends.sender()).cutRail(0);
+            Thread closer = Thread.ofPlatform().start(ends.sender()::close);
+            while (ends.receiver().poll() == null) {
+                ends.receiver().progress();
+            }
+            assertEquals(7, ends.receiver().poll().word(0));
+            ends.receiver().accept(null, 0);
+            assertTrue(Connected.failureOf(() -> {
+                ends.receiver().progress();
+                ends.receiver().poll();
+            }) instanceof PeerClosedException);
+            closer.join();
+            assertEquals(1, ends.receiver().framesCompleted());
+        }
+    }
+
+    /** Whichever end gives up, the other learns it as soon as it asks, and not by its own deadline. */
+    @ParameterizedTest
+    @CsvSource({"true", "false"})
+    void bothEndsLearnThatOneGaveUp(boolean senderGivesUp) {
+        try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
+                Connected ends = Connected.make(network, network)) {
+            ((Railed) ends.sender()).cutRail(0);
+            if (senderGivesUp) {
+                ends.sender().abort();
+            } else {
+                ((Railed) ends.receiver()).cutRail(0);
+                ends.receiver().close();
+            }
+            ConnectionException lost =
+                    Connected.failureOf(senderGivesUp ? ends.receiver()::poll : ends.sender()::progress);
+            assertFalse(lost instanceof PeerClosedException, lost.getMessage());
+            assertTrue(lost.getMessage().contains("has given the connection up"), lost.getMessage());
+        }
+    }
+
+    /** A process whose port on this host is gone has ended: nobody waits for the deadline. */
+    @ParameterizedTest
+    @CsvSource({"true", "false"})
+    void aProcessThatHasEndedIsNotWaitedFor(boolean receiverEnds) {
+        SocketNetwork one = new SocketNetwork(options(1, 1, false));
+        try (SocketNetwork other = new SocketNetwork(options(1, 1, false));
+                Connected ends = receiverEnds ? Connected.make(other, one) : Connected.make(one, other)) {
+            if (receiverEnds) {
+                ((Railed) ends.receiver()).cutRail(0);
+            } else {
+                ends.sender().abort();
+            }
+            one.close();
+            ConnectionException lost =
+                    Connected.failureOf(receiverEnds ? ends.sender()::progress : ends.receiver()::poll);
+            assertTrue(lost.getMessage().contains("process has"), lost.getMessage());
+        }
+    }
+
+    /** Without a deadline nothing is made again. */
+    @Test
+    void aDeadlineOfZeroEndsTheConnectionAtOnce() {
+        try (SocketNetwork network = new SocketNetwork(options(1, 1, false).withReconnectDeadline(Duration.ZERO));
+                Connected ends = Connected.make(network, network)) {
+            ((Railed) ends.sender()).cutRail(0);
+            assertTrue(Connected.failureOf(ends.sender()::progress).getMessage().contains("cut on purpose"));
+            assertTrue(Connected.failureOf(ends.receiver()::poll).getMessage().contains("connection lost"));
+        }
+    }
+
+    private static FrameHeader header(long word) {
+        FrameHeader header = new FrameHeader();
+        header.word(0, word);
+        return header;
+    }
+}

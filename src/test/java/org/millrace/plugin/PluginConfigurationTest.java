@@ -1,0 +1,105 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+
+class PluginConfigurationTest {
+
+    private static PluginConfiguration read(Map<String, String> environment) {
+        return PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(environment::get));
+    }
+
+    @Test
+    void nothingSetMeansTakeoverAndSetsWhatItNeeds() {
+        PluginConfiguration settings = read(Map.of());
+        assertTrue(settings.takeover());
+        assertNull(settings.refusal());
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
+                "NCCL_BUFFSIZE", "2097152"), settings.toSet());
+    }
+
+    @Test
+    void whatTheUserHasSetRightIsNotSetAgain() {
+        PluginConfiguration settings = read(Map.of("NCCL_NET_SHARED_BUFFERS", "0x0", "NCCL_PXN_DISABLE", " 1",
+                "NCCL_GDRCOPY_ENABLE", "0", "NCCL_MAX_NCHANNELS", "2", "NCCL_BUFFSIZE", "65536"));
+        assertTrue(settings.takeover());
+        assertEquals(Map.of(), settings.toSet());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"NCCL_NET_SHARED_BUFFERS, 1", "NCCL_NET_SHARED_BUFFERS, -2", "NCCL_PXN_DISABLE, 0",
+            "NCCL_PXN_DISABLE, true", "NCCL_GDRCOPY_ENABLE, 1"})
+    void aSettingOfTheUsersThatForbidsItIsNamedInTheRefusal(String name, String value) {
+        PluginConfiguration settings = read(Map.of(name, value));
+        assertFalse(settings.takeover());
+        assertEquals(Map.of(), settings.toSet());
+        assertTrue(settings.refusal().contains(name + "=" + value + " ("), settings.refusal());
+        ConfigurationException refused =
+                assertThrows(ConfigurationException.class, () -> read(Map.of(name, value, "MILLRACE_TAKEOVER", "1")));
+        assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
+    }
+
+    @Test
+    void slotsInTheGpusMemory() {
+        PluginConfiguration settings = read(Map.of("MILLRACE_DEVICE_SLOTS", "1", "NCCL_NET_GDR_LEVEL", "PHB"));
+        assertTrue(settings.deviceSlots());
+        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
+                "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1", "NCCL_LOCAL_REGISTER", "0", "NCCL_GRAPH_REGISTER", "0",
+                "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288"), settings.toSet());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"NCCL_ALLOC_P2P_NET_LL_BUFFERS, 0", "NCCL_LOCAL_REGISTER, 1", "NCCL_GRAPH_REGISTER, 1",
+            "NCCL_PROTO, LL128", "NCCL_PROTO, 'LL,LL128'", "MILLRACE_UNPACK, 1", "NCCL_COLLNET_ENABLE, 1"})
+    void aSettingThatForbidsThem(String name, String value) {
+        ConfigurationException refused = assertThrows(ConfigurationException.class,
+                () -> read(Map.of(name, value, "MILLRACE_DEVICE_SLOTS", "1")));
+        assertTrue(refused.getMessage().contains(name + "=" + value), refused.getMessage());
+        assertFalse(read(Map.of(name, value)).deviceSlots());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"^LL128", "Simple", "LL"})
+    void protocolsThatAllowThem(String protocols) {
+        assertTrue(read(Map.of("NCCL_PROTO", protocols, "MILLRACE_DEVICE_SLOTS", "1")).deviceSlots());
+    }
+
+    @Test
+    void theUserMayDeclineIt() {
+        PluginConfiguration settings = read(Map.of("MILLRACE_TAKEOVER", "0", "NCCL_PXN_DISABLE", "0"));
+        assertFalse(settings.takeover());
+        assertNull(settings.refusal());
+        assertEquals(Map.of(), settings.toSet());
+    }
+
+    /** As Java programs do, which read the same setting. */
+    @Test
+    void theWishIsReadAsEverySwitchIs() {
+        assertTrue(read(Map.of("MILLRACE_TAKEOVER", "yes")).takeover());
+        assertFalse(read(Map.of("MILLRACE_TAKEOVER", "off")).takeover());
+    }
+
+    @Test
+    void anUnknownWishIsAnErrorThatListsWhatIsAllowed() {
+        ConfigurationException refused =
+                assertThrows(ConfigurationException.class, () -> read(Map.of("MILLRACE_TAKEOVER", "maybe")));
+        assertTrue(refused.getMessage().startsWith("MILLRACE_TAKEOVER=maybe is not usable; allowed: 1"),
+                refused.getMessage());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1", "' -3x', -3", "0x10, 16", "010, 8", "08, 0", "true, 0", "'', 7", "99999999999999999999, 7"})
+    void numbersAreReadAsNcclReadsThem(String text, long value) {
+        assertEquals(value, Configuration.ofPlugin(Map.of("NCCL_X", text)::get).ncclNumber("NCCL_X", 7));
+    }
+}

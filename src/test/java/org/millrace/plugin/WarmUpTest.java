@@ -1,0 +1,61 @@
+package org.millrace.plugin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.Test;
+import org.millrace.config.Configuration;
+import org.millrace.proxy.ProxyAgent;
+
+/** What is done before NCCL's first step. */
+class WarmUpTest {
+
+    private static final Map<String, String> SETTINGS = Map.of("MILLRACE_NET", "shm", "NCCL_SOCKET_IFNAME", "lo");
+
+    private static ProxyThreads threads(int count) {
+        return new ProxyThreads(count, false, Optional.empty(), Optional.empty(), "a test");
+    }
+
+    /** How many ranks a host has is known when the first connection is made. */
+    @Test
+    void theNumberOfThreadsIsSettledOnce() {
+        AtomicInteger asked = new AtomicInteger();
+        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(3), processes -> {
+            asked.incrementAndGet();
+            return threads(2);
+        }, null, null);
+        try {
+            List<ProxyAgent> first = path.agents();
+            assertEquals(3, first.size());
+            path.connectionComing();
+            path.connectionComing();
+            assertEquals(1, asked.get());
+            assertEquals(2, path.agents().size());
+            assertEquals(path.agents(), List.of(path.assign(true), path.assign(true)));
+            assertFalse(first.contains(path.assign(false)));
+        } finally {
+            path.close();
+        }
+    }
+
+    @Test
+    void theFirstConnectionFindsItOver() {
+        TakeoverPath path = new TakeoverPath(CallingNccl.UNTOLD, threads(1), processes -> threads(1), null, null);
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(SETTINGS::get))) {
+            WarmUp warmUp = new WarmUp(endpoint, path, true);
+            warmUp.begin();
+            assertFalse(warmUp.isOver());
+            warmUp.finish();
+            assertTrue(warmUp.isOver());
+            assertTrue(warmUp.join(Duration.ofSeconds(30)), "it does not go on when it was told to cease");
+        } finally {
+            path.close();
+        }
+    }
+}
