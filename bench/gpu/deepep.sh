@@ -11,7 +11,11 @@
 # TESTS      which, in order (default: barrier ep hybrid agrs pp engram). ep: test_ep.py's first case of a small shape, first with the time to compile kernels,
 #            then without, with figures; hybrid: the same kernels by two levels; ep_again, hybrid_again: the second part alone; ep_all, hybrid_all: all 144
 #            cases, and with _no_sync without the host's knowledge of how much came; ep_full: DeepEP's default shape, and EP_ARGUMENTS (DeepEP takes all
-#            multiprocessors where it is told nothing: --num-sms 24); lost: a rank is killed between dispatches, what the others say and when they end
+#            multiprocessors where it is told nothing: --num-sms 24); sides: that shape with each of SIDES in turn, TURNS (3) times, and between them an
+#            all-to-all of the same bytes by NCCL's own proxy and by the takeover; a table at the end; lost: a rank is killed between dispatches, what the
+#            others say and when they end
+# SIDES      NAME:SETTING,SETTING ..., default: direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0
+#            tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
 # together: what does not fit is not run) may be set. agrs has all ranks on one host: DeepEP does it over NVLink alone.
@@ -22,7 +26,7 @@
 # nvidia.nccl package and /usr/local/cuda.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,25s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 2 && $1 != -* ]] || { sed -n '2,29s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=$(plugin_of "$1") || exit 2
 source=$(realpath "$2")
@@ -204,6 +208,46 @@ lose() {
   grep -h '^millrace: ' "$output/$label.0.log" | cut -c1-500
 }
 
+# NAME ENVIRONMENT...: an all-to-all between the two ranks that brings each as many bytes as a dispatch of the default shape, 60 MB
+all_to_all() {
+  local name=$1 rank
+  shift
+  rm -f "$work/id"
+  for rank in 0 1; do
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" LD_LIBRARY_PATH="$NCCL_HOME/lib" SIZES=$((120 << 20)) "$@" \
+      timeout -k 5 60 "$work/nccl_perf" "$rank" 2 "$work/id" alltoall 8 $((120 << 20)) 20 "$name" >"$output/$name.$rank.log" 2>&1 &
+  done
+  wait
+  awk -v name="${name%.*}" -v size=$((120 << 20)) '$3 == size { print name, "all-to-all", $4 / 1000, size / 2 / $4 / 1000; exit }' "$output/$name.0.log" >>"$output/sides"
+}
+
+# DeepEP's marks of its figures: * dispatch, - expanded dispatch, # cached dispatch, @ combine, + reduced combine
+sides() {
+  local turn side name failed=0
+  build_nccl_perf || return 1
+  : >"$output/sides"
+  for turn in $(seq "${TURNS:-3}"); do
+    for side in ${SIDES:-direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0 tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0}; do
+      name=${side%%:*}
+      SETTINGS="${SETTINGS:-} $(tr ',' ' ' <<<"${side#*:}")" LINES_OF_FIGURES=-0 run "$name.$turn" "$uncompiled" test_ep.py --allow-hybrid-mode 0 \
+        --test-first-only ${EP_ARGUMENTS:---num-sms 24} || failed=1
+      awk -v name="$name" '/ us, / && match($0, /[0-9.]+ us, [0-9]+ bytes/) {
+          split(substr($0, RSTART, RLENGTH), figure, " "); if (figure[3] == 0) next
+          mark = $1; sub(/\*/, "dispatch", mark); sub(/^-/, "expanded dispatch", mark); sub(/#/, "cached dispatch", mark); sub(/@/, "combine", mark)
+          sub(/^\+/, "reduced combine", mark); gsub(/ /, "_", mark); print name, mark, figure[1] / 1000, figure[3] / figure[1] / 1000
+        }' "$output/$name.$turn.0.log" >>"$output/sides"
+    done
+    all_to_all "nccl.$turn" NCCL_NET=Socket
+    all_to_all "takeover_tcp.$turn" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=socket
+    all_to_all "takeover_shm.$turn" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=shm
+  done
+  echo "== side, what, median ms, GB/s, runs"
+  sort -k1,2 -k3,3n "$output/sides" | awk '
+    { key = $1 " " $2 } key != last { show(); last = key; n = 0 } { ms[++n] = $3; rate[n] = $4 } END { show() }
+    function show() { if (n) printf "%-14s %-18s %8.2f %7.1f %3d\n", substr(last, 1, index(last, " ") - 1), substr(last, index(last, " ") + 1), ms[int((n + 1) / 2)], rate[int((n + 1) / 2)], n }'
+  return $failed
+}
+
 small=(--num-tokens 512 --hidden 2048 --num-experts 16 --num-topk 4 --num-sms 8 --num-qps 4 --num-allocated-qps 8)
 compiled=${LIMIT:-90}
 uncompiled=${COMPILE_LIMIT:-300}
@@ -234,6 +278,7 @@ for test in ${TESTS:-barrier ep hybrid agrs pp engram}; do
       lose lost "$uncompiled" test_ep.py "${small[@]}" --allow-hybrid-mode 0 --test-first-only --skip-perf-test \
         --do-pressure-test --reuse-elastic-buffer
       ;;
+    sides) sides ;;
     ep_full) run ep_full "$uncompiled" test_ep.py --allow-hybrid-mode 0 --test-first-only ${EP_ARGUMENTS:-} ;;
     *) echo "there is no test $test" >&2; failures=$((failures + 1)) ;;
   esac

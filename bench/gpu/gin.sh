@@ -4,7 +4,7 @@
 #   bench/gpu/gin.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
 # Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
-# MILLRACE_GIN_COPY_KERNEL=200 has a kernel make small copies that stays on the GPU for 200 us after the last of them.
+# MILLRACE_GIN_COPY_KERNEL=200 has a kernel make small copies from the first on that stays on the GPU for 200 us after the last of them; 0: there is none.
 # Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
 #
 # Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
@@ -54,7 +54,7 @@ build_gin_c() {
 }
 
 nccl_gin() { # LABEL
-  run "$1" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|signals |flood |round trip|flush |VA signal|get )' \
+  run "$1" "${RANKS:-2}" '^([0-9]+ ranks,|put |values|signals |flood |round trip|flush |delay |VA signal|get )' \
     nccl_gin "${MAX_BYTES:-67108864}" "${ITERATIONS:-400}"
 }
 

@@ -11,7 +11,7 @@
 #define CONTEXTS 4
 #define COUNTERS 4
 /* Every check has a signal of its own, in each context: one that is incremented may not be added to. */
-enum { BYTES_PUT = 1, VALUES_PUT, PING_PONG, SIGNALLED_ON, WRAPPED, FLOODED, SETTLED, SIGNALS = 16 };
+enum { BYTES_PUT = 1, VALUES_PUT, PING_PONG, SIGNALLED_ON, WRAPPED, FLOODED, SETTLED, BURST, SIGNALS = 16 };
 /* What is put lies somewhere in here, between bytes that nobody may touch. */
 #define MARGIN 256
 #define UNTOUCHED 0x5a

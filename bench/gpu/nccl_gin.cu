@@ -4,8 +4,8 @@
  *   nccl_gin RANK RANKS ID_FILE MAX_BYTES ITERATIONS
  *
  * Checks puts of 0 B to MAX_BYTES at odd offsets, values, signals, counters and resets between all ranks, on all contexts, bit for bit, and more descriptors
- * than a queue holds; with the headers of 2.29.7 and since signals in windows too, of 2.30.3 and since gets. Times round trips between ranks 0 and 1. Prints a
- * line for each (rank 0) and at the end, every rank: "wrong COUNT".
+ * than a queue holds; with the headers of 2.29.7 and since signals in windows too, of 2.30.3 and since gets. Times round trips between ranks 0 and 1,
+ * puts a second, and who waits for the device behind them. Prints a line for each (rank 0) and at the end, every rank: "wrong COUNT".
  */
 #include "gin_checks.cuh"
 #include "gin_flood.cuh"
@@ -26,6 +26,7 @@ static size_t checkAndTime(const Setting &s) {
   wrong += checkFlood(s);
   timeRoundTrips(s);
   timeFlush(s);
+  timeBursts(s);
   return wrong;
 }
 

@@ -192,8 +192,8 @@ int cuCtxPopCurrent_v2(void **context) {
 }
 
 int cuCtxDestroy_v2(struct context *context) {
-  if (current == context)
-    make_current((void *)&synchronizations);
+  if (current == context) /* the driver would do, and leave the thread in none; it is the program's, and was in its own */
+    misused("a context is destroyed by a thread that was left in it");
   pthread_mutex_lock(&lock);
   if (context->destroyed || context->threads)
     misused("a context is destroyed that is current on another thread, or was destroyed before");

@@ -316,6 +316,8 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
   char values[512] = "";
   size_t used = 0;
   const char *types = strrchr(kernel_name, '_');
+  if (types && types[1 + strspn(types + 1, "pilfs")]) /* it names something else */
+    types = NULL;
   for (int i = 0; types && types[i + 1]; i++) {
     void *value = arguments[i];
     char *end = values + used;

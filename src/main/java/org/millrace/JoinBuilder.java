@@ -1,7 +1,9 @@
 package org.millrace;
 
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
@@ -318,6 +320,39 @@ public final class JoinBuilder {
                 }
                 throw thrown;
             }
+        }
+    }
+
+    /**
+     * Runs all ranks of a group as threads of this JVM, and returns when all have ended: for tests of programs. Where
+     * the ranks meet is a file of its own; what was set counts for all of them. A rank that throws is an exception in
+     * one rank, one that returns early leaves, and one that waits is late, as they would be in a process of their own.
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param ranks   how many
+     * @param program what each rank does
+     * @throws X what a rank threw of its own; what the others threw, most often because of it, is suppressed in it
+     */
+    @SuppressWarnings("unchecked") // a program throws nothing else
+    public <X extends Exception> void runLocally(int ranks, RankProgram<X> program) throws X {
+        Path directory = LocalRanks.meetingPlace();
+        List<Throwable> thrown = LocalRanks.call(ranks, number -> {
+            JoinBuilder each = new JoinBuilder();
+            each.settings.putAll(settings);
+            each.onStall(onStall).onLoss(onLoss);
+            each.rendezvous("file:" + directory.resolve("group")).rank(number).size(ranks).run(program);
+        });
+        LocalRanks.forget(directory);
+        if (!thrown.isEmpty()) {
+            Throwable own = thrown.stream()
+                    .filter(each -> !(each instanceof CommunicatorException))
+                    .findFirst()
+                    .orElse(thrown.getFirst());
+            thrown.stream().filter(each -> each != own).forEach(own::addSuppressed);
+            if (own instanceof Error error) {
+                throw error;
+            }
+            throw (X) own;
         }
     }
 

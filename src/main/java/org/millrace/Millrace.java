@@ -49,9 +49,7 @@ public final class Millrace {
      *
      * {@snippet :
      * Millrace.run(communicator -> {
-     *     try (DeviceStream stream = communicator.device().newStream()) {
-     *         communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
-     *     }
+     *     communicator.allReduce(Operand.of(values), ReduceOp.SUM);
      * });
      * }
      *
@@ -63,6 +61,19 @@ public final class Millrace {
      */
     public static <X extends Exception> void run(RankProgram<X> program) throws X {
         builder().run(program);
+    }
+
+    /**
+     * Runs all ranks of a group as threads of this JVM, without a GPU, and returns when all have ended: for tests of
+     * programs, {@link JoinBuilder#runLocally}.
+     *
+     * @param <X>     the checked exceptions that the program throws
+     * @param ranks   how many
+     * @param program what each rank does
+     * @throws X what a rank threw
+     */
+    public static <X extends Exception> void local(int ranks, RankProgram<X> program) throws X {
+        builder().device("host").runLocally(ranks, program);
     }
 
     /** {@return what joins a group with settings that are said one by one} */

@@ -1,8 +1,5 @@
 package com.example.millrace;
 
-import static java.util.concurrent.TimeUnit.SECONDS;
-
-import org.millrace.DeviceStream;
 import org.millrace.JoinBuilder;
 import org.millrace.Millrace;
 import org.millrace.Operand;
@@ -14,21 +11,19 @@ import org.millrace.ReduceOp;
  */
 public final class AllReduce {
 
-    public static void main(String[] args) throws Exception {
+    public static void main(String[] args) {
         JoinBuilder group = Millrace.builder(); // what it is not told, a launcher's environment says
         if (args.length > 0) {
             group.rendezvous(args[0]).rank(Integer.parseInt(args[1])).size(Integer.parseInt(args[2]));
         }
         group.run(communicator -> {
-            try (DeviceStream stream = communicator.device().newStream()) {
-                int rank = communicator.rank();
-                float[] values = new float[1024];
-                for (int i = 0; i < values.length; i++) {
-                    values[i] = rank + i;
-                }
-                communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream).toCompletableFuture().get(30, SECONDS);
-                System.out.printf("rank %d on %s: element 7 is %s%n", rank, communicator.device().name(), values[7]);
+            int rank = communicator.rank();
+            float[] values = new float[1024];
+            for (int i = 0; i < values.length; i++) {
+                values[i] = rank + i;
             }
+            communicator.allReduce(Operand.of(values), ReduceOp.SUM);
+            System.out.printf("rank %d on %s: element 7 is %s%n", rank, communicator.device().name(), values[7]);
         });
     }
 }

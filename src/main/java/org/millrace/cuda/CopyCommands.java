@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -46,10 +47,13 @@ final class CopyCommands {
     private static final int FEW = 2;
     /** The golden ratio's fraction: numbers that are any step apart fall to workers that are far apart. */
     private static final long SPREAD = 0x9e37_79b9L;
+    /** A kernel that comes at all does so within this time. */
+    static final long COMES_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
+    private final LongSupplier nanoTime;
     /** By worker, from 1: how many copies it was given. */
     private final int[] given;
     private int next;
@@ -85,8 +89,13 @@ final class CopyCommands {
      *                 {@link CopyMailbox#GONE}
      */
     CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
+        this(mailbox, first, workers, launcher, System::nanoTime);
+    }
+
+    CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher, LongSupplier nanoTime) {
         this.mailbox = mailbox;
         this.launcher = launcher;
+        this.nanoTime = nanoTime;
         this.next = first;
         this.unsealed = first;
         this.done = first;
@@ -119,7 +128,7 @@ final class CopyCommands {
             }
             mailbox.stateAbsentRelease();
             launched = true;
-            asked = System.nanoTime();
+            asked = nanoTime.getAsLong();
             launcher.run();
         }
     }
@@ -138,10 +147,15 @@ final class CopyCommands {
             return false;
         }
         if (asked != 0) {
-            begun(System.nanoTime() - asked);
+            begun(nanoTime.getAsLong() - asked);
             asked = 0;
         }
         return (next - done < CopyMailbox.COMMANDS || next - lookDone() < CopyMailbox.COMMANDS) && haveWorkersRoom();
+    }
+
+    /** Whether it was asked to come and may be there in a moment. */
+    boolean isComing() {
+        return asked != 0 && nanoTime.getAsLong() - asked < COMES_NANOS;
     }
 
     private int lookDone() {

@@ -48,6 +48,9 @@ public final class CopyQueue implements AutoCloseable {
     /** So many are posted to the kernel before they are sealed, as many as it sees at once. */
     private static final int POSTED = 16;
 
+    /** So many the engine is given while the kernel is on its way: it would not stay until many were made. */
+    private static final int MOST_BEFORE_KERNEL = 32;
+
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
     /** By number here: the number that the engine or the kernel gave the copy. */
@@ -87,13 +90,17 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * Whether two more copies may be begun without waiting for those under way: only so many can be asked after; and
-     * where the kernel has come, the engine first makes what it has begun.
+     * where the kernel has come, the engine first makes what it has begun, which is not much where it is expected.
      */
     public boolean hasRoom() {
         if (atKernel) {
             return kernel.isReady() || isDone(begun);
         }
-        return engine.hasRoom() && (kernel == null || !kernel.isReady() || isDone(begun));
+        return engine.hasRoom() && (!isKernelNear() || isDone(begun));
+    }
+
+    private boolean isKernelNear() {
+        return kernel != null && (kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
     }
 
     /** Begins a copy, behind all others. */

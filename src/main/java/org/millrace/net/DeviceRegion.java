@@ -110,5 +110,21 @@ public interface DeviceRegion extends MemoryRegion {
          * @param number the copy's
          */
         boolean isDone(long number);
+
+        /**
+         * Lets a thread use the copies that is not the one which serves the connection: whoever closes it.
+         *
+         * @return to be closed by that thread, which finds itself as it was before
+         */
+        default Use enter() {
+            return () -> {};
+        }
+    }
+
+    /** What another thread than the connection's holds while it uses copies. */
+    interface Use extends AutoCloseable {
+
+        @Override
+        void close();
     }
 }

@@ -221,6 +221,12 @@ final class DeviceSlots implements AutoCloseable {
             return done - number >= 0;
         }
 
+        /** The thread is NCCL's or the program's, whose context it needs afterwards. */
+        @Override
+        public DeviceRegion.Use enter() {
+            return driver.enter(context)::close;
+        }
+
         void close() {
             try {
                 queue.close();

@@ -1,7 +1,6 @@
 package org.millrace.plugin;
 
 import java.util.Optional;
-import org.millrace.agent.CoreShare;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.config.Configuration;

@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
 import java.io.File;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -88,6 +91,33 @@ class ExamplesTest {
     @ResourceLock(Resources.SYSTEM_OUT)
     void kernelsPutAndSignal() throws Exception {
         assertEquals(Set.of("the answer is 168"), printedBy(GinPing::main));
+    }
+
+    /** A rank is lost in the middle: what the others come to is what they would have come to with it. */
+    @Test
+    @ResourceLock(Resources.SYSTEM_OUT)
+    void trainingGoesOnWithoutALostRank(@TempDir Path directory) throws Exception {
+        Set<String> printed = printedBy(_ -> {
+            List<CompletableFuture<Void>> ranks = new ArrayList<>();
+            for (int rank = 0; rank < 3; rank++) {
+                String[] args = {directory.toString(), "" + rank, "3", "1"};
+                ranks.add(CompletableFuture.runAsync(() -> {
+                    try {
+                        Sgd.main(args);
+                    } catch (IOException e) {
+                        throw new UncheckedIOException(e);
+                    }
+                }, each -> Thread.ofPlatform().start(each)));
+            }
+            for (CompletableFuture<Void> rank : ranks) {
+                rank.get(60, TimeUnit.SECONDS);
+            }
+        });
+        assertTrue(printed.containsAll(Set.of("rank 1 is lost", "rank 0 goes on as rank 0 of 2 without rank 1",
+                "rank 2 goes on as rank 1 of 2 without rank 1")), printed.toString());
+        String last =
+                printed.stream().filter(line -> line.startsWith("2 ranks have trained: ")).findFirst().orElseThrow();
+        assertTrue(last.matches(".*: (9\\d|100) % of the rows are told right"), last);
     }
 
     @ParameterizedTest

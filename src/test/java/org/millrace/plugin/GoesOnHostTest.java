@@ -24,7 +24,7 @@ import org.millrace.trace.Verdict;
 @Tag("slow")
 class GoesOnHostTest {
 
-    private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(2);
+    private static final long DEADLINE_NANOS = TimeUnit.MINUTES.toNanos(4);
     private static final Duration QUIET = Duration.ofMillis(1);
     private static final String LIBNCCL = "libnccl.so.2";
     /** How many lost peers after which what is open does not grow any more. */

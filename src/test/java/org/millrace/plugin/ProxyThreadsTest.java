@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.millrace.agent.CoreShare;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.TimedIdleStrategy;
 import org.millrace.config.Configuration;

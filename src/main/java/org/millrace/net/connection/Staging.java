@@ -34,8 +34,10 @@ public record Staging(DeviceRegion device, MemoryRegion host) {
         return copy == NO_COPY || device.copies().isDone(copy);
     }
 
-    /** Waits for a copy that memory needs that is freed next. */
+    /** Waits for a copy that memory needs that is freed next; from any thread, when no other uses the copies. */
     void awaitCopy(long copy) {
-        Waiting.until(() -> isCopied(copy), PATIENCE);
+        try (DeviceRegion.Use _ = device.copies().enter()) {
+            Waiting.until(() -> isCopied(copy), PATIENCE);
+        }
     }
 }

@@ -117,8 +117,10 @@ final class DeviceFrames {
         if (!isEmpty()) {
             DeviceRegion.Copies last = Objects.requireNonNull(copies);
             long number = numbers[window.slot(window.begun() - 1)];
-            if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
-                LOG.warn("{}: the device still copies after {} s", consumer.connection, PATIENCE.toSeconds());
+            try (DeviceRegion.Use _ = last.enter()) {
+                if (!Waiting.until(() -> last.isDone(number), PATIENCE)) {
+                    LOG.warn("{}: the device still copies after {} s", consumer.connection, PATIENCE.toSeconds());
+                }
             }
         }
     }

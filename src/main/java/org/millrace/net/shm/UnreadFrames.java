@@ -97,7 +97,7 @@ final class UnreadFrames {
             if (device == null) {
                 producer.move(places[slot], payloads[slot], offsets[slot], lengths[slot]);
             } else {
-                try (Arena arena = Arena.ofConfined()) {
+                try (Arena arena = Arena.ofConfined(); DeviceRegion.Use _ = device.copies().enter()) {
                     MemorySegment copy = arena.allocate(lengths[slot]);
                     copyFrom(device, slot, copy);
                     producer.move(places[slot], copy, 0, lengths[slot]);

@@ -1,11 +1,13 @@
 package org.millrace.gin.path;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.time.Duration;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.abi.GinDescriptorFormat;
@@ -78,6 +80,76 @@ class DirectOrderTest {
             assertTrue(devices[0].copies > 0 == copies && devices[0].reads > 0 == copies,
                     "where nobody would know, frames keep the order");
         }
+    }
+
+    /**
+     * Short puts are behind what came before them, long ones are not, unless it is a value for the same bytes; a get is
+     * behind puts to what it reads.
+     */
+    @Test
+    void onlyWhatTellsOfOthersIsBehindThem() {
+        try (GinPair pair = new GinPair(new GinOptions(64, 8, Duration.ofSeconds(5)), null)) {
+            pair.shareSignals(1, 4);
+            pair.serve();
+            StagedMemory[] devices = new StagedMemory[2];
+            StagedDevice[] staged = new StagedDevice[2];
+            GinPair.Context[] contexts = new GinPair.Context[2];
+            MemorySegment[] memory = new MemorySegment[2];
+            for (int rank = 0; rank < 2; rank++) {
+                memory[rank] = pair.arena.allocate(1024, 64);
+                staged[rank] = new StagedDevice(pair.arena.allocate(12 * 64, 64), 12, null);
+                devices[rank] = new StagedMemory(memory[rank], staged[rank]);
+                pair.communicators[rank].register(devices[rank]);
+                contexts[rank] = pair.newContext(rank, 0, FORMAT, 8, 4, 0);
+                pair.communicators[rank].add(contexts[rank].agentSide);
+            }
+            devices[0].reach(1, memory[1]);
+            staged[0].holding = true;
+            staged[1].holding = true;
+            put(contexts[0], 512, 65);
+            work(pair);
+            assertFalse(devices[0].ordered, "it tells of nothing");
+            put(contexts[0], 600, 64);
+            work(pair);
+            assertTrue(devices[0].ordered, "it may tell of the put before it");
+            get(contexts[0], 512, 65);
+            work(pair);
+            assertTrue(devices[0].ordered, "it reads what is being put");
+            get(contexts[0], 0, 65);
+            work(pair);
+            assertEquals(2, devices[0].reads);
+            assertFalse(devices[0].ordered, "it reads what nobody puts");
+            staged[0].finishHeld();
+            work(pair);
+
+            staged[1].holding = true;
+            value(contexts[0].words, 1);
+            contexts[0].post(1); // the peer's device keeps it
+            put(contexts[0], 512, 65);
+            work(pair);
+            assertEquals(3, devices[0].copies, "a long put elsewhere does not wait for a value");
+            put(contexts[0], PLACE - 8, 65);
+            work(pair);
+            assertEquals(3, devices[0].copies, "to the same bytes it does");
+            staged[1].finishHeld();
+            work(pair);
+            assertEquals(4, devices[0].copies);
+            assertEquals(6 + 1, contexts[0].cis.acquire(1));
+        }
+    }
+
+    private static void put(GinPair.Context context, long target, int bytes) {
+        FORMAT.begin(context.words, GinOp.PUT, bytes);
+        FORMAT.source(context.words, 1, 0);
+        FORMAT.target(context.words, 1, target);
+        context.post(1);
+    }
+
+    private static void get(GinPair.Context context, long source, int bytes) {
+        FORMAT.begin(context.words, GinOp.GET, bytes);
+        FORMAT.source(context.words, 1, source);
+        FORMAT.target(context.words, 1, 800);
+        context.post(1);
     }
 
     private static void value(long[] words, long value) {

@@ -16,6 +16,8 @@ final class StagedMemory implements WindowMemory {
     /** Copies to a peer, and from one, without the network. */
     int copies;
     int reads;
+    /** Whether the last of them must not be made before others of its sequence. */
+    boolean ordered;
 
     StagedMemory(MemorySegment memory, StagedDevice device) {
         this.memory = memory;
@@ -51,6 +53,7 @@ final class StagedMemory implements WindowMemory {
         if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
             return false;
         }
+        ordered = transfer.isStrict();
         device.begin(transfer, () -> MemorySegment.copy(from, fromOffset, to, toOffset, bytes));
         return true;
     }

@@ -1,4 +1,4 @@
-package org.millrace.agent;
+package org.millrace.plugin;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param cores  at least 1
  * @param reason where that follows from, for people
  */
-public record CoreShare(int cores, String reason) {
+record CoreShare(int cores, String reason) {
 
     /** What launchers call the number of ranks on a host: torchrun, Open MPI, MPICH, MVAPICH, Slurm's srun. */
     private static final List<String> RANKS_OF_HOST = List.of("LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",

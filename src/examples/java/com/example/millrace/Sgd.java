@@ -1,0 +1,206 @@
+package com.example.millrace;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Arrays;
+import java.util.Random;
+import org.millrace.Communicator;
+import org.millrace.CommunicatorException;
+import org.millrace.Millrace;
+import org.millrace.Operand;
+import org.millrace.ReduceOp;
+
+/**
+ * Data-parallel training of a small model, by stochastic gradient descent: each rank has a part of the rows, gradients
+ * are added up in one bucket, and rank 0 writes a checkpoint now and then. A rank is lost on the way: the others form a
+ * smaller group, share the rows anew, and go on from the checkpoint.
+ *
+ * <p>
+ * {@code Sgd DIRECTORY RANK SIZE [LOST]}, a process for each rank: all see the directory. {@code LOST} is the rank that
+ * is lost in the middle.
+ */
+public final class Sgd {
+
+    private static final int FEATURES = 16;
+    private static final int ROWS = 4096;
+    private static final int STEPS = 200;
+    private static final int CHECKPOINT_EVERY = 20;
+    private static final int LOST_AT = 70;
+    private static final int NOBODY = -1;
+    private static final float RATE = 0.5f;
+
+    private final Path directory;
+    private final int lost;
+    private final float[] weights = new float[FEATURES];
+    private final float[] bias = new float[1];
+    private int step;
+
+    private Sgd(Path directory, int lost) {
+        this.directory = directory;
+        this.lost = lost;
+    }
+
+    public static void main(String[] args) throws IOException {
+        train(Path.of(args[0]), Integer.parseInt(args[1]), Integer.parseInt(args[2]),
+                args.length > 3 ? Integer.parseInt(args[3]) : NOBODY);
+    }
+
+    /** Trains as one rank; joins anew, with one rank less, each time that one is lost. */
+    static void train(Path directory, int rank, int size, int lost) throws IOException {
+        Sgd model = new Sgd(directory, lost);
+        int number = rank;
+        int ranks = size;
+        while (true) {
+            int now = number;
+            int all = ranks;
+            try {
+                Millrace.builder()
+                        .rendezvous("file:" + directory.resolve("group-of-" + ranks))
+                        .rank(number)
+                        .size(ranks)
+                        .onLoss(loss -> System.out.printf("rank %d of %d hears of a loss%n", now, all))
+                        .run(model::run);
+                return;
+            } catch (CommunicatorException failed) {
+                int gone = failed.peer().orElse(number);
+                if (gone == number) {
+                    throw failed;
+                }
+                number = number > gone ? number - 1 : number;
+                ranks--;
+                System.out.printf("rank %d goes on as rank %d of %d without rank %d%n", now, number, ranks, gone);
+            } catch (PowerCut cut) {
+                System.out.printf("rank %d is lost%n", now);
+                return;
+            }
+        }
+    }
+
+    /** What ends the rank that is lost. */
+    private static final class PowerCut extends RuntimeException {
+
+        private static final long serialVersionUID = 1L;
+    }
+
+    private void run(Communicator communicator) throws IOException {
+        restore(communicator);
+        float[] gradient = new float[FEATURES];
+        float[] biasGradient = new float[1];
+        Operand bucket = Operand.bucket(Operand.of(gradient), Operand.of(biasGradient)); // one operation for both
+        while (step < STEPS) {
+            if (step == LOST_AT && communicator.rank() == lost && communicator.size() > lost + 1) {
+                throw new PowerCut();
+            }
+            double loss = gradients(communicator, gradient, biasGradient);
+            communicator.allReduce(bucket, ReduceOp.SUM);
+            for (int i = 0; i < FEATURES; i++) {
+                weights[i] -= RATE * gradient[i] / ROWS;
+            }
+            bias[0] -= RATE * biasGradient[0] / ROWS;
+            step++;
+            if (step % CHECKPOINT_EVERY == 0) {
+                double all = communicator.allReduce(loss, ReduceOp.SUM) / ROWS;
+                if (communicator.rank() == 0) {
+                    save();
+                    System.out.printf("step %d of %d on %s: loss %.2f%n", step, STEPS, communicator.device().name(),
+                            all);
+                }
+            }
+        }
+        double right = communicator.allReduce(right(communicator), ReduceOp.SUM);
+        if (communicator.rank() == 0) {
+            System.out.printf("%d ranks have trained: %.0f %% of the rows are told right%n", communicator.size(),
+                    100.0 * right / ROWS);
+        }
+    }
+
+    /** All ranks begin with what rank 0 has read: they must not begin at different steps. */
+    private void restore(Communicator communicator) throws IOException {
+        int[] at = {0};
+        Path file = checkpoint();
+        if (communicator.rank() == 0 && Files.exists(file)) {
+            ByteBuffer bytes = ByteBuffer.wrap(Files.readAllBytes(file));
+            at[0] = bytes.getInt();
+            for (int i = 0; i < FEATURES; i++) {
+                weights[i] = bytes.getFloat();
+            }
+            bias[0] = bytes.getFloat();
+        }
+        communicator.broadcast(Operand.of(at), 0);
+        communicator.broadcast(Operand.bucket(Operand.of(weights), Operand.of(bias)), 0);
+        step = at[0];
+    }
+
+    /** Whole or not at all: a rank may be lost in the middle of it. */
+    private void save() {
+        ByteBuffer bytes = ByteBuffer.allocate(Integer.BYTES + (FEATURES + 1) * Float.BYTES).putInt(step);
+        for (float weight : weights) {
+            bytes.putFloat(weight);
+        }
+        bytes.putFloat(bias[0]);
+        try {
+            Path written = Files.write(directory.resolve("checkpoint.new"), bytes.array());
+            Files.move(written, checkpoint(), StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private Path checkpoint() {
+        return directory.resolve("checkpoint");
+    }
+
+    /** Sums over this rank's rows: of the loss, returned, and of its gradients. */
+    private double gradients(Communicator communicator, float[] gradient, float[] biasGradient) {
+        Arrays.fill(gradient, 0);
+        biasGradient[0] = 0;
+        double loss = 0;
+        for (int row = communicator.rank(); row < ROWS; row += communicator.size()) {
+            float[] features = features(row);
+            double guess = guess(features);
+            double error = guess - label(features);
+            loss -= Math.log(Math.max(1e-9, label(features) == 1 ? guess : 1 - guess));
+            for (int i = 0; i < FEATURES; i++) {
+                gradient[i] += (float) (error * features[i]);
+            }
+            biasGradient[0] += (float) error;
+        }
+        return loss;
+    }
+
+    private long right(Communicator communicator) {
+        long right = 0;
+        for (int row = communicator.rank(); row < ROWS; row += communicator.size()) {
+            float[] features = features(row);
+            right += guess(features) > 0.5 == (label(features) == 1) ? 1 : 0;
+        }
+        return right;
+    }
+
+    private double guess(float[] features) {
+        double sum = bias[0];
+        for (int i = 0; i < FEATURES; i++) {
+            sum += weights[i] * features[i];
+        }
+        return 1 / (1 + Math.exp(-sum));
+    }
+
+    /** The data: whichever rank asks, a row is the same. */
+    private static float[] features(int row) {
+        Random random = new Random(row);
+        float[] features = new float[FEATURES];
+        for (int i = 0; i < FEATURES; i++) {
+            features[i] = (float) random.nextGaussian();
+        }
+        return features;
+    }
+
+    /** What the model has to find out. */
+    private static int label(float[] features) {
+        return features[0] - 2 * features[1] + features[2] * 0.5 > 0.2 ? 1 : 0;
+    }
+}
