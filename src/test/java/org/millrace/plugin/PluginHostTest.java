@@ -47,7 +47,8 @@ class PluginHostTest {
         var outcome = withNcclsProxy(11).with("MILLRACE_NET", "socket").run(HostProgram.library(), 100, 5, "kill");
         assertEquals(0, outcome.exit(), outcome.output());
         assertTrue(
-                outcome.output().matches("(?s).*NET/Millrace: (test|irecv): socket connection [^\n]* connection lost .*"),
+                outcome.output()
+                        .matches("(?s).*NET/Millrace: (test|irecv): socket connection [^\n]* connection lost .*"),
                 outcome.output());
     }
 

@@ -47,8 +47,7 @@ class ResumeTest {
             OutputStream out = client.getOutputStream();
             out.write(question.array());
             byte[] challenge = client.getInputStream().readNBytes(ResumeFormat.CHALLENGE_BYTES);
-            byte[] proof =
-                    ResumeFormat.proof(reconnector.secret(), question, ByteBuffer.wrap(challenge)).array();
+            byte[] proof = ResumeFormat.proof(reconnector.secret(), question, ByteBuffer.wrap(challenge)).array();
             if (bit >= 0) {
                 proof[bit / 8] ^= (byte) (1 << bit % 8);
             }
