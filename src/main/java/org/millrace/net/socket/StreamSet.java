@@ -68,10 +68,6 @@ public final class StreamSet extends ConnectionState {
         }
     }
 
-    int count() {
-        return channels.length;
-    }
-
     /** How many rails or streams there are, for a connection's name, if there are several. */
     static String count(int rails, int streams) {
         return rails > 1 ? " (" + rails + " rails)" : streams > 1 ? " (" + streams + " streams)" : "";

@@ -71,6 +71,7 @@ class SocketFuzzTest {
             List<byte[]> recorded = List.of(
                     join(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key, null).array(),
                             RawPeer.header(0, 0).array()),
+                    new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key, null).array(),
                     new StreamHello(1000, 1, 1, 2, 1, 2, 16).encode(guess, key, null).array(),
                     new StreamHello(1, 0, 0, 0, 0, 1, 16).encode(guess, key, null).array());
             Fuzz.run("strangers at a data port", 1_000, recorded, input -> {
@@ -176,7 +177,8 @@ class SocketFuzzTest {
         List<byte[]> recorded = List.of(
                 join(RawPeer.header(0, 0).array(), RawPeer.header(1, 24).array(), RawPeer.header(2, 8192).array(),
                         RawPeer.shutdown(3)),
-                join(RawPeer.header(0, DATA).array(), RawPeer.shutdown(1)), RawPeer.header(0, 100).array());
+                join(RawPeer.header(0, DATA).array(), RawPeer.shutdown(1)), RawPeer.header(0, 100).array(),
+                RawPeer.header(0, 2 * DATA).array());
         Pieces pieces = Pieces.whole(WINDOW);
         receive(recorded, "frames", RecordedPieces.HEADER_BYTES, RecordedPieces::length,
                 header -> RecordedPieces.mayBegin(header, pieces, pieces.window()),
