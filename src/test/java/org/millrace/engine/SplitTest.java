@@ -108,7 +108,8 @@ class SplitTest {
             parts.forEach(Communicator::close);
         });
         assertTrue(most.get() <= 2, most + " polling threads for 6 communicators of 2 ranks");
-        assertTrue(mostConnecting.get() <= 2, mostConnecting + " threads that make connections");
+        // One for each rank, and one of the process for lost streams.
+        assertTrue(mostConnecting.get() <= 3, mostConnecting + " threads that make connections");
     }
 
     @Test

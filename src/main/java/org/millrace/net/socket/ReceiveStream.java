@@ -289,10 +289,20 @@ final class ReceiveStream {
                 || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
     }
 
-    void sendShutdown(@Nullable String lostPeer) throws IOException {
-        if (!deaf && !ack.hasRemaining()) {
-            ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
-            channel.write(ack);
+    /** The shutdown message, if the sender can be told; null if not. */
+    @Nullable
+    ByteBuffer shutdownMessage(@Nullable String lostPeer) {
+        return deaf || ack.hasRemaining() ? null
+                : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
+    }
+
+    /** The sender is closed, and waits for nothing but the end of what is said here. */
+    void endAcknowledgements() {
+        deaf = true;
+        try {
+            channel.shutdownOutput();
+        } catch (IOException gone) {
+            // It does not wait any more.
         }
     }
 

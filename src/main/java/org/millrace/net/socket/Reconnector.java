@@ -13,6 +13,9 @@ import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -28,9 +31,9 @@ import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HelloFormat;
 
 /**
- * Makes lost streams of a network's connections again, on a thread of its own, which sleeps while none is lost. Each
- * process has a port for it, as listeners are closed when their connections are made, and a secret, by which it is
- * known as the same process.
+ * Makes lost streams again, on a thread of its own, which sleeps while none is lost: one for all networks of a process
+ * that have the same options. It has a port, as listeners are closed when their connections are made, and a secret, by
+ * which it is known as the same process.
  */
 final class Reconnector implements Runnable {
 
@@ -44,6 +47,11 @@ final class Reconnector implements Runnable {
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** Senders that are closed without a stream wait so long for one: all that are closed in a row. */
+    private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
+    private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final int MAX_CLOSED = 4096;
+    private static final Map<SocketOptions, Reconnector> OF_PROCESS = new HashMap<>();
 
     private final SocketOptions options;
     private final byte[] secret = HelloFormat.newSecret();
@@ -54,6 +62,11 @@ final class Reconnector implements Runnable {
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());
     private final Thread thread = Thread.ofPlatform().daemon().name("millrace-reconnect").unstarted(this);
+    /** Connections that were closed in order, and when; oldest first. Guarded by itself. */
+    private final Map<ResumeFormat.Id, Long> closedInOrder = new LinkedHashMap<>();
+    private long closingSince;
+    /** Networks that use this. Guarded by {@link #OF_PROCESS}. */
+    private int users;
     private volatile boolean closed;
 
     private Reconnector(SocketOptions options, ServerSocketChannel server, Selector selector) {
@@ -62,8 +75,21 @@ final class Reconnector implements Runnable {
         this.selector = selector;
     }
 
+    /** The process's for these options; each network that has it closes it. */
+    static Reconnector shared(SocketOptions options) throws IOException {
+        synchronized (OF_PROCESS) {
+            Reconnector known = OF_PROCESS.get(options);
+            if (known == null) {
+                known = start(options);
+                OF_PROCESS.put(options, known);
+            }
+            known.users++;
+            return known;
+        }
+    }
+
     /** Opens the port, and starts the thread. */
-    static Reconnector start(SocketOptions options) throws IOException {
+    private static Reconnector start(SocketOptions options) throws IOException {
         ServerSocketChannel server = ServerSocketChannel.open();
         try {
             server.configureBlocking(false);
@@ -95,18 +121,52 @@ final class Reconnector implements Runnable {
         connections.put(connection.id(), connection);
     }
 
-    void remove(StreamRecovery connection) {
+    /** @param inOrder whether the other end is told, if it asks, that the connection was closed in order */
+    void remove(StreamRecovery connection, boolean inOrder) {
+        if (inOrder) {
+            synchronized (closedInOrder) {
+                closedInOrder.put(connection.id(), System.nanoTime());
+                Iterator<Long> oldest = closedInOrder.values().iterator();
+                for (boolean old = true; old && oldest.hasNext();) {
+                    old = System.nanoTime() - oldest.next() > deadline().toNanos() || closedInOrder.size() > MAX_CLOSED;
+                    if (old) {
+                        oldest.remove();
+                    }
+                }
+            }
+        }
         connections.remove(connection.id(), connection);
     }
 
+    private boolean wasClosedInOrder(ResumeFormat.Id id) {
+        synchronized (closedInOrder) {
+            return closedInOrder.containsKey(id);
+        }
+    }
+
+    /** Whether a sender that is closed without a stream may wait for one. */
+    synchronized boolean mayWait() {
+        long now = System.nanoTime();
+        if (closingSince == 0 || now - closingSince > CLOSING_ROW_NANOS) {
+            closingSince = now | 1;
+        }
+        return now - closingSince < CLOSING_NANOS;
+    }
+
     /** A stream is to be made again, or asked for. */
-    void lost(StreamRecovery connection, int stream, boolean ended) {
-        begun.add(new Attempt(connection, stream, ended));
+    void lost(StreamRecovery connection, int stream) {
+        begun.add(new Attempt(connection, stream));
         selector.wakeup();
     }
 
-    /** Returns when the thread has ended. */
+    /** The last network that uses this ends it: returns when the thread has ended. */
     void close() {
+        synchronized (OF_PROCESS) {
+            if (--users > 0) {
+                return;
+            }
+            OF_PROCESS.remove(options);
+        }
         closed = true;
         selector.wakeup();
         try {
@@ -232,7 +292,9 @@ final class Reconnector implements Runnable {
             StreamRecovery connection = connections.get(ResumeFormat.asked(question));
             int stream = ResumeFormat.stream(question);
             if (connection == null || stream >= connection.streams()) {
-                channel.write(answer(ResumeFormat.GONE));
+                channel.write(answer(connection == null && wasClosedInOrder(ResumeFormat.asked(question))
+                        ? ResumeFormat.CLOSED
+                        : ResumeFormat.GONE));
                 ConnectionState.closeQuietly(channel);
                 return true;
             }
@@ -262,7 +324,6 @@ final class Reconnector implements Runnable {
 
         private final StreamRecovery connection;
         private final int stream;
-        private final boolean ended;
         private final long lostEpoch;
         private @Nullable SocketChannel channel;
         private boolean connected;
@@ -275,10 +336,9 @@ final class Reconnector implements Runnable {
         private @Nullable ByteBuffer proof;
         private ByteBuffer answer = ResumeFormat.emptyAnswer();
 
-        Attempt(StreamRecovery connection, int stream, boolean ended) {
+        Attempt(StreamRecovery connection, int stream) {
             this.connection = connection;
             this.stream = stream;
-            this.ended = ended;
             lostEpoch = connection.epoch(stream);
         }
 
@@ -297,7 +357,7 @@ final class Reconnector implements Runnable {
             } catch (IOException | RuntimeException e) {
                 LOG.debug("a stream of {} is not made again yet: {}", connection.id(), e.toString());
                 closeChannel();
-                connection.failed(stream, e, ended);
+                connection.failed(stream, e);
                 again(now);
                 return false;
             }
@@ -336,9 +396,9 @@ final class Reconnector implements Runnable {
         private boolean hear(SocketChannel open, long now) throws IOException {
             int said = ResumeFormat.said(answer, connection.secret(), question, challenge);
             answer.clear();
-            if (said == ResumeFormat.GONE) {
+            if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();
-                connection.end("its process has given the connection up, or closed it");
+                connection.end("its process has given the connection up, or closed it", said == ResumeFormat.CLOSED);
                 return true;
             } else if (said == ResumeFormat.RESUMED && known && connection.connects()) {
                 channel = null;

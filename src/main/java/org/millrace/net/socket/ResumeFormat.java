@@ -21,7 +21,7 @@ import org.millrace.net.connection.KeyedHash;
  *            +----------+---------+---------+---------+-------+---------+-------+-----------+
  *   is asked 16 random bytes
  *   asks     HMAC-SHA256(secret of who is asked, the two above)
- *   is asked 16 bytes: {@link #KNOWN}, {@link #GONE} or {@link #RESUMED}, u32, and 0;
+ *   is asked 16 bytes: {@link #KNOWN}, {@link #GONE}, {@link #CLOSED} or {@link #RESUMED}, u32, and 0;
  *            HMAC-SHA256(the same secret, the two above and these)
  * </pre>
  *
@@ -51,10 +51,12 @@ final class ResumeFormat {
 
     /** The connection is known. */
     static final int KNOWN = 1;
-    /** It is not: it was closed, or given up, or is another process's. */
+    /** It is not: it was closed with frames under way, or given up, or is another process's. */
     static final int GONE = 2;
     /** The stream takes the lost one's place. */
     static final int RESUMED = 3;
+    /** It was closed in order, and not long ago. */
+    static final int CLOSED = 4;
 
     private static final byte[] MAGIC = "MLRRESUM".getBytes(StandardCharsets.US_ASCII);
     private static final int VERSION_OFFSET = 8;

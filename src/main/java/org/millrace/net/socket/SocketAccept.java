@@ -76,7 +76,7 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
             }
         } catch (IOException e) {
             if (recovery != null) {
-                recovery.close();
+                recovery.close(false);
             }
             dropAll();
             throw new ConnectionException(

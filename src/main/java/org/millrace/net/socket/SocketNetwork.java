@@ -86,7 +86,7 @@ public final class SocketNetwork implements Network {
     private synchronized @Nullable Reconnector reconnector() {
         if (reconnector == null && options.reconnectDeadline().isPositive()) {
             try {
-                reconnector = Reconnector.start(options);
+                reconnector = Reconnector.shared(options);
             } catch (IOException e) {
                 throw new ConnectionException("cannot open a port on which lost streams are made again: "
                         + e.getMessage() + "; MILLRACE_RECONNECT_DEADLINE=0s does without", e);
@@ -98,9 +98,11 @@ public final class SocketNetwork implements Network {
     @Override
     public void close() {
         open.close();
+        LingeringStreams.await(open);
         synchronized (this) {
             if (reconnector != null) {
                 reconnector.close();
+                reconnector = null;
             }
         }
     }

@@ -201,6 +201,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
         }
         total = said;
         lostPeer = stream.lostPeer();
+        stream.endAcknowledgements();
     }
 
     private void lose(ReceiveStream lost, @Nullable IOException cause) {
@@ -221,7 +222,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
         outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
                 last ? null : remaining(), -1);
         if (recovery != null) {
-            recovery.lost(Arrays.asList(streams).indexOf(lost), last, cause == null);
+            recovery.lost(Arrays.asList(streams).indexOf(lost), last);
         }
     }
 
@@ -242,6 +243,9 @@ final class SocketReceiver implements FrameReceiver, Railed {
         }
         if (moved == 0 && !frames.waitsForDestination()) {
             String end = recovery == null || total >= 0 ? "" : recovery.end();
+            if (end != null && recovery != null && recovery.isClosedThere() && frames.accepted() == frames.completed()) {
+                throw connection.closedByPeer(howFar(), null);
+            }
             if (end != null) {
                 String last = lastRails.isEmpty() ? ""
                         : "on its last " + (lastRails.size() == 1 ? "rail, " : "rails, ") + lostNames() + ", ";
@@ -284,14 +288,12 @@ final class SocketReceiver implements FrameReceiver, Railed {
     }
 
     private void sendShutdown() {
-        try {
-            for (ReceiveStream stream : streams) {
-                if (stream.isOpen()) {
-                    stream.sendShutdown(connection.blamed());
-                }
+        connection.closesInOrder();
+        for (int stream = 0; stream < streams.length; stream++) {
+            ByteBuffer words = streams[stream].isOpen() ? streams[stream].shutdownMessage(connection.blamed()) : null;
+            if (words != null) {
+                connection.sendLast(stream, words);
             }
-        } catch (IOException gone) {
-            // The peer is gone before us.
         }
     }
 

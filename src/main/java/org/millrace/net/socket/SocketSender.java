@@ -30,7 +30,6 @@ public final class SocketSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
-    private static final String GONE = "the peer's end of it is gone";
     /** How long acknowledgements are waited for that others of the peer's last words have overtaken. */
     private static final long LAST_WORDS_NANOS = 1_000_000_000;
     /** Between two looks of a sender that is closed without a stream. */
@@ -180,6 +179,9 @@ public final class SocketSender implements FrameSender, Railed {
         }
         String end = from.end();
         if (end != null && !isAnyOpen()) {
+            if (from.isClosedThere()) {
+                throw connection.closedByPeer(howFar(), null);
+            }
             throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar() + "; " + end);
         }
     }
@@ -202,7 +204,7 @@ public final class SocketSender implements FrameSender, Railed {
                     hasLeft = true;
                     lostPeer = stream.lostPeer();
                 }
-                case GONE -> lose(stream, GONE, null, now);
+                case GONE -> lose(stream, "the peer's end of it is gone", null, now);
                 case TALKS_NONSENSE -> throw connection
                         .notProtocol("an acknowledgement of what was never sent, or none, on " + stream.rail());
             }
@@ -312,7 +314,7 @@ public final class SocketSender implements FrameSender, Railed {
         }
         outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
         if (recovery != null) {
-            recovery.lost(indexOf(lost), last, GONE.equals(why));
+            recovery.lost(indexOf(lost), last);
         }
     }
 
@@ -389,12 +391,14 @@ public final class SocketSender implements FrameSender, Railed {
         LOG.info("{}: bytes delivered over {}", connection, delivered());
         try {
             progress();
-            long begin = System.nanoTime();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
-                    && recovery.mayWait(begin)) {
+                    && recovery.mayWait()) {
                 // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
                 LockSupport.parkNanos(CLOSE_STEP_NANOS);
                 progress();
+            }
+            if (frames.completed() == frames.added()) {
+                connection.closesInOrder();
             }
             boolean flushed = frames.isGiven() && again.isEmpty();
             for (SendStream stream : streams) {

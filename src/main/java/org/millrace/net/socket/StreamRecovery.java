@@ -24,10 +24,8 @@ import org.millrace.net.connection.ConnectionState;
  */
 final class StreamRecovery {
 
-    /** A port that is refused for so long, by a host that has closed the stream in order, has no process behind it. */
+    /** A port that a host refuses for so long has no process behind it. */
     private static final long REFUSED_NANOS = 1_000_000_000;
-
-    private static final long UNTAKEN_NANOS = 1_000_000_000;
 
     /** A stream that takes a lost one's place, with what the receiving end is to say on it first. */
     record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
@@ -71,6 +69,8 @@ final class StreamRecovery {
     private volatile boolean news;
     /** Why no stream will be made again; null while one may. */
     private volatile @Nullable String end;
+    /** Whether that is because the other end was closed in order; written before it. */
+    private boolean closedThere;
     /** By {@link System#nanoTime}: since when no stream was left; 0 while one is. */
     private volatile long noneSince;
     private volatile long heard;
@@ -119,14 +119,9 @@ final class StreamRecovery {
         return reconnector.deadline().toNanos();
     }
 
-    /**
-     * Whether a stream is worth waiting for, for a sender that is closed: not beyond the deadline, and not for a
-     * process that was heard, and does not take the stream.
-     */
-    boolean mayWait(long since) {
-        long now = System.nanoTime();
-        long last = heard;
-        return now - since < deadlineNanos() && (last == 0 || last - noneSince < 0 || now - last < UNTAKEN_NANOS);
+    /** Whether a sender that is closed may still wait for a stream. */
+    boolean mayWait() {
+        return reconnector.mayWait();
     }
 
     /** Whether this end makes streams. */
@@ -170,23 +165,31 @@ final class StreamRecovery {
         return end;
     }
 
+    /** Whether the other end was closed in order; {@link #end} has told the end. */
+    boolean isClosedThere() {
+        return closedThere;
+    }
+
     /**
      * A stream is lost, and closed here.
      *
-     * @param last  whether it was the last
-     * @param ended whether the other end's host has closed it in order
+     * @param last whether it was the last
      */
-    void lost(int stream, boolean last, boolean ended) {
+    void lost(int stream, boolean last) {
         if (last) {
             noneSince = System.nanoTime() | 1;
         }
-        reconnector.lost(this, stream, ended);
+        reconnector.lost(this, stream);
     }
 
-    /** Gives the connection up, or ends it: the other end learns so if it asks. */
-    void close() {
+    /**
+     * Gives the connection up, or ends it: the other end learns so if it asks. The first call counts.
+     *
+     * @param inOrder whether it is closed on purpose, and owes nothing
+     */
+    void close(boolean inOrder) {
         closed = true;
-        reconnector.remove(this);
+        reconnector.remove(this, inOrder);
         for (int stream = 0; stream < peers.length; stream++) {
             close(successors.getAndSet(stream, null));
         }
@@ -240,19 +243,24 @@ final class StreamRecovery {
 
     /** There will be no stream any more. */
     void end(String why) {
+        end(why, false);
+    }
+
+    void end(String why, boolean closedInOrder) {
+        closedThere = closedInOrder;
         end = why;
         news = true;
     }
 
     /** An attempt has failed: that may end all, if no stream is left. */
-    void failed(int stream, Exception why, boolean ended) {
+    void failed(int stream, Exception why) {
         long now = System.nanoTime();
         if (why instanceof ConnectException && "Connection refused".equals(why.getMessage())) {
             refusedSince = refusedSince == 0 ? now | 1 : refusedSince;
             if (noneSince != 0 && peers[stream].isThisHost()) {
                 end("its process has ended: nobody listens on its port on this host");
-            } else if (noneSince != 0 && ended && now - refusedSince > REFUSED_NANOS) {
-                end("its process has ended: its host has closed the stream, and refuses another");
+            } else if (noneSince != 0 && now - refusedSince > REFUSED_NANOS) {
+                end("its process has ended: its host refuses another stream");
             }
         } else {
             refusedSince = 0;

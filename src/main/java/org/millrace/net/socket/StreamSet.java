@@ -30,6 +30,8 @@ public final class StreamSet extends ConnectionState {
     private final StreamInput[] inputs;
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
+    /** By stream: whether the last words are said there, and the other end is given time to read them. */
+    private final boolean[] lingers;
     private boolean released;
 
     /** Takes connected streams over, none of which is made again when it is lost. */
@@ -50,6 +52,7 @@ public final class StreamSet extends ConnectionState {
         super(network, name, peer);
         this.channels = channels;
         this.recovery = recovery;
+        lingers = new boolean[channels.length];
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
         for (SocketChannel channel : channels) {
             TcpStreams.watch(channel, peer, null);
@@ -112,7 +115,7 @@ public final class StreamSet extends ConnectionState {
             return closedHere();
         }
         if (recovery != null) {
-            recovery.close();
+            recovery.close(false);
         }
         String what = cause == null ? "the peer's end of the connection is gone, without a shutdown message"
                 : cause.getMessage();
@@ -141,8 +144,16 @@ public final class StreamSet extends ConnectionState {
                 channels[stream].setOption(StandardSocketOptions.SO_SNDBUF, LARGEST_BUFFER_BYTES);
                 channels[stream].write(words);
             }
+            lingers[stream] = !words.hasRemaining();
         } catch (IOException gone) {
             // The peer is gone before us.
+        }
+    }
+
+    /** The connection is closed in order, though it may have no stream to say so: the other end is told if it asks. */
+    void closesInOrder() {
+        if (recovery != null) {
+            recovery.close(true);
         }
     }
 
@@ -150,11 +161,15 @@ public final class StreamSet extends ConnectionState {
     protected synchronized void release() {
         released = true;
         if (recovery != null) {
-            recovery.close();
+            recovery.close(false);
         }
         for (int stream = 0; stream < channels.length; stream++) {
             inputs[stream].leave();
-            closeQuietly(channels[stream]);
+            if (lingers[stream]) {
+                LingeringStreams.close(network(), channels[stream]);
+            } else {
+                closeQuietly(channels[stream]);
+            }
         }
     }
 }

@@ -29,7 +29,7 @@ class ResumeTest {
     private final StreamRecovery connection;
 
     ResumeTest() throws IOException {
-        reconnector = Reconnector.start(SocketOptions.defaults());
+        reconnector = Reconnector.shared(SocketOptions.defaults());
         InetSocketAddress nobody = new InetSocketAddress(InetAddress.getLoopbackAddress(), 1);
         connection = new StreamRecovery(reconnector, id, new byte[16],
                 new StreamRecovery.Peer[] {new StreamRecovery.Peer(null, nobody)});
@@ -37,7 +37,7 @@ class ResumeTest {
 
     @AfterEach
     void close() {
-        connection.close();
+        connection.close(false);
         reconnector.close();
     }
 

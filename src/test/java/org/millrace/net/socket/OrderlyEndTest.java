@@ -1,0 +1,167 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.Connected;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+import org.millrace.net.Railed;
+
+/** A connection that is closed on purpose is no lost one, whatever lies unread in its sockets. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class OrderlyEndTest {
+
+    private static final int BYTES = 30_000;
+    /** More than is acknowledged at once; with the buffers below the sender's kernel holds most of it. */
+    private static final int FRAMES = 8;
+    private static final int ROUNDS = 30;
+
+    /** Whoever waits for the deadline fails the test's own. */
+    private static SocketOptions options(boolean tls) {
+        SocketOptions options = SocketOptions.defaults()
+                .withBuffers(1 << 20, 4096)
+                .withReconnectDeadline(Duration.ofHours(1));
+        return tls ? options.withTls(SocketNetworkTlsTest.IDENTITY) : options;
+    }
+
+    private static FrameHeader header(int word) {
+        FrameHeader header = new FrameHeader();
+        header.word(0, word);
+        header.payloadBytes(BYTES);
+        return header;
+    }
+
+    private static void send(Connected ends, MemoryRegion memory) {
+        for (int frame = 0; frame < FRAMES; frame++) {
+            assertTrue(ends.sender().offer(header(frame), memory, 0));
+        }
+        while (ends.sender().framesCompleted() < FRAMES) {
+            ends.sender().progress();
+        }
+    }
+
+    private static void receive(Connected ends, MemoryRegion memory, int from, int to) {
+        for (int frame = from; frame < to; frame++) {
+            FrameHeader header = ends.receiver().poll();
+            while (header == null) {
+                header = ends.receiver().poll();
+            }
+            assertEquals(frame, header.word(0));
+            ends.receiver().accept(memory, 0);
+            while (ends.receiver().framesCompleted() <= frame) {
+                ends.receiver().progress();
+            }
+        }
+    }
+
+    private static void isClosed(ConnectionException end) {
+        assertInstanceOf(PeerClosedException.class, end, end.getMessage());
+    }
+
+    /** Acknowledgements lie in its socket, and more come later. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aSenderThatClosesBeforeItReadsAcknowledgementsLosesNothing(boolean tls) {
+        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(tls))) {
+            MemoryRegion memory = network.register(arena.allocate(BYTES));
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Connected ends = Connected.make(network, network)) {
+                    send(ends, memory);
+                    receive(ends, memory, 0, round % FRAMES);
+                    ends.sender().close();
+                    receive(ends, memory, round % FRAMES, FRAMES);
+                    isClosed(Connected.failureOf(ends.receiver()::poll));
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReceiverThatClosesBeforeItReadsAllTellsTheSenderAtOnce(boolean tls) {
+        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(tls))) {
+            MemoryRegion memory = network.register(arena.allocate(BYTES));
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Connected ends = Connected.make(network, network)) {
+                    send(ends, memory);
+                    receive(ends, memory, 0, round % FRAMES);
+                    ends.receiver().close();
+                    isClosed(Connected.failureOf(ends.sender()::progress));
+                }
+            }
+        }
+    }
+
+    /** The shutdown message is lost with the stream: who asks for another is told. */
+    @Test
+    void aSenderThatFindsItsStreamCutIsToldThatTheReceiverWasClosed() {
+        try (SocketNetwork network = new SocketNetwork(options(false));
+                Connected ends = Connected.make(network, network)) {
+            ends.receiver().close();
+            ((Railed) ends.sender()).cutRail(0);
+            isClosed(Connected.failureOf(ends.sender()::progress));
+        }
+    }
+
+    @Test
+    void aReceiverThatFindsItsStreamCutIsToldThatTheSenderWasClosed() {
+        try (SocketNetwork network = new SocketNetwork(options(false));
+                Connected ends = Connected.make(network, network)) {
+            ends.sender().close();
+            ((Railed) ends.receiver()).cutRail(0);
+            isClosed(Connected.failureOf(ends.receiver()::poll));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void bothMayCloseAtOnce(boolean tls) throws Exception {
+        OpenSockets before = OpenSockets.now();
+        try (Arena arena = Arena.ofShared();
+                SocketNetwork one = new SocketNetwork(options(tls));
+                SocketNetwork other = new SocketNetwork(options(tls))) {
+            MemoryRegion out = one.register(arena.allocate(BYTES));
+            MemoryRegion in = other.register(arena.allocate(BYTES));
+            for (int round = 0; round < ROUNDS; round++) {
+                try (Connected ends = Connected.make(one, other)) {
+                    send(ends, out);
+                    receive(ends, in, 0, round % FRAMES);
+                    Thread closer = Thread.ofPlatform().start(ends.sender()::close);
+                    ends.receiver().close();
+                    closer.join();
+                }
+            }
+        }
+        assertEquals(0, before.opened());
+    }
+
+    /** Many in a row wait no longer than one. */
+    @Test
+    void sendersThatAreClosedWithoutAStreamGiveUpSoon() {
+        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false))) {
+            MemoryRegion memory = network.register(arena.allocate(BYTES));
+            List<Connected> all = new ArrayList<>();
+            for (int i = 0; i < 2 * ROUNDS; i++) {
+                Connected ends = Connected.make(network, network);
+                all.add(ends);
+                send(ends, memory);
+                ((Railed) ends.sender()).cutRail(0);
+            }
+            all.forEach(ends -> ends.sender().close());
+            all.forEach(Connected::close);
+        }
+    }
+}
