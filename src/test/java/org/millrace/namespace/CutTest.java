@@ -170,15 +170,15 @@ class CutTest {
     }
 
     static Stream<Arguments> longCuts() {
-        List<Case> cases = cases().skip(1).toList();
-        return IntStream.range(0, LONG_CUTS).mapToObj(i -> Arguments.of(cases.get(i % cases.size()), i));
+        List<Case> cases = cases().toList();
+        return IntStream.range(0, LONG_CUTS).mapToObj(i -> Arguments.of(cases.get((i + 1) % cases.size()), i));
     }
 
     /**
      * One end is told of the loss of its stream, and gives the connection up; the other hears so when the network is
      * there again.
      */
-    @ParameterizedTest
+    @ParameterizedTest(allowZeroInvocations = true)
     @MethodSource("longCuts")
     void bothEndsAreToldOfOneThatLastsLonger(Case of, int number) throws Exception {
         start(of, SHORT_DEADLINE, SEED);
