@@ -55,8 +55,7 @@ final class GinResources {
      *                   is none
      * @param complaints what was not usable, what is allowed, and what is taken instead
      */
-    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger,
-            List<String> complaints) {
+    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
 
         private static final String ON = "it is on";
 
