@@ -58,7 +58,8 @@ class JoinBuilderTest {
         assertEquals(Duration.ofSeconds(4), read.get(Settings.CLOSE_DEADLINE));
         Set<String> called = Set.of("rendezvous", "rank", "size", "device", "network", "socketInterfaces", "secret",
                 "tls", "threads", "channels", "bufferSize", "algorithms", "protocols", "connectDeadline",
-                "stallDeadline", "lateDeadline", "closeDeadline", "set");
+                "stallDeadline", "lateDeadline", "closeDeadline", "set", "onStall", "onLoss"); // ListenerTest has these
+                                                                                               // two
         assertEquals(new TreeSet<>(called),
                 Arrays.stream(JoinBuilder.class.getMethods())
                         .filter(method -> method.getReturnType() == JoinBuilder.class)

@@ -378,8 +378,8 @@ public final class Settings {
                             + " share");
     public static final Setting<Optional<Integer>> GIN_COPY_KERNEL = optional(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
             integers(0, LONGEST_COPY_KERNEL, "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
-            "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: it comes"
-                    + " where many copies wait, and leaves soon");
+            "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: there is"
+                    + " none");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
             values(KERNELS,

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
-import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -53,7 +52,6 @@ final class CopyCommands {
 
     private final CopyMailbox mailbox;
     private final Runnable launcher;
-    private final LongSupplier nanoTime;
     /** By worker, from 1: how many copies it was given. */
     private final int[] given;
     private int next;
@@ -69,7 +67,6 @@ final class CopyCommands {
     private final int[] copied;
     /** No worker has more to make than this. */
     private int mostGiven;
-    private int least = 1;
     private boolean launched;
     /** When the kernel was asked to come that was not there yet; 0 once it was. */
     private long asked;
@@ -89,24 +86,14 @@ final class CopyCommands {
      *                 {@link CopyMailbox#GONE}
      */
     CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher) {
-        this(mailbox, first, workers, launcher, System::nanoTime);
-    }
-
-    CopyCommands(CopyMailbox mailbox, int first, int workers, Runnable launcher, LongSupplier nanoTime) {
         this.mailbox = mailbox;
         this.launcher = launcher;
-        this.nanoTime = nanoTime;
         this.next = first;
         this.unsealed = first;
         this.done = first;
         this.given = new int[workers + 1];
         this.copied = new int[workers + 1];
         mailbox.donePlain(first);
-    }
-
-    /** The kernel is not launched before so many copies are under way. */
-    void least(int copies) {
-        least = copies;
     }
 
     /** Whether the kernel makes such a copy. */
@@ -120,15 +107,15 @@ final class CopyCommands {
         return bytes <= LOADS * (width < Long.BYTES ? 1 : width);
     }
 
-    /** Has the kernel launched, if it is not there and so many copies wait that it is worth that. */
-    void invite(long waiting) {
-        if (waiting >= least && (!launched || mailbox.stateAcquire() == CopyMailbox.GONE)) {
+    /** Has the kernel launched, if it is not there. */
+    void invite() {
+        if (!launched || mailbox.stateAcquire() == CopyMailbox.GONE) {
             if (unsealed != next) {
                 poster.seal(); // the one that comes begins behind all that was posted
             }
             mailbox.stateAbsentRelease();
             launched = true;
-            asked = nanoTime.getAsLong();
+            asked = System.nanoTime();
             launcher.run();
         }
     }
@@ -147,7 +134,7 @@ final class CopyCommands {
             return false;
         }
         if (asked != 0) {
-            begun(nanoTime.getAsLong() - asked);
+            begun(System.nanoTime() - asked);
             asked = 0;
         }
         return (next - done < CopyMailbox.COMMANDS || next - lookDone() < CopyMailbox.COMMANDS) && haveWorkersRoom();
@@ -155,7 +142,7 @@ final class CopyCommands {
 
     /** Whether it was asked to come and may be there in a moment. */
     boolean isComing() {
-        return asked != 0 && nanoTime.getAsLong() - asked < COMES_NANOS;
+        return asked != 0 && System.nanoTime() - asked < COMES_NANOS;
     }
 
     private int lookDone() {

@@ -36,12 +36,9 @@ public final class CopyKernel implements AutoCloseable {
      *
      * @param linger after its last copy
      * @param life   in all, where copies come all the time
-     * @param least  so many copies must be under way for it to come
      */
-    public record Stay(Duration linger, Duration life, int least) {
+    public record Stay(Duration linger, Duration life) {
 
-        /** Where there are many copies, and so shortly that nobody who waits for the device notices it. */
-        public static final Stay UNDER_LOAD = new Stay(Duration.ofNanos(50_000), Duration.ofNanos(180_000), 16);
         private static final Duration SHORTEST_LIFE = Duration.ofMillis(10);
         private static final Duration LONGEST_LIFE = Duration.ofSeconds(1);
         /** Who lets it linger for long has it come seldom too. */
@@ -51,7 +48,7 @@ public final class CopyKernel implements AutoCloseable {
         public static Stay of(Duration linger) {
             Duration life = linger.multipliedBy(LIFE_BY_LINGER);
             return new Stay(linger, life.compareTo(SHORTEST_LIFE) < 0 ? SHORTEST_LIFE
-                    : life.compareTo(LONGEST_LIFE) > 0 ? LONGEST_LIFE : life, 1);
+                    : life.compareTo(LONGEST_LIFE) > 0 ? LONGEST_LIFE : life);
         }
     }
 
@@ -120,7 +117,7 @@ public final class CopyKernel implements AutoCloseable {
     public static CopyKernel load(CudaDriver driver, CudaDevice device, Stay stay) {
         CopyKernel loaded = new CopyKernel(driver, device);
         try {
-            loaded.commands.invite(1);
+            loaded.commands.invite();
             loaded.commands.awaitLeave();
             loaded.synchronize();
             if (loaded.launches.count() == 0) {
@@ -131,7 +128,6 @@ public final class CopyKernel implements AutoCloseable {
             throw failure;
         }
         loaded.arguments.set(LINGER, stay.linger.toNanos()).set(LIFE, stay.life.toNanos());
-        loaded.commands.least(stay.least);
         return loaded;
     }
 

@@ -206,7 +206,7 @@ public final class CopyQueue implements AutoCloseable {
     private long begunByEngine(long number, boolean fitsKernel) {
         begun(number);
         if (fitsKernel) {
-            kernel.invite(begun - done);
+            kernel.invite();
         }
         return begun;
     }

@@ -44,7 +44,7 @@ interface DataPath extends AutoCloseable {
         return 1;
     }
 
-    /** Connections will be made by this endpoint, which is closed after the path. */
+    /** Connections will be made by this endpoint, which is closed between {@link #stop} and {@link #close}. */
     default void opened(NetEndpoint endpoint) {
         // most need nothing
     }
@@ -88,7 +88,12 @@ interface DataPath extends AutoCloseable {
     record ConnectionNumber(ConnectionKey key, int order) {
     }
 
-    /** Ends what the path runs. Its connections are closed before. */
+    /** Ends what the path runs. NCCL has closed its connections; the endpoint closes what else there is. */
+    default void stop() {
+        // most run nothing
+    }
+
+    /** Gives back what connections used; {@link #stop} was called, and none is left. */
     @Override
     void close();
 

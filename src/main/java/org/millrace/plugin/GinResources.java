@@ -52,11 +52,10 @@ final class GinResources {
      * @param shared     whether what is staged between ranks of one host lies in memory that they share; it travels
      *                   over the network otherwise
      * @param linger     how long a kernel that makes small copies stays on the GPU after the last of them; zero: there
-     *                   is none; empty: it comes and goes as it thinks best
+     *                   is none
      * @param complaints what was not usable, what is allowed, and what is taken instead
      */
-    record GinSettings(Kernels kernels, boolean direct, boolean shared, Optional<Duration> linger,
-            List<String> complaints) {
+    record GinSettings(Kernels kernels, boolean direct, boolean shared, Duration linger, List<String> complaints) {
 
         private static final String ON = "it is on";
 
@@ -68,7 +67,8 @@ final class GinResources {
                     settings.get(GIN_SHARED, true, ON, complaints::add),
                     settings.get(GIN_COPY_KERNEL, Optional.of(tooLong ? LONGEST_COPY_KERNEL : 0),
                             tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add)
-                            .map(micros -> Duration.of(micros, ChronoUnit.MICROS)),
+                            .map(micros -> Duration.of(micros, ChronoUnit.MICROS))
+                            .orElse(Duration.ZERO),
                     List.copyOf(complaints));
         }
     }
@@ -162,22 +162,15 @@ final class GinResources {
         return devices.computeIfAbsent(current, index -> {
             CudaDevice device = runtime.device(index);
             boolean direct = settings.direct();
-            CopyKernel.Stay stay = settings.linger().map(CopyKernel.Stay::of).orElseGet(this::usualStay);
+            CopyKernel.Stay stay = CopyKernel.Stay.of(settings.linger());
             NcclLog.info("GIN for " + device + ": windows of peers are "
                     + (direct ? "mapped where that is possible" : "not mapped")
                     + (stay.linger().isZero() ? ""
-                            : "; a kernel makes small copies where " + stay.least() + " wait, and stays for "
-                                    + stay.linger().toNanos() / 1000 + " us after the last"));
+                            : "; a kernel makes small copies, and stays for " + stay.linger().toNanos() / 1000
+                                    + " us after the last"));
             return new CudaGinDevice(CudaDriver.load(), device, direct, settings.shared(), options.chunkBytes(), stay,
                     newIdleStrategy(false));
         });
-    }
-
-    /** None where each launch waits for its end, or stands behind all that the program has launched. */
-    private CopyKernel.Stay usualStay() {
-        return "1".equals(environment.apply("CUDA_LAUNCH_BLOCKING"))
-                || "1".equals(environment.apply("CUDA_DEVICE_MAX_CONNECTIONS")) ? CopyKernel.Stay.of(Duration.ZERO)
-                        : CopyKernel.Stay.UNDER_LOAD;
     }
 
     /** A group is closed; with the last one the threads end. */

@@ -380,8 +380,9 @@ final class NetPlugin {
         session.communicators--;
         if (session.communicators == 0) {
             sessions.remove(session.library);
-            session.path.close();
+            session.path.stop();
             session.endpoint.close();
+            session.path.close();
             // the NCCL that has none left may be unloaded, and its logger with it
             sessions.values().stream().findAny().ifPresent(other -> NcclLog.use(other.logger));
         }

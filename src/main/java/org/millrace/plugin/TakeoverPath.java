@@ -179,12 +179,17 @@ final class TakeoverPath implements DataPath {
         }
     }
 
+    /** {@inheritDoc} A warm-up leaves connections, with copies under way in the contexts that {@link #close} ends. */
     @Override
-    public void close() {
+    public void stop() {
         if (warmUp != null) {
             warmUp.stop();
         }
         serving.close();
+    }
+
+    @Override
+    public void close() {
         if (unpack != null) {
             unpack.close();
         }

@@ -67,7 +67,7 @@ class CopyCommandsTest {
     @Test
     void whoCopies() {
         CopyCommands commands = commands(1, 2);
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         for (int i = 0; i < 64; i++) {
             memory.set(ValueLayout.JAVA_BYTE, i, (byte) i);
@@ -101,7 +101,7 @@ class CopyCommandsTest {
     @Test
     void aWorkerIsGivenNoMoreThanThereIsRoomFor() {
         CopyCommands commands = commands(1, 2);
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         for (int i = 0; i < CopyMailbox.GIVEN; i++) {
             assertTrue(commands.isReady());
@@ -120,7 +120,7 @@ class CopyCommandsTest {
     @ValueSource(ints = {1, -70, Integer.MAX_VALUE - 70})
     void numbersWrap(int first) {
         CopyCommands commands = commands(first);
-        commands.invite(1);
+        commands.invite();
         assertEquals(1, launches);
         assertFalse(commands.isReady(), "launched, but it has not begun");
         kernel.begin();
@@ -140,7 +140,7 @@ class CopyCommandsTest {
     @Test
     void aFullMailboxIsNotReady() {
         CopyCommands commands = commands(1);
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         for (int i = 0; i < CopyMailbox.COMMANDS; i++) {
             assertTrue(commands.isReady());
@@ -154,16 +154,16 @@ class CopyCommandsTest {
     @Test
     void itIsLaunchedOnceUntilItIsGone() {
         CopyCommands commands = commands(1);
-        commands.invite(1);
-        commands.invite(1);
+        commands.invite();
+        commands.invite();
         kernel.begin();
-        commands.invite(1);
+        commands.invite();
         kernel.announce();
         assertFalse(commands.isReady(), "it takes no more");
-        commands.invite(1);
+        commands.invite();
         assertEquals(1, launches);
         kernel.go();
-        commands.invite(1);
+        commands.invite();
         assertEquals(2, launches);
     }
 
@@ -175,11 +175,11 @@ class CopyCommandsTest {
                 CopyMailbox.of(mailbox).stateGoneRelease();
             }
         });
-        commands.invite(1);
+        commands.invite();
         assertEquals(1, launches);
         assertFalse(commands.isReady());
-        commands.invite(1);
-        commands.invite(1);
+        commands.invite();
+        commands.invite();
         assertEquals(2, launches);
     }
 
@@ -191,7 +191,7 @@ class CopyCommandsTest {
     @ValueSource(booleans = {true, false})
     void aCommandThatMeetsItLeaving(boolean seen) throws InterruptedException {
         CopyCommands commands = commands(1);
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         assertTrue(commands.isReady());
         kernel.announce();
@@ -210,7 +210,7 @@ class CopyCommandsTest {
         assertEquals(seen ? 7 : 0, longAt(0));
         commands.settle(); // at once: nothing is under way
 
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         assertFalse(kernel.look(),
                 "the caller that was told that it was not seen has copied otherwise: it must not be copied again");

@@ -151,7 +151,7 @@ class CopyQueueTest {
         CopyQueue other = new CopyQueue(new PlayedEngine(), commands);
         long at = memory.address();
         memory.set(ValueLayout.JAVA_LONG, 0, 7);
-        commands.invite(1);
+        commands.invite();
         kernel.begin();
         long posted = one.copy(at + 8, at, 8);
         kernel.announce();

@@ -23,14 +23,14 @@ class GinSettingsTest {
 
     @Test
     void whatIsNotSetIsOnForGpus() {
-        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Optional.empty(), List.of());
+        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ZERO, List.of());
         assertEquals(usual, read(Map.<String, String>of()::get));
         assertEquals(usual, read(name -> ""));
     }
 
     @Test
     void whatIsUsableIsTakenWithoutAWord() {
-        assertEquals(new GinSettings(Kernels.HOST, false, false, Optional.of(Duration.ofSeconds(1)), List.of()),
+        assertEquals(new GinSettings(Kernels.HOST, false, false, Duration.ofSeconds(1), List.of()),
                 read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
         assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());

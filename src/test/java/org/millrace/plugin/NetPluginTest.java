@@ -46,6 +46,8 @@ class NetPluginTest {
     private final class StubService implements DataPath {
 
         private final int id;
+        private NetEndpoint endpoint;
+        private boolean serviceStopped;
 
         StubService(int id) {
             this.id = id;
@@ -69,7 +71,21 @@ class NetPluginTest {
         }
 
         @Override
+        public void opened(NetEndpoint made) {
+            endpoint = made;
+        }
+
+        @Override
+        public void stop() {
+            endpoint.network().register(arena.allocate(8)).close();
+            serviceStopped = true;
+        }
+
+        /** What connections of the endpoint's use goes when there are none any more. */
+        @Override
         public void close() {
+            assertTrue(serviceStopped);
+            assertThrows(IllegalStateException.class, () -> endpoint.network().register(arena.allocate(8)));
             serviceClosed = true;
         }
     }

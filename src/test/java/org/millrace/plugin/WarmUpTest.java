@@ -40,6 +40,7 @@ class WarmUpTest {
             assertEquals(path.agents(), List.of(path.assign(true), path.assign(true)));
             assertFalse(first.contains(path.assign(false)));
         } finally {
+            path.stop();
             path.close();
         }
     }
@@ -55,6 +56,7 @@ class WarmUpTest {
             assertTrue(warmUp.isOver());
             assertTrue(warmUp.join(Duration.ofSeconds(30)), "it does not go on when it was told to cease");
         } finally {
+            path.stop();
             path.close();
         }
     }
