@@ -292,8 +292,7 @@ final class ReceiveStream {
     /** The shutdown message, if the sender can be told; null if not. */
     @Nullable
     ByteBuffer shutdownMessage(@Nullable String lostPeer) {
-        return deaf || ack.hasRemaining() ? null
-                : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
+        return deaf || ack.hasRemaining() ? null : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
     }
 
     /** The sender is closed, and waits for nothing but the end of what is said here. */

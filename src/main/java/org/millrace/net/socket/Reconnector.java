@@ -292,9 +292,9 @@ final class Reconnector implements Runnable {
             StreamRecovery connection = connections.get(ResumeFormat.asked(question));
             int stream = ResumeFormat.stream(question);
             if (connection == null || stream >= connection.streams()) {
-                channel.write(answer(connection == null && wasClosedInOrder(ResumeFormat.asked(question))
-                        ? ResumeFormat.CLOSED
-                        : ResumeFormat.GONE));
+                channel.write(answer(
+                        connection == null && wasClosedInOrder(ResumeFormat.asked(question)) ? ResumeFormat.CLOSED
+                                : ResumeFormat.GONE));
                 ConnectionState.closeQuietly(channel);
                 return true;
             }

@@ -243,7 +243,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
         }
         if (moved == 0 && !frames.waitsForDestination()) {
             String end = recovery == null || total >= 0 ? "" : recovery.end();
-            if (end != null && recovery != null && recovery.isClosedThere() && frames.accepted() == frames.completed()) {
+            if (end != null && recovery != null && recovery.isClosedThere()
+                    && frames.accepted() == frames.completed()) {
                 throw connection.closedByPeer(howFar(), null);
             }
             if (end != null) {

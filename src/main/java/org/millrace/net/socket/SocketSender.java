@@ -391,8 +391,7 @@ public final class SocketSender implements FrameSender, Railed {
         LOG.info("{}: bytes delivered over {}", connection, delivered());
         try {
             progress();
-            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed()
-                    && recovery.mayWait()) {
+            while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
                 // Their owner was told that they are sent: they are, over the next stream, or the connection is lost.
                 LockSupport.parkNanos(CLOSE_STEP_NANOS);
                 progress();

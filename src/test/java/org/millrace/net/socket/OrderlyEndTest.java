@@ -31,9 +31,8 @@ class OrderlyEndTest {
 
     /** Whoever waits for the deadline fails the test's own. */
     private static SocketOptions options(boolean tls) {
-        SocketOptions options = SocketOptions.defaults()
-                .withBuffers(1 << 20, 4096)
-                .withReconnectDeadline(Duration.ofHours(1));
+        SocketOptions options =
+                SocketOptions.defaults().withBuffers(1 << 20, 4096).withReconnectDeadline(Duration.ofHours(1));
         return tls ? options.withTls(SocketNetworkTlsTest.IDENTITY) : options;
     }
 
