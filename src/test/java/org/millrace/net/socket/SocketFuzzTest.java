@@ -72,7 +72,6 @@ class SocketFuzzTest {
                     join(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key, null).array(),
                             RawPeer.header(0, 0).array()),
                     new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(guess, key, null).array(),
-                    new StreamHello(1000, 1, 1, 2, 1, 2, 16).encode(guess, key, null).array(),
                     new StreamHello(1, 0, 0, 0, 0, 1, 16).encode(guess, key, null).array());
             Fuzz.run("strangers at a data port", 1_000, recorded, input -> {
                 try (SocketChannel stranger = SocketChannel.open(address)) {
