@@ -44,8 +44,8 @@ class LoggingTest {
                                 : Set.of(LogSubsystem.valueOf(arguments[1])));
             }
             if (arguments.length > 1) {
-                for (String each : List.of("net.socket.SocketSender", "engine.Registrations",
-                        "engine.CollNet", "transport.TransportConnections.P2P")) {
+                for (String each : List.of("net.socket.SocketSender", "engine.Registrations", "engine.CollNet",
+                        "transport.TransportConnections.P2P")) {
                     LogManager.getLogger("org.millrace." + each).info("of {}", each);
                     LogManager.getLogger("org.millrace." + each).warn("of {}", each);
                 }
@@ -131,8 +131,9 @@ class LoggingTest {
     /** Warnings are of all of them, and finer messages of what NCCL_DEBUG_SUBSYS names. */
     @Test
     void ncclDebugSubsysSaysOfWhat() throws Exception {
-        for (var each : Map.of("NET", "SocketSender: of net.socket.SocketSender", "REG",
-                "Registrations: of engine.Registrations", "P2P", "P2P: of transport.TransportConnections.P2P")
+        for (var each : Map
+                .of("NET", "SocketSender: of net.socket.SocketSender", "REG", "Registrations: of engine.Registrations",
+                        "P2P", "P2P: of transport.TransportConnections.P2P")
                 .entrySet()) {
             List<String> lines = log("INFO", each.getKey());
             assertEquals(4, lines.stream().filter(line -> line.contains(" WARN ")).count(), lines.toString());
