@@ -211,6 +211,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
         lost.giveUp();
         lostCause = cause;
         lastRails.add(lost.rail());
+        hearLastWords();
         boolean last = !isAnyOpen();
         if (last && cause instanceof SSLException) {
             throw connection.lost(cause, "on its last rail, " + lost.rail() + ", " + howFar()); // somebody changes
@@ -223,6 +224,19 @@ final class SocketReceiver implements FrameReceiver, Railed {
                 last ? null : remaining(), -1);
         if (recovery != null) {
             recovery.lost(Arrays.asList(streams).indexOf(lost), last);
+        }
+    }
+
+    /**
+     * Reads what the other streams have. A sender that closes says so on those that it has, and then drops those that
+     * were made again and that it has not taken: these are no outage.
+     */
+    private void hearLastWords() {
+        for (ReceiveStream stream : streams) {
+            boolean moves = true;
+            while (moves && stream.isOpen() && !stream.peerShutDown()) {
+                moves = receive(stream) > 0;
+            }
         }
     }
 

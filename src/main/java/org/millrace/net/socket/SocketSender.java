@@ -396,9 +396,6 @@ public final class SocketSender implements FrameSender, Railed {
                 LockSupport.parkNanos(CLOSE_STEP_NANOS);
                 progress();
             }
-            if (frames.completed() == frames.added()) {
-                connection.closesInOrder();
-            }
             boolean flushed = frames.isGiven() && again.isEmpty();
             for (SendStream stream : streams) {
                 flushed &= !stream.isOpen() || stream.isFlushed();
@@ -409,6 +406,10 @@ public final class SocketSender implements FrameSender, Railed {
                     PieceFormat.encodeShutdown(frames.added(), connection.blamed(), shutdown, 0);
                     connection.sendLast(stream, shutdown);
                 }
+            }
+            if (frames.completed() == frames.added()) {
+                // Behind the last words: this closes streams that were made again, and whose end is no outage then.
+                connection.closesInOrder();
             }
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.

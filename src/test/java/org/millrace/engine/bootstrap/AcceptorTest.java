@@ -18,16 +18,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicReference;
-import org.apache.logging.log4j.Level;
-import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.core.LogEvent;
-import org.apache.logging.log4j.core.Logger;
-import org.apache.logging.log4j.core.appender.AbstractAppender;
-import org.apache.logging.log4j.core.config.Configurator;
-import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -46,6 +38,7 @@ import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.net.Warnings;
 
 /** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
 @Timeout(120)
@@ -333,20 +326,7 @@ class AcceptorTest {
 
     @Test
     void strangersAreLoggedOnce() throws Exception {
-        Logger logger = (Logger) LogManager.getLogger(Acceptor.class);
-        List<String> warnings = new CopyOnWriteArrayList<>();
-        AbstractAppender appender = new AbstractAppender("strangers", null, null, false, Property.EMPTY_ARRAY) {
-            @Override
-            public void append(LogEvent event) {
-                if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
-                    warnings.add(event.getMessage().getFormattedMessage());
-                }
-            }
-        };
-        appender.start();
-        Configurator.setLevel(logger, Level.WARN);
-        logger.addAppender(appender);
-        try {
+        try (Warnings warnings = new Warnings(Acceptor.class.getName())) {
             FutureTask<ControlPlane> zero = joining(file(), 0, 2);
             for (int visit = 0; visit < 3; visit++) {
                 try (RawRank http = RawRank.connect(file())) {
@@ -355,15 +335,13 @@ class AcceptorTest {
                 }
             }
             completes(zero, file());
-        } finally {
-            logger.removeAppender(appender);
-            Configurator.setLevel(logger, (Level) null);
+            List<String> all = warnings.all();
+            assertEquals(1, all.size(), all::toString);
+            assertTrue(
+                    all.getFirst()
+                            .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
+                    all::toString);
         }
-        assertEquals(1, warnings.size(), warnings::toString);
-        assertTrue(
-                warnings.getFirst()
-                        .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
-                warnings::toString);
     }
 
     static List<Arguments> strangers() {

@@ -30,6 +30,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
@@ -178,7 +179,7 @@ class PluginFailuresTest {
     @Test
     void anotherDeviceStandsInForOneWhoseLinkIsDown() {
         plugin.with("devices=2,deaf");
-        try (PluginWarnings warnings = new PluginWarnings();
+        try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
                 Network network = plugin.open();
                 Connected first = Connected.make(network, network);
                 Connected second = Connected.make(network, network)) {
@@ -254,7 +255,7 @@ class PluginFailuresTest {
     @Test
     void aCallThatDoesNotReturnIsNamed() {
         plugin.with("block=irecv:20:1500");
-        try (PluginWarnings warnings = new PluginWarnings();
+        try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
                 Network network = plugin.open(PluginOptions.defaults().withCallLimit(Duration.ofMillis(50)));
                 Connected ends = Connected.make(network, network)) {
             ends.sender().offer(new FrameHeader(), null, 0);
@@ -272,7 +273,7 @@ class PluginFailuresTest {
     @Test
     void whatThePluginSaysByItselfIsPassedOn() {
         plugin.with("devices=2,deaf");
-        try (PluginWarnings warnings = new PluginWarnings(); Network network = plugin.open()) {
+        try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName()); Network network = plugin.open()) {
             plugin.with("").complain("the link of test0 is up");
             assertEquals("a network plugin says: TestNet: the link of test0 is up", warnings.await("is up"));
             assertEquals("plugin TestNet", network.name());

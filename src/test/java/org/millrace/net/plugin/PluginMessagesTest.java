@@ -22,6 +22,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.Warnings;
 import org.millrace.net.plugin.TestNet.Count;
 
 /**
@@ -202,7 +203,7 @@ class PluginMessagesTest {
     @ValueSource(strings = {"nocuda", "fail=regMr:2:1"}) // the first is the receiver's own
     void memoryOfADeviceThatThePluginDoesNotTakeIsLeftToStaging(String words) {
         plugin.with(words);
-        try (PluginWarnings warnings = new PluginWarnings();
+        try (Warnings warnings = new Warnings(PluginNetwork.class.getPackageName());
                 PluginNetwork network = plugin.open();
                 Arena arena = Arena.ofShared();
                 DeviceRegion device = new FakeDevice(arena.allocate(100), -1);

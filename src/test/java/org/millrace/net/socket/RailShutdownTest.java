@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -17,8 +18,9 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
+import org.millrace.net.Warnings;
 
-/** A receiver that has received all and leaves, before the sender has heard that anything arrived. */
+/** An end that leaves before the other has heard all that it said, over rails of different lengths. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RailShutdownTest {
 
@@ -69,6 +71,22 @@ class RailShutdownTest {
             bothFramesArrive(ends, 2, arena);
             ends.receiver.close();
             everythingWasAcknowledged(ends, 1);
+        }
+    }
+
+    /** The last words are on the second rail when the end of the first is seen: it was closed, and not lost. */
+    @Test
+    void aRailThatEndsWithTheConnectionIsNoOutage() throws IOException {
+        try (RelayedRails ends = new RelayedRails(2, THRESHOLD, 4);
+                Warnings warnings = new Warnings(Outage.class.getName())) {
+            ends.sender.close();
+            while (ends.carried(1) == 0) {
+                ends.carry(1, BYTES);
+            }
+            ends.cut(0, true);
+            ConnectionException end = Connected.failureOf(ends.receiver::poll);
+            assertInstanceOf(PeerClosedException.class, end, end.getMessage());
+            assertEquals(List.of(), warnings.all());
         }
     }
 

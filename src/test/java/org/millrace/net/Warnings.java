@@ -1,4 +1,4 @@
-package org.millrace.net.plugin;
+package org.millrace.net;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -10,13 +10,13 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 
-/** What the classes below this package warn of, while this is open. */
-final class PluginWarnings implements AutoCloseable {
+/** What a class, or those below a package, warn of while this is open. */
+public final class Warnings implements AutoCloseable {
 
-    private final Logger logger = (Logger) LogManager.getLogger(PluginNetwork.class.getPackageName());
+    private final Logger logger;
     private final List<String> warnings = new CopyOnWriteArrayList<>();
     private final AbstractAppender appender =
-            new AbstractAppender("plugin warnings", null, null, false, Property.EMPTY_ARRAY) {
+            new AbstractAppender("warnings under test", null, null, false, Property.EMPTY_ARRAY) {
                 @Override
                 public void append(LogEvent event) {
                     if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
@@ -25,14 +25,20 @@ final class PluginWarnings implements AutoCloseable {
                 }
             };
 
-    PluginWarnings() {
+    /** Begins to listen to a logger: a class's or a package's name. */
+    public Warnings(String name) {
+        logger = (Logger) LogManager.getLogger(name);
         appender.start();
         Configurator.setLevel(logger, Level.WARN);
         logger.addAppender(appender);
     }
 
+    public List<String> all() {
+        return List.copyOf(warnings);
+    }
+
     /** Waits until there is one with a text in it; the test's own timeout bounds it. */
-    String await(String text) {
+    public String await(String text) {
         while (true) {
             for (String warning : warnings) {
                 if (warning.contains(text)) {
