@@ -337,9 +337,8 @@ class AcceptorTest {
             completes(zero, file());
             List<String> all = warnings.all();
             assertEquals(1, all.size(), all::toString);
-            assertTrue(
-                    all.getFirst()
-                            .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
+            assertTrue(all.getFirst()
+                    .matches("rank 0 refused a connection from 127\\.0\\.0\\.1:\\d+: speaks another protocol .*"),
                     all::toString);
         }
     }
