@@ -119,7 +119,7 @@ public final class MeshNetwork implements CollectiveNetwork {
     private ElementKernel kernel(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel made = kernels[type.code()][op.code()];
         if (made == null) {
-            made = ElementKernel.of(type, op, ranks);
+            made = ElementKernel.alike(type, op);
             kernels[type.code()][op.code()] = made;
         }
         return made;

@@ -265,7 +265,7 @@ final class MeshPiece {
     }
 
     /**
-     * In the order of ranks, the same operand first everywhere, so that all ranks get the same bits. What is not the
+     * In the order of ranks, so that all get the same bits, where each reduces all. What is not the
      * end result yet goes where a contribution was that is used up: the request's memory may be the same for both ends,
      * and is read until then.
      */
@@ -284,7 +284,8 @@ final class MeshPiece {
             boolean end = next == ranks - 1;
             MemorySegment to = end ? result : waiting;
             long toAt = end ? resultOffset(rank) : place(rank == 0 ? 1 : 0);
-            request.kernel.reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count, false);
+            request.kernel.reduce(next == rank ? own : waiting, place(next), before, beforeAt, to, toAt, count,
+                    end && exchanged);
             before = to;
             beforeAt = toAt;
         }

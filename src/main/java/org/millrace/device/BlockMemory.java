@@ -31,6 +31,12 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
         return new BlockMemory(input, output, 1, bytes, bytes, false, false);
     }
 
+    /** The same for a result that several ranks compute. */
+    BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
+        ElementKernel alike = ElementKernel.alike(type, op);
+        return new BlockMemory(input, output, elementBytes, alike, alike, readInput, readOutput);
+    }
+
     public BlockMemory readByPeers(boolean ofInput, boolean ofOutput) {
         return new BlockMemory(input, output, elementBytes, own, among, ofInput, ofOutput);
     }

@@ -57,12 +57,20 @@ final class RingAllReduce extends RingFunction {
     }
 
     /**
-     * Whether both ranks add up everything: where each computes the same bits, because nothing is done to one rank's
+     * Whether both ranks add up everything: where each can compute the same bits, because nothing is done to one rank's
      * elements alone. What a rank has registered must not decide, as the other knows nothing of it.
      */
     private static boolean exchanges(int number, CollectiveWork work, int ranks) {
         return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MOST_EXCHANGED
                 && FunctionNumber.op(number, 0) instanceof ReduceOp.BuiltIn op && op != ReduceOp.BuiltIn.AVG;
+    }
+
+    @Override
+    BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
+        BlockMemory memory = super.memory(number, work, ranks, lookup);
+        return exchanges(number, work, ranks)
+                ? memory.reducedAlike(FunctionNumber.type(number), (ReduceOp.BuiltIn) FunctionNumber.op(number, 0))
+                : memory;
     }
 
     @Override

@@ -54,6 +54,18 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
         };
     }
 
+    /**
+     * The kernel of a result that several ranks compute, each for itself: all get the same bits, whichever of two NaNs
+     * their processors take.
+     *
+     * @param op none that does something to one rank's elements alone
+     */
+    public static ElementKernel alike(DataType type, ReduceOp.BuiltIn op) {
+        ElementKernel kernel = of(type, op, 1);
+        boolean manyNans = type.isFloating() && type.bytes() > 1;
+        return manyNans ? new ElementKernel(type.bytes(), null, kernel.op, Loops.of(type, Step.ONE_NAN), 0) : kernel;
+    }
+
     private static ElementKernel plain(DataType type, Step step) {
         return new ElementKernel(type.bytes(), null, Loops.of(type, step), null, 0);
     }
@@ -98,7 +110,7 @@ public record ElementKernel(int elementBytes, @Nullable Loop pre, Loop op, @Null
      *
      * @param received what the ranks before this one made of their elements
      * @param last     whether every rank has contributed now, so that the operation's end (the division of an integer
-     *                 average) is due
+     *                 average, the one NaN of what several ranks compute) is due
      */
     public void reduce(MemorySegment input, long inputOffset, MemorySegment received, long receivedOffset,
             MemorySegment destination, long destinationOffset, long count, boolean last) {

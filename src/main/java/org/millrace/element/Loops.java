@@ -32,7 +32,7 @@ final class Loops {
     }
 
     private static Loop make(DataType type, Step step) {
-        boolean order = step == Step.MINIMUM || step == Step.MAXIMUM;
+        boolean order = step == Step.MINIMUM || step == Step.MAXIMUM || step == Step.ONE_NAN;
         return switch (type) {
             case INT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, true, 0xff));
             case UINT8 -> staged(Representation.BYTE, IntegerFunctions.ofInt(step, false, 0xff));
@@ -102,7 +102,7 @@ final class Loops {
                     case BFLOAT16 -> (x, y, s) -> Rounding.scaleAdd(x, s, y, 16, 0x1p-125f);
                     default -> (x, y, s) -> Math.fma(x, s, y);
                 };
-                case MINIMUM, MAXIMUM, DIVIDE ->
+                case MINIMUM, MAXIMUM, DIVIDE, ONE_NAN ->
                     throw new IllegalArgumentException(step + " of " + type + " is not computed as a float");
             };
         }
@@ -113,14 +113,14 @@ final class Loops {
                 case MULTIPLY -> (x, y, s) -> x * y;
                 case SCALE -> (x, y, s) -> x * s;
                 case SCALE_ADD -> (x, y, s) -> Math.fma(x, s, y);
-                case MINIMUM, MAXIMUM, DIVIDE ->
+                case MINIMUM, MAXIMUM, DIVIDE, ONE_NAN ->
                     throw new IllegalArgumentException(step + " of FLOAT64 is not computed as a double");
             };
         }
     }
 
     /**
-     * The smaller and the larger of two floats, found on their bits: a NaN loses against any number, and -0 is smaller
+     * What is found on floats' bits: whether one is a NaN, and the smaller and the larger of two. A NaN loses against any number, and -0 is smaller
      * than +0. (Java's {@code min} lets NaN win.)
      *
      * <p>
@@ -136,6 +136,9 @@ final class Loops {
 
         /** For binary32, and for 16-bit formats in the upper half of 32 bits; {@code infinity} by its bits. */
         static ElementFunction.OfInt ofInt(Step step, int infinity) {
+            if (step == Step.ONE_NAN) {
+                return (x, y, s) -> oneNan(x, infinity - (x & Integer.MAX_VALUE) >> 31);
+            }
             int nans = Integer.MAX_VALUE - infinity;
             int sign = step == Step.MAXIMUM ? Integer.MIN_VALUE : 0;
             return (x, y, s) -> bits(Math.min(order(x ^ sign, nans), order(y ^ sign, nans)), nans) ^ sign;
@@ -150,12 +153,25 @@ final class Loops {
             return turned ^ turned >> 31 & Integer.MAX_VALUE;
         }
 
+        /** @param nan all ones if it is one */
+        private static int oneNan(int bits, int nan) {
+            return bits & ~nan | nan >>> 1;
+        }
+
         static ElementFunction.OfLong ofLong(Step step) {
+            if (step == Step.ONE_NAN) {
+                return (x, y, s) -> oneNan(x, INFINITY - (x & Long.MAX_VALUE) >> 63);
+            }
             long sign = step == Step.MAXIMUM ? Long.MIN_VALUE : 0;
             return (x, y, s) -> bits(Math.min(order(x ^ sign), order(y ^ sign))) ^ sign;
         }
 
-        private static final long NANS = Long.MAX_VALUE - Double.doubleToLongBits(Double.POSITIVE_INFINITY);
+        private static long oneNan(long bits, long nan) {
+            return bits & ~nan | nan >>> 1;
+        }
+
+        private static final long INFINITY = Double.doubleToLongBits(Double.POSITIVE_INFINITY);
+        private static final long NANS = Long.MAX_VALUE - INFINITY;
 
         private static long order(long bits) {
             return (bits ^ bits >> 63 & Long.MAX_VALUE) - NANS;
@@ -186,6 +202,7 @@ final class Loops {
                 case SCALE -> (x, y, s) -> x * s;
                 case SCALE_ADD -> (x, y, s) -> x * s + y;
                 case DIVIDE -> signed ? (x, y, s) -> x / s : (x, y, s) -> Integer.divideUnsigned(x & mask, s);
+                case ONE_NAN -> throw new IllegalArgumentException("no integer is a NaN");
             };
         }
 
@@ -199,6 +216,7 @@ final class Loops {
                 case SCALE -> (x, y, s) -> x * s;
                 case SCALE_ADD -> (x, y, s) -> x * s + y;
                 case DIVIDE -> signed ? (x, y, s) -> x / s : (x, y, s) -> Long.divideUnsigned(x, s);
+                case ONE_NAN -> throw new IllegalArgumentException("no integer is a NaN");
             };
         }
     }
@@ -236,7 +254,7 @@ final class Loops {
                     byte[] sums = table(Float::sum);
                     yield (x, y, s) -> sums[index(products[index(x, s)], y)];
                 }
-                case DIVIDE -> throw new IllegalArgumentException("only integers are divided, not " + format);
+                case DIVIDE, ONE_NAN -> throw new IllegalArgumentException(step + " of " + format + " is not needed");
             };
         }
 
@@ -274,6 +292,8 @@ final class Loops {
         /** {@code x * s + y}, rounded once; in the 8-bit floats the product is rounded first. */
         SCALE_ADD,
         /** {@code x / s} towards zero; {@code s} is a number of ranks. Integers only. */
-        DIVIDE
+        DIVIDE,
+        /** {@code x}, or if that is a NaN the one whose bits but the sign are all set. Floats of 16 bits or more. */
+        ONE_NAN
     }
 }

@@ -105,6 +105,30 @@ class ElementKernelTest {
         }
     }
 
+    /** As two ranks do that exchange their elements; most are NaNs, of which a processor takes the first. */
+    @ParameterizedTest
+    @EnumSource(DataType.class)
+    void ranksThatComputeTheSameGetTheSameBits(DataType type) {
+        int count = 2501;
+        int bytes = count * type.bytes();
+        SplittableRandom random = new SplittableRandom(SEED);
+        byte[] elements = new byte[4 * bytes];
+        random.nextBytes(elements);
+        MemorySegment memory = MemorySegment.ofArray(elements);
+        long infinity = type.isFloating() ? Elements.bits(type, Double.POSITIVE_INFINITY) : 0;
+        for (int i = 0; i < 2 * count; i += random.nextInt(1, 3)) {
+            long at = (long) i * type.bytes();
+            Elements.setBits(type, memory, at, Elements.getBits(type, memory, at) | infinity);
+        }
+        for (ReduceOp.BuiltIn op : List.of(ReduceOp.BuiltIn.SUM, ReduceOp.BuiltIn.PROD, ReduceOp.BuiltIn.MAX, ReduceOp.BuiltIn.MIN)) {
+            ElementKernel kernel = ElementKernel.alike(type, op);
+            kernel.reduce(memory, 0, memory, bytes, memory, 2 * bytes, count, true);
+            kernel.reduce(memory, bytes, memory, 0, memory, 3 * bytes, count, true);
+            assertEquals(-1, memory.asSlice(2 * bytes, bytes).mismatch(memory.asSlice(3 * bytes, bytes)),
+                    type + " " + op.label());
+        }
+    }
+
     @Test
     void onlyScaledOperationsHaveSomethingToDoBefore() {
         for (DataType type : DataType.values()) {

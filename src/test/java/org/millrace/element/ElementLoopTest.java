@@ -30,6 +30,9 @@ class ElementLoopTest {
         if (type.isFloating()) {
             steps.remove(Step.DIVIDE);
         }
+        if (!type.isFloating() || type.bytes() == 1) {
+            steps.remove(Step.ONE_NAN);
+        }
         SplittableRandom random = new SplittableRandom(SEED);
         for (Step step : steps) {
             switch (type.bytes()) {
@@ -80,7 +83,7 @@ class ElementLoopTest {
                 long b = Elements.getBits(type, y, (long) i * bytes);
                 long actual = Elements.getBits(type, out, (long) i * bytes);
                 long expected = Reference.apply(type, step, a, b, scalar);
-                if (!same(type, expected, actual)) {
+                if (!same(type, expected, actual, step != Step.ONE_NAN)) {
                     assertEquals(Long.toHexString(expected & mask(type)), Long.toHexString(actual & mask(type)),
                             type + " " + step + " x=" + Long.toHexString(a) + " y=" + Long.toHexString(b) + " s="
                                     + Long.toHexString(scalar) + " seed " + SEED);
@@ -90,8 +93,8 @@ class ElementLoopTest {
     }
 
     /** Equal bits, or both NaN; 8-bit floats have one NaN only. */
-    private static boolean same(DataType type, long expected, long actual) {
-        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0 || type.isFloating() && type.bytes() > 1
+    private static boolean same(DataType type, long expected, long actual, boolean anyNan) {
+        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0 || anyNan && type.isFloating() && type.bytes() > 1
                 && Double.isNaN(Elements.value(type, expected)) && Double.isNaN(Elements.value(type, actual));
     }
 

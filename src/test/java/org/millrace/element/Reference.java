@@ -28,6 +28,7 @@ final class Reference {
             case SCALE -> a.multiply(integer(type, scalar));
             case SCALE_ADD -> a.multiply(integer(type, scalar)).add(b);
             case DIVIDE -> a.divide(BigInteger.valueOf(scalar));
+            case ONE_NAN -> throw new IllegalArgumentException("no integer is a NaN");
         };
         return integer(type, result.longValue()).longValue();
     }
@@ -51,6 +52,7 @@ final class Reference {
             case SCALE_ADD ->
                 type.bytes() == 1 ? sum(format, product(format, x, scalar), y) : fused(format, x, scalar, y);
             case DIVIDE -> throw new IllegalArgumentException("floats are not divided");
+            case ONE_NAN -> Double.isNaN(format.toDouble(x)) ? -1L >>> 1 + Long.SIZE - 8 * type.bytes() : x;
         };
     }
 
