@@ -265,9 +265,9 @@ final class MeshPiece {
     }
 
     /**
-     * In the order of ranks, so that all get the same bits, where each reduces all. What is not the
-     * end result yet goes where a contribution was that is used up: the request's memory may be the same for both ends,
-     * and is read until then.
+     * In the order of ranks, so that all get the same bits, where each reduces all. What is not the end result yet goes
+     * where a contribution was that is used up: the request's memory may be the same for both ends, and is read until
+     * then.
      */
     private void reduce() {
         long count = rangeBytes(rank) / request.type.bytes();

@@ -120,8 +120,8 @@ final class Loops {
     }
 
     /**
-     * What is found on floats' bits: whether one is a NaN, and the smaller and the larger of two. A NaN loses against any number, and -0 is smaller
-     * than +0. (Java's {@code min} lets NaN win.)
+     * What is found on floats' bits: whether one is a NaN, and the smaller and the larger of two. A NaN loses against
+     * any number, and -0 is smaller than +0. (Java's {@code min} lets NaN win.)
      *
      * <p>
      * A float's bits, read as an integer, are in order but for negative ones, which run backwards: they are turned

@@ -120,7 +120,8 @@ class ElementKernelTest {
             long at = (long) i * type.bytes();
             Elements.setBits(type, memory, at, Elements.getBits(type, memory, at) | infinity);
         }
-        for (ReduceOp.BuiltIn op : List.of(ReduceOp.BuiltIn.SUM, ReduceOp.BuiltIn.PROD, ReduceOp.BuiltIn.MAX, ReduceOp.BuiltIn.MIN)) {
+        for (ReduceOp.BuiltIn op : List.of(ReduceOp.BuiltIn.SUM, ReduceOp.BuiltIn.PROD, ReduceOp.BuiltIn.MAX,
+                ReduceOp.BuiltIn.MIN)) {
             ElementKernel kernel = ElementKernel.alike(type, op);
             kernel.reduce(memory, 0, memory, bytes, memory, 2 * bytes, count, true);
             kernel.reduce(memory, bytes, memory, 0, memory, 3 * bytes, count, true);

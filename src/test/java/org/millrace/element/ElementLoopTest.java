@@ -94,8 +94,9 @@ class ElementLoopTest {
 
     /** Equal bits, or both NaN; 8-bit floats have one NaN only. */
     private static boolean same(DataType type, long expected, long actual, boolean anyNan) {
-        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0 || anyNan && type.isFloating() && type.bytes() > 1
-                && Double.isNaN(Elements.value(type, expected)) && Double.isNaN(Elements.value(type, actual));
+        return (expected ^ actual) << Long.SIZE - 8 * type.bytes() == 0
+                || anyNan && type.isFloating() && type.bytes() > 1 && Double.isNaN(Elements.value(type, expected))
+                        && Double.isNaN(Elements.value(type, actual));
     }
 
     private static long mask(DataType type) {
