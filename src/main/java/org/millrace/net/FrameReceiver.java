@@ -57,7 +57,11 @@ public interface FrameReceiver extends AutoCloseable {
      */
     int progress();
 
-    /** {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows} */
+    /**
+     * {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows}
+     * What it counts is acknowledged to the sender by a later call of {@link #progress()} or {@link #poll()}, or when
+     * this end is closed.
+     */
     long framesCompleted();
 
     /**

@@ -43,7 +43,7 @@ public interface FrameSender extends AutoCloseable {
 
     /**
      * Completes frames in flight without the peer where that is possible, by copying their payloads, as their memory is
-     * needed before the peer has come for them.
+     * needed before the peer has come for them; and otherwise has the peer asked for an acknowledgement at once.
      *
      * @throws ConnectionException if the connection is lost
      */

@@ -99,7 +99,7 @@ public final class ReceiveProxy extends AbstractProxy {
 
     @Override
     protected int pass() {
-        int work = receiver.progress();
+        int work = receiver.progress() + deliver();
         head = sendMem.headAcquire();
         if (!Steps.reached(head + ConnectionLayout.SLOTS, covered)) {
             throw new ProxyException(

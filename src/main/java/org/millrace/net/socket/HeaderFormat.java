@@ -43,6 +43,9 @@ public final class HeaderFormat {
     /** A piece of a frame that is to be acknowledged at once. */
     static final int TYPE_URGENT_PIECE = 4;
 
+    /** No frame: the sender waits for an acknowledgement of what it has sent. */
+    static final int TYPE_ASK = 5;
+
     /** The bytes {@code M R F 1}. */
     private static final int MAGIC = 'M' | 'R' << 8 | 'F' << 16 | '1' << 24;
 
@@ -76,6 +79,11 @@ public final class HeaderFormat {
         for (int word = 0; word < FrameHeader.WORDS; word++) {
             to.putLong(at + WORDS_OFFSET + word * Long.BYTES, LastWords.word(lostPeer, word));
         }
+    }
+
+    /** A message without a frame. */
+    static void encodeAsk(ByteBuffer to, int at) {
+        encodeFixed(to, at, TYPE_ASK, 0);
     }
 
     /** Which process the peer that sends this shutdown message has lost; null if none. */
@@ -123,9 +131,9 @@ public final class HeaderFormat {
             return String.format("a frame header begins with 0x%08x, but 0x%08x came", MAGIC, magic);
         }
         int type = from.getInt(at + TYPE_OFFSET);
-        if (type < TYPE_SHUTDOWN || type > TYPE_URGENT_PIECE) {
+        if (type < TYPE_SHUTDOWN || type > TYPE_ASK) {
             return String.format("a frame header's type and flags are %d to %d, but 0x%08x came", TYPE_SHUTDOWN,
-                    TYPE_URGENT_PIECE, type);
+                    TYPE_ASK, type);
         }
         return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
                 + from.getLong(at + LENGTH_OFFSET);

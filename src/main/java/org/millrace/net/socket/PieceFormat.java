@@ -18,8 +18,9 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. A shutdown
- * message has type 2 and, in place of the frame, how many frames there were in all.
+ * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks
+ * for one of what has come before, and has nothing else. A shutdown message has type 2 and, in place of the frame, how
+ * many frames there were in all.
  */
 final class PieceFormat {
 
@@ -38,6 +39,15 @@ final class PieceFormat {
         to.putLong(at + FRAME_OFFSET, frame);
         to.putInt(at + OFFSET_OFFSET, offset);
         to.putInt(at + LENGTH_OFFSET, length);
+    }
+
+    /** The bytes behind the type and the length have no meaning. */
+    static void encodeAsk(ByteBuffer to, int at) {
+        HeaderFormat.encodeAsk(to, at);
+    }
+
+    static boolean isAsk(ByteBuffer from, int at) {
+        return HeaderFormat.is(HeaderFormat.TYPE_ASK, from, at) && HeaderFormat.payloadBytes(from, at) == 0;
     }
 
     static void encodeShutdown(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {

@@ -135,6 +135,11 @@ final class ReceiveStream {
                     peerShutDown = true;
                     return End.SHUTDOWN;
                 }
+                if (PieceFormat.isAsk(staged.buffer(), staged.begin())) {
+                    staged.skipHeader(0);
+                    urgent = true;
+                    continue;
+                }
                 problem = frames.problem(staged.buffer(), staged.begin());
                 if (problem != null) {
                     return End.NOT_PROTOCOL;
@@ -289,9 +294,13 @@ final class ReceiveStream {
                 || frames.acceptedPieces() - toldAcceptedPieces >= pieces.unaccepted() / 4;
     }
 
-    /** The shutdown message, if the sender can be told; null if not. */
+    /**
+     * The shutdown message, behind what is left to acknowledge, if the sender can be told; null if not.
+     */
     @Nullable
     ByteBuffer shutdownMessage(@Nullable String lostPeer) {
+        urgent |= count > toldCount;
+        acknowledge();
         return deaf || ack.hasRemaining() ? null : ack.limit(PieceFormat.Ack.encodeShutdown(lostPeer, ack.clear()));
     }
 

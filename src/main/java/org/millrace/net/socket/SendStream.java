@@ -272,7 +272,7 @@ final class SendStream {
             } else {
                 frames.sentInPlace(frame);
             }
-            PieceFormat.encode(frames.isHeld(frame) ? HeaderFormat.TYPE_URGENT_PIECE : HeaderFormat.TYPE_PIECE,
+            PieceFormat.encode(frames.asks(frame) ? HeaderFormat.TYPE_URGENT_PIECE : HeaderFormat.TYPE_PIECE,
                     frames.header(frame), frame, offset, length, staged.buffer().clear(), at);
             if (copied < length) {
                 direct = from;
@@ -286,6 +286,14 @@ final class SendStream {
         return any;
     }
 
+    /** Asks for an acknowledgement of all that was sent, if there is room to. */
+    void ask() {
+        if (greeted && isFlushed() && staged.copies(0) >= 0) {
+            PieceFormat.encodeAsk(staged.buffer().clear(), staged.add(PieceFormat.BYTES));
+            frames.asked();
+        }
+    }
+
     /** Reads what the receiver said, and notes in the frames what arrived. */
     Peer readAcks(long now) throws IOException {
         if (peerShutDown) {
@@ -293,7 +301,8 @@ final class SendStream {
         }
         int read = 0;
         do {
-            read = input.read(acks, read > 0);
+            // One stream's are few, and looked for rarely: a look at all streams would cost more.
+            read = pieces.isWhole() ? channel.read(acks) : input.read(acks, read > 0);
             int at = 0;
             int end = acks.position();
             for (; end - at >= PieceFormat.Ack.BYTES; at += PieceFormat.Ack.BYTES) {

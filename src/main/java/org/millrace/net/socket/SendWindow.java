@@ -12,6 +12,10 @@ import org.millrace.net.FrameHeader;
  */
 final class SendWindow extends PieceWindow {
 
+    /** Of so many held frames one asks for an acknowledgement, and each of so many bytes. */
+    private static final int ASK_FRAMES = 2;
+    private static final int ASK_BYTES = 256 << 10;
+
     private final int[] given;
     /** By slot: a copy is kept, which the view leads to. */
     private final boolean[] copied;
@@ -20,6 +24,10 @@ final class SendWindow extends PieceWindow {
     /** By slot: some of it is sent from its owner's memory, which is held until the frame is complete. */
     private final boolean[] held;
     private int heldCount;
+    /** Frames held of which nobody has asked for an acknowledgement. */
+    private int unasked;
+    /** The next is asked for at once. */
+    private boolean hasty;
     private long added;
     /** Frames whose memory is their owner's again. */
     private long released;
@@ -110,6 +118,41 @@ final class SendWindow extends PieceWindow {
         return held[slot(frame)];
     }
 
+    /**
+     * Whether a piece of a frame asks for an acknowledgement, which costs as much as some ten KiB: a device has slots
+     * for the next frame while one frame's are held.
+     */
+    boolean asks(long frame) {
+        if (!isHeld(frame)) {
+            return false;
+        }
+        if (!pieces.isWhole() || hasty || ++unasked == ASK_FRAMES || length(frame) >= ASK_BYTES) {
+            asked();
+            return true;
+        }
+        return false;
+    }
+
+    /** Notes that an acknowledgement of all was asked for. */
+    void asked() {
+        unasked = 0;
+        hasty = false;
+    }
+
+    /** Whether frames are held that no piece has asked for. */
+    boolean isAnyUnasked() {
+        return unasked > 0;
+    }
+
+    /** What is held, or will be, is asked for at once. */
+    void hasten() {
+        hasty = true;
+    }
+
+    boolean isHasty() {
+        return hasty;
+    }
+
     /** Whether there are frames whose memory is held until they are acknowledged. */
     boolean isAnyHeld() {
         return heldCount > 0;
@@ -144,6 +187,9 @@ final class SendWindow extends PieceWindow {
             views[slot] = null;
             heldCount -= held[slot] ? 1 : 0;
             completed++;
+        }
+        if (heldCount == 0) {
+            unasked = 0;
         }
         released = Math.max(released, completed);
         while (released < added && copySent[slot(released)]) {

@@ -35,6 +35,11 @@ public final class SocketSender implements FrameSender, Railed {
     /** Between two looks of a sender that is closed without a stream. */
     private static final long CLOSE_STEP_NANOS = 1_000_000;
 
+    /** Between two looks for acknowledgements on one stream, in calls; a power of two. */
+    private static final int ACKNOWLEDGEMENT_INTERVAL = 8;
+    /** Without another frame for so many calls, what is held is asked for. */
+    private static final int ASK_AFTER = 64;
+
     private final StreamSet connection;
     private final @Nullable StreamRecovery recovery;
     private final Pieces pieces;
@@ -45,7 +50,9 @@ public final class SocketSender implements FrameSender, Railed {
     private final PieceQueue again;
     private final LongSupplier clock;
     private final Outage outage;
-    private int idleCalls;
+    private int calls;
+    /** When the last piece was given to a stream, in calls. */
+    private int givenAt;
     /** Whether the peer has sent a shutdown message, on one stream at least; and when. */
     private boolean hasLeft;
     private long leftAt;
@@ -104,7 +111,7 @@ public final class SocketSender implements FrameSender, Railed {
         if (recovery != null && recovery.hasNews()) {
             recover(recovery);
         }
-        boolean look = (++idleCalls & StreamSet.WATCH_INTERVAL - 1) == 0;
+        boolean look = (++calls & StreamSet.WATCH_INTERVAL - 1) == 0;
         boolean full = frames.isFull();
         if (!look && !full && !hasLeft && !hasWork()) {
             return 0;
@@ -121,6 +128,9 @@ public final class SocketSender implements FrameSender, Railed {
         }
         frames.retireWhole();
         giveOut(now);
+        if (frames.isAnyUnasked() && (frames.isHasty() || calls - givenAt > ASK_AFTER)) {
+            streams[0].ask();
+        }
         long moved = 0;
         for (SendStream stream : streams) {
             if (stream.isOpen()) {
@@ -140,7 +150,7 @@ public final class SocketSender implements FrameSender, Railed {
 
     /** Whether there is something to send, or to hear. */
     private boolean hasWork() {
-        if (frames.hasFresh() || !again.isEmpty()) {
+        if (frames.hasFresh() || !again.isEmpty() || frames.isHasty() && frames.isAnyUnasked()) {
             return true;
         }
         for (SendStream stream : streams) {
@@ -153,8 +163,11 @@ public final class SocketSender implements FrameSender, Railed {
 
     /** Whether an acknowledgement may be there that is needed: one stream's others are read when they are. */
     private boolean mayHear(SendStream stream) {
-        return pieces.isWhole() ? frames.isAnyHeld() || !stream.isGreeted() || !stream.hasStagingRoom()
-                : stream.owed() > 0 || !stream.isGreeted();
+        if (!stream.isGreeted()) {
+            return true;
+        }
+        return pieces.isWhole() ? (calls & ACKNOWLEDGEMENT_INTERVAL - 1) == 0
+                && (frames.isAnyHeld() || !stream.hasStagingRoom()) : stream.owed() > 0;
     }
 
     /** Takes streams that were made again, and gives up those that the receiver has lost. */
@@ -271,6 +284,7 @@ public final class SocketSender implements FrameSender, Railed {
                 return;
             }
             stream.give(frame, piece, length, now);
+            givenAt = calls;
             frames.give();
         }
         reinjection.step(now);
@@ -370,6 +384,11 @@ public final class SocketSender implements FrameSender, Railed {
 
     private String howFar() {
         return "after " + frames.completed() + " of " + frames.added() + " frames were acknowledged";
+    }
+
+    @Override
+    public void settle() {
+        frames.hasten();
     }
 
     @Override
