@@ -75,7 +75,13 @@ abstract class FallbackConnection implements DataPath.Connection {
     int test(int request) {
         long sequence = requests.sequence(request);
         if (completed() <= sequence) {
-            progress();
+            try {
+                progress();
+            } catch (ConnectionException closed) {
+                if (completed() <= sequence) {
+                    throw closed; // a peer that has closed may have said before that it has this one
+                }
+            }
             if (completed() <= sequence) {
                 return PENDING;
             }

@@ -14,13 +14,13 @@ import org.millrace.net.connection.TlsChannel;
 /**
  * Streams that were closed on purpose, and whose other end may not have read all. A socket that is closed with unread
  * bytes in it, or gets some later, resets its stream, and what is not with the other end by then is destroyed. So these
- * are read, and what comes is thrown away, until the other end closes, too, or for a second. One thread of the process
+ * are read, and what comes is thrown away, until the other end closes, too, or for ten seconds. One thread of the process
  * does so, while there are any.
  */
 final class LingeringStreams {
 
-    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(1);
-    private static final long AWAIT_MILLIS = 500;
+    private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
+    private static final long AWAIT_MILLIS = 5_000;
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int TURN_READS = 16;
@@ -85,7 +85,7 @@ final class LingeringStreams {
         }
     }
 
-    /** Waits, not for long, until the other ends of a network's streams have closed them: the process may end then. */
+    /** Waits, for some seconds at most, until the other ends of a network's streams have closed them: the process may end then. */
     static void await(OpenResources network) {
         long begin = System.nanoTime();
         synchronized (STREAMS) {

@@ -2,6 +2,7 @@ package org.millrace.net.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
@@ -25,6 +26,8 @@ import org.millrace.net.Railed;
 class OrderlyEndTest {
 
     private static final int BYTES = 1000;
+    /** More than what is copied. */
+    private static final int LONG_BYTES = 100_000;
     /** Several times as many as are acknowledged at once; the sender's kernel holds most, as the buffers below are. */
     private static final int FRAMES = 200;
     private static final int ROUNDS = 30;
@@ -88,6 +91,53 @@ class OrderlyEndTest {
                 }
             }
         }
+    }
+
+    /** Frames whose memory is held: the receiver that has them all has not said so when it closes. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReceiverThatClosesWhenItHasAllSaysThatItHas(boolean tls) {
+        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(tls));
+                Connected ends = Connected.make(network, network)) {
+            MemoryRegion memory = network.register(arena.allocate(LONG_BYTES));
+            sendLong(ends, memory);
+            ends.receiver().close();
+            isClosed(Connected.failureOf(ends.sender()::progress));
+            assertEquals(1, ends.sender().framesCompleted());
+        }
+    }
+
+    /** One frame is not asked for by itself: the sender asks when none follows, whatever the receiver's owner calls. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aFrameThatNoneFollowsIsAcknowledged(boolean polls) {
+        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false));
+                Connected ends = Connected.make(network, network)) {
+            sendLong(ends, network.register(arena.allocate(LONG_BYTES)));
+            while (ends.sender().framesCompleted() < 1) {
+                ends.sender().progress();
+                if (polls) {
+                    assertNull(ends.receiver().poll());
+                } else {
+                    ends.receiver().progress();
+                }
+            }
+        }
+    }
+
+    private static void sendLong(Connected ends, MemoryRegion memory) {
+        FrameHeader header = new FrameHeader();
+        header.payloadBytes(LONG_BYTES);
+        assertTrue(ends.sender().offer(header, memory, 0));
+        while (ends.receiver().poll() == null) {
+            ends.sender().progress();
+        }
+        ends.receiver().accept(memory, 0);
+        while (ends.receiver().framesCompleted() < 1) {
+            ends.sender().progress();
+            ends.receiver().progress();
+        }
+        assertEquals(0, ends.sender().framesCompleted());
     }
 
     @ParameterizedTest
