@@ -2,8 +2,10 @@ package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -11,15 +13,22 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.net.Connected;
+import org.millrace.net.Network;
 import org.millrace.net.plugin.TestNet;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
+import org.millrace.net.ucx.UcxNetwork;
 
 /** What a program gets of this process's descriptors that a native library executes: nothing. */
 @Tag("slow")
@@ -56,6 +65,15 @@ class CloseOnExecTest {
         return flags;
     }
 
+    /** What was opened since, and is not closed on exec. */
+    private static Map<String, Long> inheritedSince(Map<String, Long> before) throws IOException {
+        Map<String, Long> now = descriptors();
+        now.keySet().removeAll(before.keySet());
+        assertFalse(now.isEmpty());
+        now.values().removeIf(flags -> (flags & CLOSE_ON_EXEC) != 0);
+        return now;
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"socket", "shm", "ucx", "plugin", "none"})
     void everyDescriptorOfACommunicatorIsClosedOnExec(String network) throws Exception {
@@ -64,10 +82,10 @@ class CloseOnExecTest {
                 : EngineGroup.settings("MILLRACE_NET", TestNet.setting(network), "NCCL_P2P_DISABLE", "1",
                         "NCCL_SHM_DISABLE", "1");
         Map<String, Long> before = descriptors();
-        Map<String, Long> now = new HashMap<>();
+        Map<String, Long> inherited = new HashMap<>();
         CyclicBarrier connected = new CyclicBarrier(2, () -> {
             try {
-                now.putAll(descriptors());
+                inherited.putAll(inheritedSince(before));
             } catch (IOException e) {
                 throw new IllegalStateException(e);
             }
@@ -75,9 +93,32 @@ class CloseOnExecTest {
         List<Throwable> thrown = EngineGroup.thrown(directory, 2, settings,
                 communicator -> connected.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));
         assertEquals(2, thrown.stream().filter(each -> each == null).count(), thrown.toString());
-        now.keySet().removeAll(before.keySet());
-        assertFalse(now.isEmpty());
-        now.values().removeIf(flags -> (flags & CLOSE_ON_EXEC) != 0);
-        assertEquals(Map.of(), now);
+        assertEquals(Map.of(), inherited);
+    }
+
+    /** What was bound once in a process stays so: another one. */
+    @Test
+    void whatUcxOpensBeforeThereIsACommunicatorIsClosedOnExec() throws Exception {
+        Ucx.assumeUsable();
+        Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED", "-ea", "-cp", System.getProperty("java.class.path"),
+                UcxAlone.class.getName()).redirectErrorStream(true).start();
+        String said = new String(child.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertEquals(0, child.waitFor(), said);
+        assertTrue(said.contains("inherited: {}"), said);
+    }
+
+    static final class UcxAlone {
+
+        private UcxAlone() {}
+
+        public static void main(String[] args) throws IOException {
+            Network finder = new SocketNetwork(SocketOptions.defaults());
+            Map<String, Long> before = descriptors();
+            try (Network network = new UcxNetwork(Optional.empty(), finder);
+                    Connected ends = Connected.make(network, network)) {
+                System.out.println(ends.sender() + " inherited: " + inheritedSince(before));
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.foreign.CFunction;
+import org.millrace.library.BundledLibrary;
 import org.millrace.library.DynamicLoader;
 
 /** Loads libucp, once in a process. */
@@ -77,6 +78,7 @@ public final class UcxLibrary {
         try (Arena arena = Arena.ofConfined()) {
             ALWAYS.forEach((variable, value) -> set(arena, variable, value));
             WHEN_LOADED.forEach((variable, value) -> set(arena, variable, value));
+            BundledLibrary.keepDescriptors(); // before UCX opens any
             String problem = DynamicLoader.open(name).error();
             // It was read; what this process starts need not inherit it.
             WHEN_LOADED.keySet()
