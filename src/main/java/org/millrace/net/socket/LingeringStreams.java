@@ -14,8 +14,8 @@ import org.millrace.net.connection.TlsChannel;
 /**
  * Streams that were closed on purpose, and whose other end may not have read all. A socket that is closed with unread
  * bytes in it, or gets some later, resets its stream, and what is not with the other end by then is destroyed. So these
- * are read, and what comes is thrown away, until the other end closes, too, or for ten seconds. One thread of the process
- * does so, while there are any.
+ * are read, and what comes is thrown away, until the other end closes, too, or for ten seconds. One thread of the
+ * process does so, while there are any.
  */
 final class LingeringStreams {
 
@@ -85,7 +85,10 @@ final class LingeringStreams {
         }
     }
 
-    /** Waits, for some seconds at most, until the other ends of a network's streams have closed them: the process may end then. */
+    /**
+     * Waits, for some seconds at most, until the other ends of a network's streams have closed them: the process may
+     * end then.
+     */
     static void await(OpenResources network) {
         long begin = System.nanoTime();
         synchronized (STREAMS) {

@@ -18,9 +18,9 @@ import org.millrace.net.connection.LastWords;
  * </pre>
  *
  * <p>
- * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks
- * for one of what has come before, and has nothing else. A shutdown message has type 2 and, in place of the frame, how
- * many frames there were in all.
+ * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks for
+ * one of what has come before, and has nothing else. A shutdown message has type 2 and, in place of the frame, how many
+ * frames there were in all.
  */
 final class PieceFormat {
 

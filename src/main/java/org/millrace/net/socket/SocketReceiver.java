@@ -29,8 +29,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
     private final UnexpectedPieces unexpected;
     private final ReceiveStream[] streams;
     private boolean headerShown;
-    /** {@link #poll} was called since {@link #progress} was. */
-    private boolean polled;
+    /** How many calls of {@link #progress} have left it to {@link #poll} to read. */
+    private int callsWithoutPoll;
     /** How many frames there were in all; -1 while no shutdown message has come. */
     private long total = -1;
     /** Whom the peer that said it has lost itself; null if nobody. */
@@ -69,7 +69,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
     @Override
     public @Nullable FrameHeader poll() {
         connection.checkOpen();
-        polled = true;
+        callsWithoutPoll = 0;
         if (!frames.hasNext()) {
             if (pieces.isWhole() && frames.isReceiving()) {
                 return null; // progress() receives what goes before
@@ -112,12 +112,11 @@ final class SocketReceiver implements FrameReceiver, Railed {
     @Override
     public int progress() {
         connection.checkOpen();
-        boolean polls = polled;
-        polled = false;
-        if (pieces.isWhole() && !frames.isReceiving() && polls) {
+        if (pieces.isWhole() && !frames.isReceiving() && ++callsWithoutPoll < StreamSet.WATCH_INTERVAL) {
             settle();
             return 0; // poll() finds what comes next; without it the sender may ask in vain
         }
+        callsWithoutPoll = 0;
         long before = frames.completed();
         long moved = move() + frames.completed() - before;
         if (frames.completed() != total) {
@@ -128,7 +127,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
 
     private long move() {
         long moved = 0;
-        // What an earlier call brought: its owner has made use of it by now, and need not wait for the sender to be told.
+        // What an earlier call brought: its owner has made use of it by now, and need not wait for the sender to be
+        // told.
         settle();
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {

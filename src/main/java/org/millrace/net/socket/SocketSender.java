@@ -166,8 +166,9 @@ public final class SocketSender implements FrameSender, Railed {
         if (!stream.isGreeted()) {
             return true;
         }
-        return pieces.isWhole() ? (calls & ACKNOWLEDGEMENT_INTERVAL - 1) == 0
-                && (frames.isAnyHeld() || !stream.hasStagingRoom()) : stream.owed() > 0;
+        return pieces.isWhole()
+                ? (calls & ACKNOWLEDGEMENT_INTERVAL - 1) == 0 && (frames.isAnyHeld() || !stream.hasStagingRoom())
+                : stream.owed() > 0;
     }
 
     /** Takes streams that were made again, and gives up those that the receiver has lost. */

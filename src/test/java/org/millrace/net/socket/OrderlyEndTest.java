@@ -97,7 +97,8 @@ class OrderlyEndTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReceiverThatClosesWhenItHasAllSaysThatItHas(boolean tls) {
-        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(tls));
+        try (Arena arena = Arena.ofShared();
+                SocketNetwork network = new SocketNetwork(options(tls));
                 Connected ends = Connected.make(network, network)) {
             MemoryRegion memory = network.register(arena.allocate(LONG_BYTES));
             sendLong(ends, memory);
@@ -111,7 +112,8 @@ class OrderlyEndTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aFrameThatNoneFollowsIsAcknowledged(boolean polls) {
-        try (Arena arena = Arena.ofShared(); SocketNetwork network = new SocketNetwork(options(false));
+        try (Arena arena = Arena.ofShared();
+                SocketNetwork network = new SocketNetwork(options(false));
                 Connected ends = Connected.make(network, network)) {
             sendLong(ends, network.register(arena.allocate(LONG_BYTES)));
             while (ends.sender().framesCompleted() < 1) {
