@@ -44,6 +44,14 @@ public interface Network extends AutoCloseable {
         return null;
     }
 
+    /**
+     * Waits, for some seconds at most, until peers have read what connections that are closed had sent before: this
+     * process may end behind it. A network that is closed has done so.
+     */
+    default void awaitPeers() {
+        // what was sent outlives this process
+    }
+
     /** Closes what was opened here and is still open. */
     @Override
     void close();

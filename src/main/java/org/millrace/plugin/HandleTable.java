@@ -74,6 +74,11 @@ final class HandleTable {
         return type.cast(entry.object);
     }
 
+    /** Whether there is an object of a type. */
+    public boolean hasAny(Class<?> type) {
+        return Arrays.stream(entries).anyMatch(entry -> entry != null && type.isInstance(entry.object));
+    }
+
     /** Takes an object out: from now on its handle is stale. Throws as {@link #get} does. */
     public synchronized <T> T remove(long handle, Class<T> type) {
         T object = get(handle, type);

@@ -73,6 +73,11 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         return NetDevice.of(Interfaces.choose(NetworkOptions.addresses(settings)).addresses());
     }
 
+    /** See {@link Network#awaitPeers}. */
+    void awaitPeers() {
+        network.awaitPeers();
+    }
+
     @Override
     public void close() {
         listener.close();

@@ -48,6 +48,8 @@ final class NetPlugin {
         private final Context commonContext;
         /** Guarded by the plugin's lock. */
         private int communicators;
+        /** Its NCCL is one before 2.28, which does not say when it is done with the network. */
+        private volatile boolean endsUntold;
 
         private Session(long library, NetEndpoint endpoint, DataPath path, PluginConfiguration settings, long logger,
                 LossWatch losses) {
@@ -158,6 +160,8 @@ final class NetPlugin {
         Session session = openSession(version, logger, library, new CallingNccl(nccl));
         if (context != 0) {
             NativeMemory.putLong(context, handles.add(new Context(session, communicator, losses)));
+        } else {
+            session.endsUntold = true;
         }
     }
 
@@ -350,6 +354,10 @@ final class NetPlugin {
 
     public void closeSend(long connection) {
         handles.remove(connection, DataPath.Connection.class).close();
+        if (!handles.hasAny(DataPath.Connection.class)) {
+            // The process may end behind this, and its kernel would reset streams on which acknowledgements come later.
+            sessions.values().stream().filter(each -> each.endsUntold).forEach(each -> each.endpoint.awaitPeers());
+        }
     }
 
     public void closeRecv(long connection) {

@@ -79,6 +79,11 @@ public final class FaultyNetwork implements Network {
     }
 
     @Override
+    public void awaitPeers() {
+        network.awaitPeers();
+    }
+
+    @Override
     public void close() {
         network.close();
     }

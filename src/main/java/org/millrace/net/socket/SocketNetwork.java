@@ -96,9 +96,14 @@ public final class SocketNetwork implements Network {
     }
 
     @Override
+    public void awaitPeers() {
+        LingeringStreams.await(open);
+    }
+
+    @Override
     public void close() {
         open.close();
-        LingeringStreams.await(open);
+        awaitPeers();
         synchronized (this) {
             if (reconnector != null) {
                 reconnector.close();
