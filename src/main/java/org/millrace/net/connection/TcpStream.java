@@ -20,10 +20,13 @@ import java.util.concurrent.TimeUnit;
  * side has sent, or asked, gets no answer: the other way is silent alone. {@code TCP_USER_TIMEOUT} would end the
  * connection of a peer that does not read, from Linux 5.11 on.
  */
-final class TcpStream {
+public final class TcpStream {
 
     /** Two keep-alive probes have had no answer by then. */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
+
+    /** As long as the kernel takes, where nothing is under way: see {@link TcpStreams#keepAlive}. */
+    private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
     private final SocketChannel channel;
     final InetSocketAddress local;
@@ -34,6 +37,7 @@ final class TcpStream {
     private int segments;
     private long unheardNanos;
     private long unansweredNanos;
+    private volatile boolean lost;
 
     TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer) {
         this.channel = channel;
@@ -55,10 +59,19 @@ final class TcpStream {
             unheardNanos += nanos;
         }
         unansweredNanos = info.unansweredNanos();
+        lost |= silentNanos() >= LOST_NANOS;
     }
 
     boolean isSilent() {
         return silentNanos() >= SILENT_NANOS;
+    }
+
+    /**
+     * Whether the stream has been silent for so long that it is given up. With bytes under way the kernel itself sends
+     * them again and again, for a quarter of an hour. Safe from any thread.
+     */
+    public boolean isLost() {
+        return lost;
     }
 
     /** For how long nothing has come that should have: 0 unless something should. */

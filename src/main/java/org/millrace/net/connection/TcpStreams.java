@@ -53,26 +53,29 @@ public final class TcpStreams {
      *
      * @param peer the process at its other end, for messages
      * @param host the name of its host; null if it has not said it
+     * @return what is known of it; null for one that is never silent
      */
-    public static void watch(SocketChannel channel, String peer, @Nullable String host) {
+    public static @Nullable TcpStream watch(SocketChannel channel, String peer, @Nullable String host) {
         SocketAddress here;
         SocketAddress there;
         try {
             here = channel.getLocalAddress();
             there = channel.getRemoteAddress();
         } catch (IOException closed) {
-            return; // the next call that uses it says why
+            return null; // the next call that uses it says why
         }
         if (!(here instanceof InetSocketAddress local) || !(there instanceof InetSocketAddress remote)
                 || local.getAddress().equals(remote.getAddress())) {
-            return; // what stays on one host is never silent
+            return null; // what stays on one host is never silent
         }
         if (host != null) {
             name(remote.getAddress(), host);
         }
         synchronized (OPEN) {
             OPEN.removeIf(stream -> !stream.isOpen()); // nobody looks where nothing is written down
-            OPEN.add(new TcpStream(channel, local, remote, peer));
+            TcpStream watched = new TcpStream(channel, local, remote, peer);
+            OPEN.add(watched);
+            return watched;
         }
     }
 

@@ -144,6 +144,11 @@ public final class SocketSender implements FrameSender, Railed {
             if (silent != null) {
                 lose(silent, "silent, and others delivered what it owed", null, now);
             }
+            for (int stream = 0; stream < streams.length; stream++) {
+                if (streams[stream].isOpen() && connection.isSilent(stream)) {
+                    lose(streams[stream], "nothing has come from the peer's host for 14 s", null, now);
+                }
+            }
         }
         return (int) Math.min(moved, Integer.MAX_VALUE);
     }

@@ -12,6 +12,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
 /** The TCP streams of one connection, their end, and the connection's own views of the memory that it uses. */
@@ -28,6 +29,7 @@ public final class StreamSet extends ConnectionState {
 
     private final SocketChannel[] channels;
     private final StreamInput[] inputs;
+    private final @Nullable TcpStream[] watched;
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
     /** By stream: whether the last words are said there, and the other end is given time to read them. */
@@ -54,8 +56,9 @@ public final class StreamSet extends ConnectionState {
         this.recovery = recovery;
         lingers = new boolean[channels.length];
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
-        for (SocketChannel channel : channels) {
-            TcpStreams.watch(channel, peer, null);
+        watched = new TcpStream[channels.length];
+        for (int stream = 0; stream < channels.length; stream++) {
+            watched[stream] = TcpStreams.watch(channels[stream], peer, null);
         }
     }
 
@@ -89,7 +92,13 @@ public final class StreamSet extends ConnectionState {
         }
         channels[stream] = channel;
         inputs[stream] = new StreamInput(channel);
-        TcpStreams.watch(channel, peer(), null);
+        watched[stream] = TcpStreams.watch(channel, peer(), null);
+    }
+
+    /** Whether nothing has come from the peer's host for so long that a stream which can be made again is lost. */
+    boolean isSilent(int stream) {
+        TcpStream known = watched[stream];
+        return recovery != null && known != null && known.isLost();
     }
 
     SocketChannel channel(int stream) {
