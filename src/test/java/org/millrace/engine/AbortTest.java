@@ -61,37 +61,46 @@ class AbortTest {
         }
         boolean reduces = transport.equals("CollNet");
         for (boolean sends : new boolean[] {true, false}) {
-            CountDownLatch waits = new CountDownLatch(1);
+            CountDownLatch otherWaits = new CountDownLatch(reduces ? 0 : 1);
+            CountDownLatch aborted = new CountDownLatch(1);
             List<Throwable> thrown = EngineGroup.call(2, SECONDS, rank -> () -> {
                 try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
                         Arena arena = Arena.ofShared();
                         DeviceStream stream = communicator.device().newStream()) {
                     MemorySegment data = communicator.device().allocate(COUNT, arena);
+                    boolean first = communicator.rank() == 0;
                     // connections are made when both ranks ask for them
-                    call(communicator, reduces, sends == (communicator.rank() == 0), 1, data, stream);
+                    call(communicator, reduces, first, 1, data, stream);
+                    call(communicator, reduces, !first, 1, data, stream);
                     stream.synchronize(PATIENCE);
-                    if (communicator.rank() == 0) {
-                        call(communicator, reduces, sends, COUNT, data, stream);
-                        if (reduces) {
-                            assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
-                        } else if (sends) {
-                            assertEquals(List.of(transport), communicator.route().orElseThrow().transports());
-                        }
-                        while (communicator.recentWork().getLast().completed() != -1) {
-                            assertFalse(Thread.interrupted(), "no kernel has begun");
-                        }
-                        waits.countDown();
-                        communicator.abort(new IllegalStateException("the test's reason"));
-                    } else {
-                        waits.await();
-                        MillraceException refused = assertThrows(MillraceException.class, () -> {
-                            call(communicator, reduces, !sends, COUNT, data, stream);
-                            stream.synchronize(PATIENCE);
-                        });
-                        throw refused;
+                    if (first) {
+                        otherWaits.await();
+                    } else if (reduces) {
+                        // two ranks that reduce together would complete
+                        aborted.await();
                     }
-                    stream.synchronize(PATIENCE);
-                    return null;
+                    MillraceException refused = assertThrows(MillraceException.class, () -> {
+                        // both send, or both receive: neither can complete
+                        call(communicator, reduces, sends, COUNT, data, stream);
+                        if (first || !reduces) {
+                            if (sends && !reduces) {
+                                assertEquals(List.of(transport), communicator.route().orElseThrow().transports());
+                            } else if (reduces) {
+                                assertEquals("collnetdirect", communicator.route().orElseThrow().algorithm());
+                            }
+                            while (communicator.recentWork().getLast().completed() != -1) {
+                                assertFalse(Thread.interrupted(), "no kernel has begun");
+                            }
+                        }
+                        if (first) {
+                            communicator.abort(new IllegalStateException("the test's reason"));
+                            aborted.countDown();
+                        } else {
+                            otherWaits.countDown();
+                        }
+                        stream.synchronize(PATIENCE);
+                    });
+                    throw refused;
                 }
             });
             for (Throwable each : thrown) {
