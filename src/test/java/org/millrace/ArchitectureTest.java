@@ -49,7 +49,7 @@ class ArchitectureTest {
             3 collnet:          .
             3 gin:              ., path
             3 nccl:             .
-            2 net:              ., connection, shm, socket, ucx, plugin, auto, fault
+            2 net:              ., connection, shm, socket, ucx, plugin, auto, fault, link
             2 cuda:             .
             1 abi:              .
             1 agent:            .

@@ -16,6 +16,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
+import org.millrace.net.link.LinkNetwork;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -79,6 +81,13 @@ public final class RunCommand implements Callable<Integer> {
     private @Nullable Integer ranksPerHost;
 
     @Option(
+            names = "--link",
+            paramLabel = "LINK",
+            description = "Let the network look like this one, as MILLRACE_LINK says, for instance "
+                    + "rate=10Gbit,delay=5ms: each rank is then a host, unless --ranks-per-host says otherwise.")
+    private @Nullable String link;
+
+    @Option(
             names = "--master-port",
             paramLabel = "PORT",
             description = "Where rank 0 listens (default: a free port on this host, " + USUAL_PORT + " on another).")
@@ -113,9 +122,10 @@ public final class RunCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        Configuration.load(parent.settings()); // here, so that it is said once, and not by every rank
+        Map<String, String> settings = settings();
+        LinkNetwork.require(Configuration.load(settings)); // here, so that it is said once, and not by every rank
         List<Placement> placements = placements();
-        Map<String, String> common = common(placements.getFirst(), placements.size());
+        Map<String, String> common = common(settings, placements.getFirst(), placements.size());
         CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, common),
                 List.of(ssh.strip().split(" +")), grace);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
@@ -143,8 +153,16 @@ public final class RunCommand implements Callable<Integer> {
         }
     }
 
+    private Map<String, String> settings() {
+        Map<String, String> settings = parent.settings();
+        if (link != null) {
+            settings.put(Settings.LINK.name(), link);
+        }
+        return settings;
+    }
+
     /** What all ranks have in their environments. */
-    private Map<String, String> common(Placement first, int size) {
+    private Map<String, String> common(Map<String, String> settings, Placement first, int size) {
         Map<String, String> common = new LinkedHashMap<>();
         // of a torchrun around this: its store is not theirs
         common.put("TORCHELASTIC_USE_AGENT_STORE", "");
@@ -153,7 +171,7 @@ public final class RunCommand implements Callable<Integer> {
             new SecureRandom().nextBytes(secret);
             common.put("MILLRACE_SECRET", HexFormat.of().formatHex(secret));
         }
-        common.putAll(parent.settings());
+        common.putAll(settings);
         for (String each : exported) {
             String[] parts = each.split("=", 2);
             require(parts[0].matches("[A-Za-z_][A-Za-z0-9_]*"), "-x: '" + parts[0] + "' is no name of a variable");
@@ -181,9 +199,10 @@ public final class RunCommand implements Callable<Integer> {
         variables.put("RANK", String.valueOf(placement.rank()));
         variables.put("LOCAL_RANK", String.valueOf(placement.localRank()));
         variables.put("LOCAL_WORLD_SIZE", String.valueOf(placement.localSize()));
-        if (ranksPerHost != null) {
+        if (ranksPerHost != null || link != null) {
             String host = placement.isHere() ? Host.name() : placement.address();
-            variables.put("NCCL_HOSTID", host + "-millrace-host-" + placement.localRank() / ranksPerHost);
+            variables.put("NCCL_HOSTID",
+                    host + "-millrace-host-" + placement.localRank() / (ranksPerHost == null ? 1 : ranksPerHost));
         }
         return variables;
     }

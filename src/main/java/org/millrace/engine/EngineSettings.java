@@ -5,6 +5,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.net.fault.Fault;
+import org.millrace.net.link.LinkNetwork;
 import org.millrace.proxy.SliceLists.PieceCheck;
 
 /** Settings of the emulated device whose text only its own parts can read. */
@@ -22,6 +23,7 @@ public final class EngineSettings {
         ProtocolChoice.of(configuration);
         refuseUnpack(configuration);
         Fault.of(configuration);
+        LinkNetwork.require(configuration);
     }
 
     /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */

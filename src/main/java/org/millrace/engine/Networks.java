@@ -9,6 +9,7 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
+import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.socket.SocketOptions;
 
 /** Opens the network that the configuration names. */
@@ -28,6 +29,6 @@ final class Networks {
                 agreement.onOneHost() && !chosen ? socket.withRails(List.of(InetAddress.getLoopbackAddress())) : socket)
                 .open();
         PlantedFaults.watch(faults);
-        return faults.isEmpty() ? network : new FaultyNetwork(network, faults);
+        return LinkNetwork.of(configuration, faults.isEmpty() ? network : new FaultyNetwork(network, faults));
     }
 }

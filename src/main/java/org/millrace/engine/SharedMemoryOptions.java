@@ -38,6 +38,9 @@ public record SharedMemoryOptions(boolean others, Optional<String> refusal, bool
         if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
             return Optional.of(Settings.NET_DEVICE_UNPACK.name() + "=1 is of networks");
         }
+        if (configuration.get(Settings.LINK).isPresent()) {
+            return Optional.of(Settings.LINK.name() + " is of networks");
+        }
         return configuration.get(Settings.FAULT).map(fault -> "MILLRACE_FAULT is planted in a network");
     }
 }

@@ -4,6 +4,7 @@ import static org.millrace.config.Settings.GIN;
 import static org.millrace.config.Settings.GIN_COPY_KERNEL;
 import static org.millrace.config.Settings.GIN_DIRECT;
 import static org.millrace.config.Settings.GIN_SHARED;
+import static org.millrace.config.Settings.LINK;
 import static org.millrace.config.Settings.LONGEST_COPY_KERNEL;
 
 import java.time.Duration;
@@ -61,10 +62,11 @@ final class GinResources {
 
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
+            boolean link = settings.get(LINK).isPresent(); // which direct copies would pass by
             boolean tooLong = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}");
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
-                    settings.get(GIN_DIRECT, true, ON, complaints::add),
-                    settings.get(GIN_SHARED, true, ON, complaints::add),
+                    settings.get(GIN_DIRECT, true, ON, complaints::add) && !link,
+                    settings.get(GIN_SHARED, true, ON, complaints::add) && !link,
                     settings.get(GIN_COPY_KERNEL, Optional.of(tooLong ? LONGEST_COPY_KERNEL : 0),
                             tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add)
                             .map(micros -> Duration.of(micros, ChronoUnit.MICROS))

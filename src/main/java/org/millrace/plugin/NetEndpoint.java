@@ -10,6 +10,7 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
 import org.millrace.net.fault.PlantedFaults;
+import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.SocketOptions;
@@ -38,8 +39,9 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         Listener listener = network.listen();
         // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by then
         Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
-        return new NetEndpoint(faults.isEmpty() ? network : new FaultyNetwork(network, faults), listener, device,
-                faults);
+        return new NetEndpoint(
+                LinkNetwork.of(settings, faults.isEmpty() ? network : new FaultyNetwork(network, faults)), listener,
+                device, faults);
     }
 
     private static SocketOptions sockets(Configuration settings) {

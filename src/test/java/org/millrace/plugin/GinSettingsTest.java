@@ -34,6 +34,8 @@ class GinSettingsTest {
                 read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
         assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());
+        assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ZERO, List.of()),
+                read(Map.of("MILLRACE_LINK", "delay=1ms")::get), "what copies directly passes the link by");
         assertEquals(List.of(), read(name -> "1").complaints());
     }
 

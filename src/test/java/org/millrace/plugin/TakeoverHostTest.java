@@ -24,13 +24,15 @@ class TakeoverHostTest {
             .compile("rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty,"
                     + " (\\d+) left out, \\d+ bytes)");
 
+    private static final String LINK = " behind a link";
+
     @ParameterizedTest
     @CsvSource({"8, threads, socket, 1, small, FIFO_VERSION=28", "8, processes, shm, 1, small, FIFO_VERSION=31",
             "9, threads, shm, 2, small, FIFO_VERSION=31", "9, processes, socket, 1, small, FIFO_VERSION=28",
             "10, threads, socket, 1, small, FIFO_VERSION=31", "10, processes, auto, 1, small, FIFO_VERSION=28",
             "11, threads, shm, 1, small, NCCL_CODE=22809", "11, processes, socket, 2, small, NCCL_CODE=22809",
             "12, threads, socket, 2, usual, NCCL_CODE=23102", "12, processes, shm, 1, usual, NCCL_CODE=23206",
-            "12, processes, shm, 1, small, NCCL_CODE=23007", "11, processes, ucx, 1, small, FIFO_VERSION=28",
+            "12, processes, shm, 1, small, NCCL_CODE=23007", "12, processes, shm behind a link, 1, small, NCCL_CODE=23007", "11, processes, ucx, 1, small, FIFO_VERSION=28",
             "10, threads, ucx, 2, small, FIFO_VERSION=31", "12, processes, ucx tcp, 1, usual, NCCL_CODE=23102",
             "11, processes, plugin, 1, small, FIFO_VERSION=28", "9, threads, plugin, 2, small, FIFO_VERSION=31"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes, String nccl)
@@ -38,8 +40,11 @@ class TakeoverHostTest {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version, "-D" + nccl, "-rdynamic")
-                .withNetwork(network)
+                .withNetwork(network.replace(LINK, ""))
                 .with("MILLRACE_THREADS", Integer.toString(threads));
+        if (network.endsWith(LINK)) {
+            host.with("MILLRACE_LINK", "rate=10Gbit,delay=200us,jitter=100us");
+        }
         if (sizes.equals("usual")) {
             host.withEveryCompiler();
         }

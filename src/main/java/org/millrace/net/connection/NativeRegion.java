@@ -78,7 +78,7 @@ public class NativeRegion implements MemoryRegion {
             throw new IllegalArgumentException("a payload of " + bytes
                     + " bytes needs memory that was registered with the network of its connection, not " + region);
         }
-        if (ours.closed.get()) {
+        if (ours.isClosed()) {
             throw new IllegalStateException(region + " was closed");
         }
         if (offset < 0 || bytes > ours.view.byteSize() - offset) {
@@ -86,6 +86,11 @@ public class NativeRegion implements MemoryRegion {
                     "a payload of " + bytes + " bytes does not lie within " + region + " at offset " + offset);
         }
         return ours;
+    }
+
+    /** {@return whether this was closed} */
+    public final boolean isClosed() {
+        return closed.get();
     }
 
     @Override

@@ -1,0 +1,150 @@
+package org.millrace.net.link;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.DurationType;
+import org.millrace.config.Settings;
+
+/**
+ * The link that {@code MILLRACE_LINK} asks for: one for good, or those of a file, one after another. A line of the file
+ * is a time since the network was opened, and what the link is like from then on; empty lines and what is behind
+ * {@code #} do not count:
+ *
+ * <pre>
+ * 0s   rate=10Gbit,delay=5ms
+ * 30s  down
+ * 32s  rate=1Gbit,delay=5ms
+ * </pre>
+ */
+final class LinkSchedule {
+
+    private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
+    private static final String FILE = "@";
+
+    private final String text;
+    private final long[] from;
+    private final LinkShape[] shapes;
+    /** From when on the link of each line has not been down. */
+    private final long[] up;
+
+    private LinkSchedule(String text, List<Duration> from, List<LinkShape> shapes) {
+        this.text = text;
+        this.from = from.stream().mapToLong(Duration::toNanos).toArray();
+        this.shapes = shapes.toArray(LinkShape[]::new);
+        up = new long[this.from.length];
+        for (int i = 1; i < up.length; i++) {
+            up[i] = this.shapes[i - 1].down() ? this.from[i] : up[i - 1];
+        }
+    }
+
+    /**
+     * The link that is set; empty if none is.
+     *
+     * @throws ConfigurationException if it cannot be read; the message says what is allowed
+     */
+    static Optional<LinkSchedule> of(Configuration configuration) {
+        try {
+            return configuration.get(Settings.LINK).map(LinkSchedule::parse);
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigurationException(Settings.LINK.name() + ": " + refused.getMessage());
+        }
+    }
+
+    /**
+     * Reads a link, or {@code @} and the path of a file of them.
+     *
+     * @throws IllegalArgumentException if it cannot be read; the message says what is allowed
+     */
+    static LinkSchedule parse(String text) {
+        if (!text.startsWith(FILE)) {
+            return new LinkSchedule(text, List.of(Duration.ZERO), List.of(LinkShape.parse(text)));
+        }
+        Path file = Path.of(text.substring(FILE.length()));
+        List<Duration> from = new ArrayList<>(List.of(Duration.ZERO));
+        List<LinkShape> shapes = new ArrayList<>(List.of(LinkShape.NONE));
+        try {
+            for (String line : Files.readAllLines(file, StandardCharsets.UTF_8)) {
+                String[] words = line.replaceFirst("#.*", "").strip().split("\\s+", 2);
+                if (words[0].isEmpty()) {
+                    continue;
+                }
+                if (words.length < 2) {
+                    throw new IllegalArgumentException(file + ": '" + line + "' is not a time and a link");
+                }
+                Duration begin = time(file, words[0]);
+                if (begin.compareTo(from.getLast()) < 0) {
+                    throw new IllegalArgumentException(file + ": '" + line + "' begins before the line above it");
+                }
+                from.add(begin);
+                shapes.add(LinkShape.parse(words[1]));
+            }
+        } catch (IOException unread) {
+            throw new IllegalArgumentException("the file cannot be read: " + unread, unread);
+        }
+        return new LinkSchedule(text, from, shapes);
+    }
+
+    private static Duration time(Path file, String text) {
+        try {
+            return TIMES.parse(text);
+        } catch (IllegalArgumentException no) {
+            throw new IllegalArgumentException(file + ": '" + text + "' is no time, which is " + TIMES.allowed(), no);
+        }
+    }
+
+    /** What the link is like so many nanoseconds after the network was opened. */
+    LinkShape at(long nanos) {
+        return shapes[line(nanos)];
+    }
+
+    /** From when on it has been up without a break, in nanoseconds after the network was opened. */
+    long upSince(long nanos) {
+        return up[line(nanos)];
+    }
+
+    private int line(long nanos) {
+        int last = shapes.length - 1;
+        while (last > 0 && from[last] > nanos) {
+            last--;
+        }
+        return last;
+    }
+
+    /** The most bytes that are on the way at a time. */
+    long bytesOnTheWay() {
+        long most = 0;
+        for (LinkShape shape : shapes) {
+            double seconds = shape.delay().plus(shape.jitter()).toNanos() / 1e9;
+            double rate = shape.bitsPerSecond() == 0 ? Double.MAX_VALUE : shape.bitsPerSecond();
+            if (shape.loss() > 0) {
+                rate = Math.min(rate, shape.bitsPerConnection());
+            }
+            most = Math.max(most, seconds == 0 ? 0 : (long) Math.min(rate / Byte.SIZE * seconds, Long.MAX_VALUE));
+        }
+        return most;
+    }
+
+    /** {@return the longest that a frame is on the way} */
+    Duration longestDelay() {
+        Duration longest = Duration.ZERO;
+        for (LinkShape shape : shapes) {
+            Duration delay = shape.delay().plus(shape.jitter());
+            longest = delay.compareTo(longest) > 0 ? delay : longest;
+        }
+        return longest;
+    }
+
+    /** {@return as it was set} */
+    @Override
+    public String toString() {
+        return text;
+    }
+}

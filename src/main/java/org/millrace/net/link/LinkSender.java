@@ -1,0 +1,270 @@
+package org.millrace.net.link;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.SplittableRandom;
+import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.PageMemory;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.Network;
+import org.millrace.net.connection.InFlight;
+import org.millrace.net.connection.NativeRegion;
+
+/**
+ * A sender whose frames take their time. A frame is copied, and complete for its owner, as soon as there is room for
+ * it, as with TCP: first it waits for the line, which takes its bytes piece by piece, then it is on the way, and then
+ * it is offered to the network behind.
+ */
+final class LinkSender implements FrameSender {
+
+    /** What waits for the line at the most: the kernel's own limit for what a socket holds (tcp_wmem). */
+    private static final long MOST_WAITING = 4L << 20;
+    /** However quick and far the link is. */
+    private static final long MOST_ON_THE_WAY = 256L << 20;
+    private static final int MOST_FRAMES = 1024;
+    /** A header's on a wire, about. */
+    private static final int HEADER_BYTES = 64;
+    private static final long PIECE_BYTES = 16 << 10;
+    /**
+     * The line is taken so long before it is free that it does not stand idle while threads look elsewhere; half as
+     * long by one connection, so that others have their turn.
+     */
+    private static final long AHEAD = Duration.ofMillis(1).toNanos() * SharedLine.TICKS;
+    private static final int WORDS = FrameHeader.WORDS + 1;
+
+    private final FrameSender wire;
+    private final Network network;
+    private final SharedLine line;
+    private final LinkNetwork owner;
+    private final SplittableRandom random = new SplittableRandom(1);
+
+    /** Frames that are here; a position counts bytes from the beginning, and lies in the memory modulo its length. */
+    private final InFlight frames = new InFlight(MOST_FRAMES);
+    private final long[] words = new long[frames.slots() * WORDS];
+    private final long[] positions = new long[frames.slots()];
+    private final long[] ends = new long[frames.slots()];
+    /** When a frame came; and when it arrives, once it has left. */
+    private final long[] times = new long[frames.slots()];
+    private final FrameHeader header = new FrameHeader();
+
+    private @Nullable ConnectionException lost;
+    private volatile boolean closed;
+
+    private long left;
+    private long passedOn;
+    private long bytesLeftOfNext;
+    private long waitingBytes;
+    private long lastArrival;
+    private long ownFree;
+    private long end;
+
+    private Arena arena = Arena.ofShared();
+    private MemorySegment memory;
+    private MemoryRegion region;
+
+    LinkSender(FrameSender wire, Network network, SharedLine line, LinkNetwork owner) {
+        this.wire = wire;
+        this.network = network;
+        this.line = line;
+        this.owner = owner;
+        memory = PageMemory.allocate(Math.min(line.schedule().bytesOnTheWay(), MOST_ON_THE_WAY) + MOST_WAITING, arena);
+        region = network.register(memory);
+    }
+
+    @Override
+    public boolean offer(FrameHeader offered, @Nullable MemoryRegion payload, long offset) {
+        checkOpen();
+        long bytes = offered.payloadBytes();
+        check(payload, offset, bytes);
+        if (frames.isFull() || waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING || !makeRoom(bytes)) {
+            return false;
+        }
+        long position = place(bytes);
+        if (payload != null) {
+            MemorySegment.copy(payload.segment(), offset, memory, position % memory.byteSize(), bytes);
+        }
+        int slot = frames.begin();
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            words[slot * WORDS + word] = offered.word(word);
+        }
+        words[slot * WORDS + FrameHeader.WORDS] = bytes;
+        positions[slot] = position;
+        end = position + bytes;
+        ends[slot] = end;
+        times[slot] = line.now();
+        waitingBytes += bytes;
+        if (left == frames.begun() - 1) {
+            bytesLeftOfNext = bytes + HEADER_BYTES;
+        }
+        progress();
+        return true;
+    }
+
+    private void checkOpen() {
+        if (lost != null) {
+            throw lost;
+        }
+        if (closed) {
+            throw new ConnectionException(this + ": closed on this side");
+        }
+    }
+
+    private static void check(@Nullable MemoryRegion payload, long offset, long bytes) {
+        if (bytes < 0 || bytes > 0 && payload == null) {
+            throw new IllegalArgumentException("a payload of " + bytes + " bytes in " + payload);
+        }
+        if (payload != null) {
+            Objects.checkFromIndexSize(offset, bytes, payload.segment().byteSize());
+            if (payload instanceof NativeRegion region && region.isClosed()) {
+                throw new IllegalStateException(payload + " was closed");
+            }
+        }
+    }
+
+    /** A payload lies in one piece: where it would begin. */
+    private long place(long bytes) {
+        long toTheEnd = memory.byteSize() - end % memory.byteSize();
+        return bytes > toTheEnd ? end + toTheEnd : end;
+    }
+
+    /** Whether there is room for a payload; makes more memory where that can never be. */
+    private boolean makeRoom(long bytes) {
+        if (frames.isEmpty()) {
+            if (bytes > memory.byteSize()) {
+                release();
+                arena = Arena.ofShared();
+                memory = PageMemory.allocate(bytes, arena);
+                region = network.register(memory);
+            }
+            end = 0;
+            return true;
+        }
+        return place(bytes) + bytes - positions[frames.oldest()] <= memory.byteSize();
+    }
+
+    private void release() {
+        region.close();
+        arena.close();
+    }
+
+    @Override
+    public int progress() {
+        try {
+            if (frames.isEmpty()) {
+                checkOpen();
+                return wire.progress();
+            }
+            return advance();
+        } catch (ConnectionException end) {
+            lost = end;
+            throw end;
+        }
+    }
+
+    private int advance() {
+        long now = line.now();
+        leave(now);
+        int moved = 0;
+        while (passedOn < left && times[frames.slot(passedOn)] <= now && passOn(frames.slot(passedOn))) {
+            passedOn++;
+            moved = 1;
+        }
+        moved |= wire.progress();
+        while (frames.done() < wire.framesCompleted()) {
+            frames.finishOldest();
+        }
+        // a thread that slept now would come late
+        boolean soon = left < frames.begun() ? !line.shape(now).down()
+                : passedOn < left && times[frames.slot(passedOn)] - now < AHEAD;
+        return moved > 0 || soon ? 1 : 0;
+    }
+
+    private boolean passOn(int slot) {
+        for (int word = 0; word < FrameHeader.WORDS; word++) {
+            header.word(word, words[slot * WORDS + word]);
+        }
+        long bytes = words[slot * WORDS + FrameHeader.WORDS];
+        header.payloadBytes(bytes);
+        return bytes == 0 ? wire.offer(header, null, 0)
+                : wire.offer(header, region, positions[slot] % memory.byteSize());
+    }
+
+    /** What has a place on the line leaves: all pieces of a frame, before it is on the way. */
+    private void leave(long now) {
+        LinkShape shape = line.shape(now);
+        while (left < frames.begun() && !shape.down() && line.free() < now + AHEAD && ownFree < now + AHEAD / 2) {
+            int slot = frames.slot(left);
+            long piece = Math.min(bytesLeftOfNext, PIECE_BYTES);
+            long ready = Math.max(times[slot], line.upSince(now));
+            long gone = line.take(ready, piece, shape);
+            ownFree = Math.max(gone, Math.max(ownFree, ready) + SharedLine.ticks(piece, shape.bitsPerConnection()));
+            bytesLeftOfNext -= piece;
+            if (bytesLeftOfNext == 0) {
+                lastArrival = Math.max(lastArrival, ownFree + delay(shape));
+                times[slot] = lastArrival;
+                waitingBytes -= words[slot * WORDS + FrameHeader.WORDS];
+                left++;
+                bytesLeftOfNext =
+                        left < frames.begun() ? words[frames.slot(left) * WORDS + FrameHeader.WORDS] + HEADER_BYTES : 0;
+            }
+        }
+    }
+
+    private long delay(LinkShape shape) {
+        long jitter = shape.jitter().toNanos();
+        long nanos = shape.delay().toNanos() + (jitter == 0 ? 0 : random.nextLong(-jitter, jitter + 1));
+        return nanos * SharedLine.TICKS;
+    }
+
+    /** Those that were copied: their payloads may be overwritten. */
+    @Override
+    public long framesCompleted() {
+        return frames.begun();
+    }
+
+    /** Whether all has been sent by the network behind. */
+    boolean isDrained() {
+        return frames.isEmpty();
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        owner.close(this);
+    }
+
+    /** Ends the connection behind. */
+    void closeWire() {
+        wire.close();
+        release();
+    }
+
+    @Override
+    public void abort() {
+        closed = true;
+        if (owner.forget(this)) {
+            wire.abort();
+            release();
+        }
+    }
+
+    @Override
+    public String peer() {
+        return wire.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        wire.blame(lostPeer);
+    }
+
+    @Override
+    public String toString() {
+        return wire + ", MILLRACE_LINK=" + line.schedule();
+    }
+}

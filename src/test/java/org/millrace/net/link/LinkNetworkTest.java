@@ -1,0 +1,22 @@
+package org.millrace.net.link;
+
+import org.junit.jupiter.api.Tag;
+import org.millrace.net.Network;
+import org.millrace.net.NetworkContract;
+import org.millrace.net.socket.SocketNetwork;
+import org.millrace.net.socket.SocketOptions;
+
+/** What every network must do, one behind a link does too. */
+@Tag("slow")
+class LinkNetworkTest extends NetworkContract {
+    @Override
+    protected Network newNetwork() {
+        return new LinkNetwork(new SocketNetwork(SocketOptions.defaults()),
+                LinkSchedule.parse("rate=400Gbit,delay=5us,jitter=2us"), System::nanoTime);
+    }
+
+    @Override
+    protected int framesWithoutAllocation() {
+        return 100_000;
+    }
+}
