@@ -41,13 +41,13 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * @param name      says what the operation is; asked for its text when something fails, and kept while the kernel
-     *                  is on the device
-     * @param blocks    not copied
-     * @param abort     gives the reason why blocks should leave, or null; read on every pass
-     * @param onFailure learns why the kernel leaves before it is complete
+     * @param name         says what the operation is; asked for its text when something fails, and kept while the
+     *                     kernel is on the device
+     * @param blocks       not copied
+     * @param abort        gives the reason why blocks should leave, or null; read on every pass
+     * @param onFailure    learns why the kernel leaves before it is complete
      * @param proxiesStand whether, after {@code onFailure}, no proxy touches its operands any more
-     * @param watch     judges it if none of its blocks moves a slice
+     * @param watch        judges it if none of its blocks moves a slice
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, KernelWatch watch) {

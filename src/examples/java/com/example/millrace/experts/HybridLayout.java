@@ -98,7 +98,9 @@ public final class HybridLayout {
         return (hosted.perHost() * 2L + 2) * Integer.BYTES;
     }
 
-    /** Where a channel's metadata says which is a rank's first token in it, or the host's where there is no such rank. */
+    /**
+     * Where a channel's metadata says which is a rank's first token in it, or the host's where there is no such rank.
+     */
     long first(long metadata, int rank) {
         return metadata + (rank < hosted.perHost() ? rank : 2L * rank) * Integer.BYTES;
     }
@@ -111,7 +113,7 @@ public final class HybridLayout {
     long ringSlot(int channel, int from, long index) {
         long rings = metadataTo(2 * hosted.hosts(), 0) + Long.BYTES - 1 & -Long.BYTES;
         return rings + (((long) channel * hosted.perHost() + from) * railPlan.slots() + index % railPlan.slots())
-                        * railPlan.tokenBytes();
+                * railPlan.tokenBytes();
     }
 
     /** How many tokens a near rank has stored in this rank's ring; that rank writes it. */
