@@ -40,7 +40,7 @@ final class CommunicatorLosses {
     @FunctionalInterface
     public interface Leaver {
         /** Ends the connection, and tells the peer which process was lost. */
-        void leave(String lostPeer);
+        void leave(LostEnd lost);
     }
 
     /**
@@ -65,7 +65,7 @@ final class CommunicatorLosses {
     private boolean waiting;
     private boolean ended;
     /** The first peer that was lost, for those that learn of it from this process. */
-    private @Nullable String culprit;
+    private @Nullable LostEnd culprit;
     /** What a program is told that enqueues once more. Written under the lock, read by any thread. */
     private volatile @Nullable String problem;
 
@@ -99,7 +99,7 @@ final class CommunicatorLosses {
             first = lost.isEmpty();
             lost.add(end);
             if (culprit == null) {
-                culprit = end.peer();
+                culprit = end;
             }
             if (first) {
                 lostAt = watch.now();
@@ -121,9 +121,9 @@ final class CommunicatorLosses {
     /**
      * NCCL ends the communicator's connections. When this returns nobody looks at their memory any more.
      *
-     * @return the peer that was lost before; null if none was
+     * @return the first that was lost before; null if none was
      */
-    public synchronized @Nullable String ending(Leaver connection) {
+    public synchronized @Nullable LostEnd ending(Leaver connection) {
         open.remove(connection);
         settle();
         return culprit;
@@ -146,7 +146,7 @@ final class CommunicatorLosses {
     /** This process ends: leaves all peers that are left. */
     void leave() {
         List<Leaver> left;
-        String why;
+        LostEnd why;
         synchronized (this) {
             left = List.copyOf(open);
             why = culprit;

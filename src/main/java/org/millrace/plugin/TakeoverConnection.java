@@ -13,7 +13,6 @@ import org.millrace.abi.NetDeviceHandle;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Settings;
 import org.millrace.foreign.PageMemory;
-import org.millrace.net.LastWordsException;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
@@ -201,8 +200,7 @@ abstract class TakeoverConnection implements DataPath.Connection {
         } else {
             NcclLog.warn(line);
             ConnectionFailures.report(new MillraceException(line, reason));
-            String lostPeer = reason instanceof LastWordsException other ? other.lostPeer() : end.peer;
-            owner.losses().add(new LostEnd(lostPeer, line, reason instanceof PeerClosedException, () -> owes(stopped)));
+            owner.losses().add(LostEnd.of(reason, end.peer, line, () -> owes(stopped)));
         }
     }
 
@@ -215,9 +213,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
     }
 
     /** The process ends for the sake of a peer that was lost: this one is told which. Called by the watch of losses. */
-    private void leave(String lostPeer) {
+    private void leave(LostEnd lost) {
         ProxyAgent serving = agent;
-        end.blame.accept(lostPeer);
+        end.blame.accept(lost.namedTo(end.peer));
         if (serving != null) {
             serving.remove(List.of(proxy), Duration.ZERO).await(LEAVE);
         }
@@ -235,9 +233,9 @@ abstract class TakeoverConnection implements DataPath.Connection {
         if (agent == null) {
             return;
         }
-        String culprit = owner.losses().ending(leaver);
+        LostEnd culprit = owner.losses().ending(leaver);
         if (culprit != null) {
-            end.blame.accept(culprit);
+            end.blame.accept(culprit.namedTo(end.peer));
         }
         ProxyAgent.Acknowledgement removal =
                 agent.remove(List.of(proxy), failure == null ? drainTimeout() : Duration.ZERO);

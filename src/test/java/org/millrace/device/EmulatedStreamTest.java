@@ -54,7 +54,7 @@ class EmulatedStreamTest {
             public String waitingFor() {
                 return "its gate";
             }
-        }}, () -> null, _ -> {}, new StallLimit(Long.MAX_VALUE));
+        }}, () -> null, _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
     }
 
     /** A thread that runs proxies too does not stand still for the length of a copy. */
@@ -226,7 +226,7 @@ class EmulatedStreamTest {
         EmulatedEvent event = device.newEvent();
         EmulatedEvent later = device.newEvent();
         device.launch(new EmulatedKernel("broken", new Block[0], () -> new MillraceException("broken on purpose"),
-                _ -> {}, new StallLimit(Long.MAX_VALUE)), first);
+                _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE)), first);
         first.record(event);
         first.call(() -> log.add("called behind a failure"));
         second.waitFor(event);

@@ -217,7 +217,7 @@ class BlockingOperationsTest {
     @ParameterizedTest
     @CsvSource({"2", "4"})
     void aMonitoredBarrierNamesWhoIsMissing(int size) throws Exception {
-        CountDownLatch over = new CountDownLatch(1);
+        CountDownLatch over = new CountDownLatch(size - 1);
         List<Throwable> thrown = EngineGroup.thrown(directory, size, EngineGroup.settings(), communicator -> {
             if (communicator.rank() == size - 1) {
                 assertTrue(over.await(EngineGroup.PATIENCE_SECONDS, TimeUnit.SECONDS));

@@ -193,6 +193,10 @@ class CutTest {
         int one = random.nextInt(HOSTS);
         int other = (one + 1 + random.nextInt(HOSTS - 1)) % HOSTS;
         String what = of + ": " + kind + " of host" + one + " and host" + other;
+        List<Long> pids = new ArrayList<>();
+        for (int rank = 0; rank < HOSTS; rank++) {
+            pids.add(job.pid(rank));
+        }
         long cutAt = System.nanoTime();
         plant(what, kind, one, other, 0);
         assertTold(what, one);
@@ -208,6 +212,12 @@ class CutTest {
         if (kind == Cut.HALF_OPEN && (of.job == Job.TAKEOVER || of.job == Job.UNPACK)) {
             assertTrue(losses(other).anyMatch(text -> names(text, one)),
                     () -> what + ": rank " + other + " is told of another: " + losses(other).toList());
+        }
+        for (int rank = 0; rank < HOSTS; rank++) {
+            String own = "lost the peer pid " + pids.get(rank) + " ";
+            List<String> told = losses(rank).toList();
+            assertTrue(told.stream().noneMatch(text -> text.contains(own)),
+                    () -> what + ": told to have lost itself: " + told);
         }
         System.out.printf(Locale.ROOT, "%s: told after %.1f s and %.1f s%n", what, first,
                 (System.nanoTime() - cutAt) / 1e9);
