@@ -30,11 +30,11 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped,
-        Supplier<IdleStrategy> idle, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
-        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
-        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
-        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, Supplier<IdleStrategy> idle,
+        Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
+        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
+        int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
+        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
     /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
@@ -58,9 +58,10 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
         boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
         int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
         return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped,
-                idle(configuration, most, helped), configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
-                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
-                Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
+                idle(configuration, most, helped), configuration.get(Settings.CONNECT_DEADLINE),
+                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE),
+                configuration.get(Settings.CLOSE_DEADLINE), Long.getLong(FIRST_STEP, 0),
+                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
                 TransferOptions.of(configuration, agreement.ranks()),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
                 configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),

@@ -34,7 +34,8 @@ final class EngineThreads implements AutoCloseable {
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         Agent first = together ? new InTurn(device, proxies) : device;
-        AgentRunner runner = options.helped() ? startHelped(first, options) : AgentRunner.start(first, options.idle().get());
+        AgentRunner runner =
+                options.helped() ? startHelped(first, options) : AgentRunner.start(first, options.idle().get());
         runners = together ? new AgentRunner[] {runner}
                 : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
         connectorService = new ConnectorService(rank);
