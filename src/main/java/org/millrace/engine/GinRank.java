@@ -5,7 +5,6 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.IdleProfile;
 import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
@@ -81,8 +80,7 @@ public final class GinRank implements AutoCloseable {
                     GinOptions.defaults(), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
-            resources.add(AgentRunner.start(agent,
-                    IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
+            resources.add(AgentRunner.start(agent, options.idle().get()));
             control.onEvent(() -> hear(joined, communicator));
             return new GinRank(control, options.stallDeadline(), resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {

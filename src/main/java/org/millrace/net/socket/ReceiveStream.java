@@ -1,6 +1,7 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
@@ -33,7 +34,7 @@ final class ReceiveStream {
     private final ReceiveWindow frames;
     private final Pieces pieces;
     private final UnexpectedPieces unexpected;
-    private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
+    private final StagedInput staged;
     /** Made when it is first needed. */
     private @Nullable ByteBuffer scratch;
     private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
@@ -65,7 +66,7 @@ final class ReceiveStream {
 
     /** @param first whether no stream was before in this one's place */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
-            UnexpectedPieces unexpected, boolean first) {
+            UnexpectedPieces unexpected, boolean first, Arena memory) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
@@ -73,6 +74,7 @@ final class ReceiveStream {
         this.pieces = pieces;
         this.unexpected = unexpected;
         urgent = !first;
+        staged = new StagedInput(PieceFormat.BYTES, memory);
         ack.limit(0);
     }
 

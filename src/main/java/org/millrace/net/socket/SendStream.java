@@ -1,6 +1,7 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -71,7 +72,8 @@ final class SendStream {
     private int lostWords;
 
     /** @param first whether no stream was before in this one's place */
-    SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first) {
+    SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first,
+            Arena memory) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
@@ -84,7 +86,7 @@ final class SendStream {
         given = new PieceQueue(queue);
         sent = new PieceQueue(queue);
         stagedEnds = new long[queue];
-        staged = new StagedOutput(pieces.stagedBytes());
+        staged = new StagedOutput(pieces.stagedBytes(), memory);
     }
 
     /** How many pieces a stream can be given, and how many it can have sent; a power of two. */

@@ -87,7 +87,8 @@ public final class SocketSender implements FrameSender, Railed {
     }
 
     private SendStream newStream(int stream, Rail rail, boolean first) {
-        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first);
+        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first,
+                connection.memory(first));
     }
 
     @Override

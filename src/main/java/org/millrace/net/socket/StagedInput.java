@@ -1,9 +1,11 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.PageMemory;
 
 /**
  * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
@@ -15,7 +17,7 @@ final class StagedInput {
     /** A small frame fits whole. */
     private static final int CAPACITY = 16 << 10;
 
-    private final ByteBuffer buffer = ByteBuffer.allocateDirect(CAPACITY).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer buffer;
     private final int headerBytes;
     private int begin;
     private int end;
@@ -25,9 +27,11 @@ final class StagedInput {
      * Nothing was read yet.
      *
      * @param headerBytes length of what goes before each payload
+     * @param memory      with whose end it ends
      */
-    public StagedInput(int headerBytes) {
+    StagedInput(int headerBytes, Arena memory) {
         this.headerBytes = headerBytes;
+        buffer = PageMemory.allocate(CAPACITY, memory).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /**

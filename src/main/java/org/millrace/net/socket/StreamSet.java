@@ -1,6 +1,7 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -34,6 +35,7 @@ public final class StreamSet extends ConnectionState {
     private final @Nullable StreamRecovery recovery;
     /** By stream: whether the last words are said there, and the other end is given time to read them. */
     private final boolean[] lingers;
+    private final Arena memory = Arena.ofShared();
     private boolean released;
 
     /** Takes connected streams over, none of which is made again when it is lost. */
@@ -99,6 +101,15 @@ public final class StreamSet extends ConnectionState {
     boolean isSilent(int stream) {
         TcpStream known = watched[stream];
         return recovery != null && known != null && known.isLost();
+    }
+
+    /**
+     * What a stream stages is in this. It ends with the connection: the collector would give it back when the heap is
+     * full of other things, as what refers to it there is small. A stream that takes the place of a lost one has its
+     * own, as what the lost one has staged may be sent again.
+     */
+    Arena memory(boolean first) {
+        return first ? memory : Arena.ofAuto();
     }
 
     SocketChannel channel(int stream) {
@@ -179,6 +190,9 @@ public final class StreamSet extends ConnectionState {
             } else {
                 closeQuietly(channels[stream]);
             }
+        }
+        if (memory.scope().isAlive()) {
+            closeQuietly(memory::close);
         }
     }
 }
