@@ -44,7 +44,8 @@ class LsaProcessTest {
         Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
                 "-XX:TieredStopAtLevel=1", "-Xmx64m", "--enable-native-access=ALL-UNNAMED", "-cp",
                 System.getProperty("java.class.path"), ChildRank.class.getName(), rendezvous, mode)
-                .redirectErrorStream(true).start();
+                .redirectErrorStream(true)
+                .start();
         try {
             long moved = run(rendezvous, 0, mode);
             String said = new String(child.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
@@ -62,9 +63,8 @@ class LsaProcessTest {
         try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join(rendezvous, number, 2, Map.of())) {
             GinRank.LocalWindow window =
                     rank.window(arena, twoLevels ? hybrid.windowBytes() : lowLatency.windowBytes());
-            GinDeviceCommunicators devices = GinDeviceCommunicators
-                    .of(rank.device(GinRequirements.of(1, twoLevels ? hybrid.signals() : lowLatency.signals(), 0)
-                            .withLsaSize(2)));
+            GinDeviceCommunicators devices = GinDeviceCommunicators.of(rank.device(
+                    GinRequirements.of(1, twoLevels ? hybrid.signals() : lowLatency.signals(), 0).withLsaSize(2)));
             long moved = 0;
             try (TokenExchange exchange =
                     twoLevels ? new HybridExchange(devices, HOSTED, window.window(), window.memory())
