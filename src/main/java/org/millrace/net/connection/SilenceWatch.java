@@ -118,8 +118,8 @@ public final class SilenceWatch {
                 Link link = silent.keySet().iterator().next();
                 TcpStreams.silent(new SilentLink(link.local, link.remote, ProcessIdentity.HOST));
             }
-        } else if (before != null && (System.nanoTime() - told > TOLD_NANOS
-                || open.stream().anyMatch(stream -> Link.of(stream).equals(new Link(before.local(), before.remote()))))) {
+        } else if (before != null && (System.nanoTime() - told > TOLD_NANOS || open.stream()
+                .anyMatch(stream -> Link.of(stream).equals(new Link(before.local(), before.remote()))))) {
             TcpStreams.silent(null);
         }
     }
@@ -138,9 +138,9 @@ public final class SilenceWatch {
             if (System.nanoTime() - report.time() >= LATER_NANOS && !isUnheard(link.local())
                     && !isUnheard(link.remote())
                     && reported.keySet().stream().noneMatch(known -> link.isSame(known.local, known.remote))) {
-                SilenceTrace written = trace.silence(report.time(), 0,
-                        link.host() + " (" + link.local().getHostAddress() + ")", TcpStreams.words(link.remote()),
-                        report.peer());
+                SilenceTrace written =
+                        trace.silence(report.time(), 0, link.host() + " (" + link.local().getHostAddress() + ")",
+                                TcpStreams.words(link.remote()), report.peer());
                 if (written != null) {
                     reported.put(new Link(link.local(), link.remote()), written);
                 }

@@ -21,8 +21,8 @@ import org.millrace.net.connection.SilentLink;
  *
  * <p>
  * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks for
- * one of what has come before, and has nothing else. Type 6 tells of a link that is silent. A shutdown message has type 2 and, in place of the frame, how many
- * frames there were in all.
+ * one of what has come before, and has nothing else. Type 6 tells of a link that is silent. A shutdown message has type
+ * 2 and, in place of the frame, how many frames there were in all.
  */
 final class PieceFormat {
 
@@ -99,7 +99,8 @@ final class PieceFormat {
      * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of
      * a lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for
      * the sake of another process that was lost stand {@value #LOST} of type 3, each with three of the
-     * {@link LastWords} in place of counts. The words of a {@link SilentLink} stand in the same way before one of type 4.
+     * {@link LastWords} in place of counts. The words of a {@link SilentLink} stand in the same way before one of type
+     * 4.
      */
     static final class Ack {
 
