@@ -9,6 +9,7 @@ import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.LsaMemory;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
 import org.millrace.engine.bootstrap.RemoteFailure;
@@ -122,7 +123,7 @@ public final class GinRank implements AutoCloseable {
      * @param arena whose memory it is; not to be closed before this rank
      */
     public LocalWindow window(Arena arena, long bytes) {
-        MemorySegment memory = arena.allocate(bytes, 64);
+        MemorySegment memory = LsaMemory.allocate(arena, bytes);
         return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
     }
 

@@ -89,6 +89,11 @@ public final class HybridExchange implements TokenExchange {
     }
 
     @Override
+    public void close() {
+        near.close();
+    }
+
+    @Override
     public long run(long batch) {
         writeMetadata(batch);
         reset();

@@ -13,7 +13,7 @@ import org.millrace.device.gin.LsaMemory;
  *               it in the channels before, then with this one; the same of the host
  *   rings       by channel, then by near rank that stores: slots
  *   cells       by channel and near rank, 8 bytes each: tails, heads, totals; then counts, by expert and near rank
- *   addresses   8 bytes for each near rank
+ *   addresses   what near ranks tell of their windows
  *   barrier     8 bytes
  * </pre>
  */
@@ -145,6 +145,6 @@ public final class HybridLayout {
     }
 
     long barrier() {
-        return addresses() + (long) hosted.perHost() * Long.BYTES;
+        return addresses() + LsaMemory.bytes(hosted.perHost());
     }
 }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.BitSet;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.millrace.device.gin.LsaMemory;
 
 /** What DeepEP tells before tokens come, in its sizes; and no two things lie at one place. */
 class HybridLayoutTest {
@@ -51,7 +52,7 @@ class HybridLayoutTest {
                 take(taken, layout.expertTotal(expert, from), Long.BYTES);
             }
         }
-        take(taken, layout.addresses(), (long) perHost * Long.BYTES);
+        take(taken, layout.addresses(), LsaMemory.bytes(perHost));
         take(taken, layout.barrier(), Long.BYTES);
         assertEquals(layout.windowBytes(), taken.length());
     }
