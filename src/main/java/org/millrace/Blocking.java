@@ -16,7 +16,10 @@ final class Blocking {
 
     private Blocking() {}
 
-    /** Enqueues, waits, and does what is left. Ranks that gave up an operation would be out of step: then the communicator is aborted. */
+    /**
+     * Enqueues, waits, and does what is left. Ranks that gave up an operation would be out of step: then the
+     * communicator is aborted.
+     */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
         if (OperationGroup.isOpen() || OperationGroup.isRecorded()) {

@@ -74,8 +74,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /**
      * An agent that nobody runs yet.
      *
-     * @param alone   what the own thread does between passes
-     * @param helping what another thread does between the passes that it runs while it waits
+     * @param alone             what the own thread does between passes
+     * @param helping           what another thread does between the passes that it runs while it waits
      * @param longestSleepNanos how long the own thread sleeps while others do its work
      */
     public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, long longestSleepNanos) {
