@@ -76,7 +76,7 @@ class ListenerTest {
         System.setErr(printed);
         try {
             List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
-                try (Communicator communicator = builder(rank).stallDeadline(Duration.ofMillis(100)).join();
+                try (Communicator communicator = builder(rank).stallDeadline(Duration.ofSeconds(2)).join();
                         DeviceStream stream = communicator.device().newStream()) {
                     if (rank == 1) {
                         String told = printed.next();

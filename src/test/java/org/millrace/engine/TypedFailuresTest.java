@@ -178,7 +178,7 @@ class TypedFailuresTest {
     void aLateRankPoisonsNobody() throws Exception {
         CountDownLatch missed = new CountDownLatch(1);
         List<String> told = new CopyOnWriteArrayList<>();
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "100ms");
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_STALL_DEADLINE", "2s");
         CommunicatorListener listener = new CommunicatorListener() {
             @Override
             public void stalled(String what) {

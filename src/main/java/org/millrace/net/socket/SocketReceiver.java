@@ -55,7 +55,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
         frames = new ReceiveWindow(pieces);
         // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
         // come again on another.
-        unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length);
+        unexpected = new UnexpectedPieces(pieces.isWhole() ? 0 : pieces.unaccepted() + rails.length, pieces.bytes(),
+                connection.memory(true));
         streams = new ReceiveStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
             streams[stream] = newStream(stream, rails[stream], true);
@@ -64,7 +65,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
 
     private ReceiveStream newStream(int stream, Rail rail, boolean first) {
         return new ReceiveStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, unexpected,
-                first);
+                first, connection);
     }
 
     @Override
