@@ -111,8 +111,7 @@ class ReconnectTest {
     @ParameterizedTest
     @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})
     void eitherEndLosesAStreamThatNothingComesOn(String end) throws UnknownHostException {
-        SocketOptions options =
-                SocketOptions.defaults().withAddresses("lo", null, InetAddress.getByName("127.0.0.2"));
+        SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, InetAddress.getByName("127.0.0.2"));
         List<WatchedStream> before = WatchedStream.at(end);
         try (SocketNetwork network = new SocketNetwork(options); Connected ends = Connected.make(network, network)) {
             List<WatchedStream> own = new ArrayList<>(WatchedStream.at(end));
