@@ -16,7 +16,9 @@ import org.jspecify.annotations.Nullable;
  * when they are complete, {@link TypedOperations} are enqueued to a {@link DeviceStream} and return a stage, and those
  * by {@link MemorySegment}, below, only enqueue, and allocate nothing. All ranks call the same ones in the same order.
  * The first error poisons the communicator: every later call reports it again, with the rank, the peer and what was
- * last seen of the connection.
+ * last seen of the connection. When an operation is said to have failed, no thread of this process touches its operands
+ * any more. Peers that read them in place may, and a card that stores by itself, until {@link #close} or {@link #abort}
+ * has returned, or {@link Registration#close}.
  *
  * <p>
  * A communicator may be used by one thread at a time; {@link #abort()} and {@link #close()} are safe from any thread,

@@ -39,11 +39,12 @@ public final class Experts {
 
     private static void rank(String rendezvous, int number, String mode, long batches) {
         try (Arena arena = Arena.ofShared(); GinRank rank = GinRank.join(rendezvous, number, RANKS, Map.of())) {
-            TokenExchange exchange = exchange(rank, arena, mode);
-            for (long batch = 0; batch < batches; batch++) {
-                exchange.run(batch);
+            try (TokenExchange exchange = exchange(rank, arena, mode)) {
+                for (long batch = 0; batch < batches; batch++) {
+                    exchange.run(batch);
+                }
+                rank.barrier();
             }
-            rank.barrier();
             if (number == 0) {
                 System.out.println(batches * RANKS * PLAN.tokens() + " tokens went to " + PLAN.experts()
                         + " experts each and came back, all as the reference has it");

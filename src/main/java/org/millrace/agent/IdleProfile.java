@@ -16,6 +16,7 @@ import org.jspecify.annotations.Nullable;
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
  *   rank(...)       by the settings   by the settings   10 µs, up to the settings'
+ *   rankWithoutCore none              4 ms              50 µs, up to the settings'
  *   COMPLETION      1,000 times       100 times         10 µs to 1 ms
  *   ROOM            100 times         100 times         10 µs to 1 ms
  * </pre>
@@ -84,6 +85,14 @@ public enum IdleProfile {
     /** The same where there is no core for each. */
     public static IdleStrategy rankOnSharedCores(int spins, int yields, long maxParkNanos) {
         return new Backoff(System::nanoTime, spins, yields, 10_000, Math.max(10_000, maxParkNanos));
+    }
+
+    /**
+     * The same where ranks are more than cores: it yields at once, and not at all for a while after a yield that took
+     * long. To a thread that computes, as compilers do, Linux gives the core for milliseconds.
+     */
+    public static IdleStrategy rankWithoutCore(long maxParkNanos) {
+        return new TimedIdleStrategy(0, 4_000_000, Math.min(50_000, maxParkNanos), maxParkNanos);
     }
 
     /**

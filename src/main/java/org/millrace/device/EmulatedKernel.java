@@ -2,14 +2,17 @@ package org.millrace.device;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.millrace.CommunicatorException;
 import org.millrace.MillraceException;
 
 /**
  * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
- * are.
+ * are. One that fails has left when the proxies that move its operands stand still: the program takes its memory back
+ * then, and a pass of a proxy that was under way may be writing there.
  */
 public final class EmulatedKernel implements StreamTask {
 
@@ -26,8 +29,11 @@ public final class EmulatedKernel implements StreamTask {
     private final Block[] blocks;
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
+    private final BooleanSupplier proxiesStand;
     private final KernelWatch watch;
     private final long patienceNanos;
+    /** Why no block runs any more; null while they do. */
+    private @Nullable Throwable leaving;
     private boolean stood;
     private boolean begun;
     private volatile boolean done;
@@ -35,31 +41,43 @@ public final class EmulatedKernel implements StreamTask {
     private long lastMoved;
 
     /**
-     * @param name      says what the operation is; asked for its text when something fails, and kept while the kernel
-     *                  is on the device
-     * @param blocks    not copied
-     * @param abort     gives the reason why blocks should leave, or null; read on every pass
-     * @param onFailure learns why the kernel left before it was complete
-     * @param watch     judges it if none of its blocks moves a slice
+     * @param name         says what the operation is; asked for its text when something fails, and kept while the
+     *                     kernel is on the device
+     * @param blocks       not copied
+     * @param abort        gives the reason why blocks should leave, or null; read on every pass
+     * @param onFailure    learns why the kernel leaves before it is complete
+     * @param proxiesStand whether, after {@code onFailure}, no proxy touches its operands any more
+     * @param watch        judges it if none of its blocks moves a slice
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
-            Consumer<? super Throwable> onFailure, KernelWatch watch) {
+            Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, KernelWatch watch) {
         this.name = name;
         this.blocks = blocks;
         this.abort = abort;
         this.onFailure = onFailure;
+        this.proxiesStand = proxiesStand;
         this.watch = watch;
         this.patienceNanos = watch.patienceNanos();
     }
 
     @Override
     public int progress() {
-        try {
-            return runBlocks();
-        } catch (Throwable failure) {
-            skip(failure);
-            throw failure;
+        if (leaving == null) {
+            try {
+                return runBlocks();
+            } catch (Throwable failure) {
+                leaving = failure;
+                onFailure.accept(failure);
+            }
         }
+        if (!proxiesStand.getAsBoolean()) {
+            return 0;
+        }
+        done = true;
+        if (leaving instanceof Error error) {
+            throw error;
+        }
+        throw (RuntimeException) leaving;
     }
 
     /** An operation that one rank leaves out is lost for all: the host must know. */

@@ -43,6 +43,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<? extends Throwable> failure;
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
+    private final BooleanSupplier proxiesStand;
     private final KernelWatch watch;
     private final long roomNanos;
     /** How long the thread that runs the device may take to see that a kernel has to leave. */
@@ -69,19 +70,21 @@ public final class WorkLauncher implements AutoCloseable {
 
     /**
      * @param failure      why the communicator failed; asked when its abort flag is up
-     * @param onFailure    learns why a kernel left before it was complete
+     * @param onFailure    learns why a kernel leaves before it is complete
+     * @param proxiesStand whether proxies touch no operand any more; asked behind {@code onFailure}
      * @param watch        judges kernels that stand still
      * @param roomDeadline how long a wait for room may go without progress: longer than the watch lets a kernel stand
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
-            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, KernelWatch watch,
-            Duration roomDeadline) {
+            Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand,
+            KernelWatch watch, Duration roomDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator);
         this.functions = functions;
         this.failure = failure;
         this.onFailure = onFailure;
+        this.proxiesStand = proxiesStand;
         this.watch = watch;
         this.roomNanos = roomDeadline.toNanos();
         this.graceNanos = Math.min(roomNanos, MOST_GRACE.toNanos());
@@ -154,7 +157,7 @@ public final class WorkLauncher implements AutoCloseable {
 
     private EmulatedKernel kernel(KernelPlan plan, Object name, KernelArguments arguments) {
         if (plan.attachment() instanceof Block[] before) {
-            return new EmulatedKernel(name, before, reasonToLeave, onFailure, watch);
+            return new EmulatedKernel(name, before, reasonToLeave, onFailure, proxiesStand, watch);
         }
         Block[] blocks = new Block[Long.bitCount(arguments.channelMask())];
         for (int block = 0; block < blocks.length; block++) {
@@ -163,7 +166,7 @@ public final class WorkLauncher implements AutoCloseable {
         if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
             plan.attach(blocks); // its next kernel runs when this one has left the device
         }
-        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, watch);
+        return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStand, watch);
     }
 
     private @Nullable Throwable reasonToLeave() {

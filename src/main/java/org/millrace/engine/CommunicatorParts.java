@@ -17,6 +17,7 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.SharedHeap;
 import org.millrace.net.shm.ShmOptions;
+import org.millrace.proxy.ProxyAgent.Acknowledgement;
 import org.millrace.transport.EndSettings.Heap;
 import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.EndSettings;
@@ -51,6 +52,8 @@ final class CommunicatorParts {
     final Registrations registrations;
     /** What the device allocates from; null where no other process maps it. */
     private @Nullable SharedHeap heap;
+    /** Answered behind a pass of the proxies that began after the failure; the device's thread asks. */
+    private @Nullable Acknowledgement passed;
     /** Null where no network reduces. */
     final @Nullable CollNet collNet;
 
@@ -141,7 +144,18 @@ final class CommunicatorParts {
         connectors.serve(attendance, options.lateDeadline());
     }
 
-    /** A kernel that failed leaves its operands to the proxies: after this they touch none. */
+    /**
+     * Whether no proxy is in a pass any more that began before the abort flag was up, which it is: they stand still.
+     * The device's thread asks, again and again.
+     */
+    boolean proxiesStand() {
+        if (passed == null) {
+            passed = threads.proxies.remove(List.of(), Duration.ZERO);
+        }
+        return passed.await(Duration.ZERO);
+    }
+
+    /** A network may be writing by itself, and peers may be reading: after this nothing touches an operand. */
     void stopProxiesAfterFailure() {
         if (failure.get() != null && !stopProxies(Duration.ZERO)) {
             throw new MillraceException(

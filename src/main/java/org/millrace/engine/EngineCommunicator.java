@@ -69,8 +69,9 @@ final class EngineCommunicator implements Communicator {
         this.routes = new Routes(parts.connectors);
         this.collectivePlanner = new CollectivePlanner(device, options, parts.registrations, parts.collNet);
         this.transferPlanner = new TransferPlanner(rank(), parts.registrations, options);
-        this.launcher = parts.add(new WorkLauncher(parts.threads.device, device, FunctionTable.STANDARD, failure,
-                failure::fail, parts.attendance, options.lateDeadline().plus(options.stallDeadline())));
+        this.launcher =
+                parts.add(new WorkLauncher(parts.threads.device, device, FunctionTable.STANDARD, failure, failure::fail,
+                        parts::proxiesStand, parts.attendance, options.lateDeadline().plus(options.stallDeadline())));
         OperationTrace trace = parts.trace.operations(parts.threads.device);
         PlanLauncher planLauncher = new PlanLauncher(launcher,
                 new Announcer(device, parts.connectors, routes, parts.launched, trace), trace);

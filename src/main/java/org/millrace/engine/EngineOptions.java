@@ -2,9 +2,12 @@ package org.millrace.engine;
 
 import java.time.Duration;
 import java.util.Optional;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
+import org.millrace.agent.IdleProfile;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.engine.NetTransport.Unpacking;
@@ -15,10 +18,9 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param channels          rings over which large operations are spread
  * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
  * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
- * @param helped            whether a thread that waits for the device runs it meanwhile: it has no core of its own
- * @param spins             idle passes a polling thread spins through
- * @param yields            idle passes it yields through after that
- * @param maxParkNanos      how long it sleeps after that, at the most; 0 to never sleep
+ * @param ownSleepNanos     how long the device's thread sleeps while threads that wait run it, for which it has no core
+ *                          of its own; 0 if they do not
+ * @param idle              what a polling thread does between passes without work; a strategy for each thread
  * @param stallDeadline     how long an operation may go without any progress
  * @param lateDeadline      how long a rank that lives may be late for an operation
  * @param closeDeadline     how long a rank waits when it leaves
@@ -29,8 +31,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, int spins, int yields,
-        long maxParkNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
+public record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
+        Supplier<IdleStrategy> idle, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
         Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
         TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
         Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
@@ -48,6 +50,9 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
      */
     private static final int SHARED_SPINS = 20;
 
+    /** Where ranks are more than cores each look takes the core from another rank. */
+    private static final long OWN_SLEEP_NANOS = 400_000;
+
     /** Decides what the user left open, with what the ranks said of themselves. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
         int cores = Runtime.getRuntime().availableProcessors();
@@ -55,12 +60,9 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
         int threads = Math.min(2, configuration.get(Settings.THREADS).orElse(coresPerRank));
         boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
         boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
-        int threshold = configuration.get(Settings.IDLE_THRESHOLD);
         int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
-        int spins = Math.min(most, threshold == 0 ? SPINS : threshold);
-        long park = threshold == 0 ? 0 : configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
-        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped, spins,
-                threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins), park,
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
+                !helped ? 0 : coreForEach ? OWN_SLEEP_NANOS : 5 * OWN_SLEEP_NANOS, idle(configuration, most, helped),
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
                 configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
                 Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
@@ -72,6 +74,24 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
                 configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)
                         ? new Unpacking(configuration.get(Settings.NET_DEVICE_UNPACK_THRESHOLD))
                         : null);
+    }
+
+    /**
+     * How the polling threads wait, unless the user counts their passes.
+     *
+     * @param most passes that they may spin through, 0 if there are more ranks than cores
+     */
+    private static Supplier<IdleStrategy> idle(Configuration configuration, int most, boolean helped) {
+        long longest = configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
+        if (most == 0 && configuration.ifSet(Settings.IDLE_THRESHOLD).isEmpty()) {
+            return () -> IdleProfile.rankWithoutCore(longest);
+        }
+        int threshold = configuration.get(Settings.IDLE_THRESHOLD);
+        int spins = Math.min(most, threshold == 0 ? SPINS : threshold);
+        int yields = threshold == 0 ? Integer.MAX_VALUE - spins : Math.max(0, threshold - spins);
+        long park = threshold == 0 ? 0 : longest;
+        return helped ? () -> IdleProfile.rankOnSharedCores(spins, yields, park)
+                : () -> IdleProfile.rank(spins, yields, park);
     }
 
     /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */

@@ -8,8 +8,6 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
-import org.millrace.agent.IdleProfile;
-import org.millrace.agent.IdleStrategy;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
@@ -36,22 +34,18 @@ final class EngineThreads implements AutoCloseable {
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         Agent first = together ? new InTurn(device, proxies) : device;
-        AgentRunner runner = options.helped() ? startHelped(first, options) : AgentRunner.start(first, idle(options));
+        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options)
+                : AgentRunner.start(first, options.idle().get());
         runners = together ? new AgentRunner[] {runner}
-                : new AgentRunner[] {runner, AgentRunner.start(proxies, idle(options))};
+                : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
         connectorService = new ConnectorService(rank);
     }
 
     private AgentRunner startHelped(Agent agent, EngineOptions options) {
-        HelpedAgent helped = new HelpedAgent(agent, idle(options), idle(options));
+        HelpedAgent helped =
+                new HelpedAgent(agent, options.idle().get(), options.idle().get(), options.ownSleepNanos());
         device.runBy(helped);
         return AgentRunner.start(helped, helped);
-    }
-
-    private static IdleStrategy idle(EngineOptions options) {
-        return options.helped()
-                ? IdleProfile.rankOnSharedCores(options.spins(), options.yields(), options.maxParkNanos())
-                : IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos());
     }
 
     @Override

@@ -5,11 +5,11 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.Map;
 import org.millrace.agent.AgentRunner;
-import org.millrace.agent.IdleProfile;
 import org.millrace.CommunicatorListener;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinDeviceCommunicator;
 import org.millrace.device.gin.GinRequirements;
+import org.millrace.device.gin.LsaMemory;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.JoinOptions;
 import org.millrace.engine.bootstrap.RemoteFailure;
@@ -80,8 +80,7 @@ public final class GinRank implements AutoCloseable {
                     GinOptions.defaults(), failure -> joined.fail(failure));
             GinAgent agent = new GinAgent("gin-" + rank);
             agent.add(communicator);
-            resources.add(AgentRunner.start(agent,
-                    IdleProfile.rank(options.spins(), options.yields(), options.maxParkNanos())));
+            resources.add(AgentRunner.start(agent, options.idle().get()));
             control.onEvent(() -> hear(joined, communicator));
             return new GinRank(control, options.stallDeadline(), resources, network, agent, communicator);
         } catch (RuntimeException | Error thrown) {
@@ -124,7 +123,7 @@ public final class GinRank implements AutoCloseable {
      * @param arena whose memory it is; not to be closed before this rank
      */
     public LocalWindow window(Arena arena, long bytes) {
-        MemorySegment memory = arena.allocate(bytes, 64);
+        MemorySegment memory = LsaMemory.allocate(arena, bytes);
         return new LocalWindow(communicator.register(HostWindowMemory.register(network, memory)), memory);
     }
 

@@ -10,7 +10,9 @@ import org.millrace.trace.ConnectionTrace;
  * What all proxies of connections have in common: a name, a listener that learns that they stopped, their trace, and
  * that they stand still once their communicator was aborted: its kernels leave, and what is in slots and in the user's
  * memory then is nobody's data. A proxy reads none of it, writes none, takes nothing from its network and moves no
- * counter, until it is removed.
+ * counter, until it is removed. What a pass does that is under way when the flag goes up lies in the connection's own
+ * memory, which is there until the proxy is removed, and in operands: these are the user's again when that pass is over
+ * too, which is when the kernel has left.
  */
 public abstract class AbstractProxy implements ProxyConnection {
 
@@ -45,7 +47,12 @@ public abstract class AbstractProxy implements ProxyConnection {
     /** One read of a word that is written once comes before everything: the kernel that sees it leaves, too. */
     @Override
     public final int progress() {
-        return abort != null && abort.raisedAcquire() ? 0 : pass();
+        return isAborted() ? 0 : pass();
+    }
+
+    /** Whether what is under way is nobody's data any more. */
+    protected final boolean isAborted() {
+        return abort != null && abort.raisedAcquire();
     }
 
     /** Moves what can be moved without waiting; returns how much, as {@link #progress}. */

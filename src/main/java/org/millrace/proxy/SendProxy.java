@@ -127,7 +127,7 @@ public final class SendProxy extends AbstractProxy {
     public boolean drained() {
         // the source is asked in any case: it may find out that there is nothing to wait for
         boolean nothingFollows = source.drained();
-        if (nothingFollows && !window.isEmpty()) {
+        if (nothingFollows && !window.isEmpty() && !isAborted()) {
             sender.settle(); // the memory is to be freed, and the peer may come for its data later
         }
         return nothingFollows && window.isEmpty();
@@ -149,10 +149,11 @@ public final class SendProxy extends AbstractProxy {
 
     @Override
     public void stopped(@Nullable Throwable failure) {
-        if (failure == null) {
+        if (failure == null && !isAborted()) {
             sender.close();
         } else {
-            sender.abort(); // the peer is to see that this end did not mean to go
+            // the peer is to see that this end did not mean to go, and operands may be gone by now
+            sender.abort();
         }
         super.stopped(failure);
     }

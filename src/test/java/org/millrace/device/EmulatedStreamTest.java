@@ -54,7 +54,7 @@ class EmulatedStreamTest {
             public String waitingFor() {
                 return "its gate";
             }
-        }}, () -> null, _ -> {}, new StallLimit(Long.MAX_VALUE));
+        }}, () -> null, _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
     }
 
     /** A thread that runs proxies too does not stand still for the length of a copy. */
@@ -226,7 +226,7 @@ class EmulatedStreamTest {
         EmulatedEvent event = device.newEvent();
         EmulatedEvent later = device.newEvent();
         device.launch(new EmulatedKernel("broken", new Block[0], () -> new MillraceException("broken on purpose"),
-                _ -> {}, new StallLimit(Long.MAX_VALUE)), first);
+                _ -> {}, () -> true, new StallLimit(Long.MAX_VALUE)), first);
         first.record(event);
         first.call(() -> log.add("called behind a failure"));
         second.waitFor(event);
@@ -325,7 +325,7 @@ class EmulatedStreamTest {
     @Test
     void whoWaitsRunsKernelsAndNoFunctions() {
         Backoff idle = new Backoff(0, 10, 10_000, 50_000);
-        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000));
+        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000), 400_000);
         device.runBy(helped);
         EmulatedStream stream = device.newStream();
         EmulatedEvent event = device.newEvent();
@@ -352,7 +352,7 @@ class EmulatedStreamTest {
 
     @Test
     void whoIsFarAheadRunsTheStreamMeanwhile() {
-        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1)));
+        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1), 400_000));
         EmulatedStream stream = device.newStream();
         AtomicBoolean gate = new AtomicBoolean();
         for (int i = 0; i < 40; i++) {

@@ -65,8 +65,8 @@ class WorkLauncherTest {
         functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
         functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
         return new WorkLauncher(device, communicator, functions, failure::get,
-                thrown -> failure.compareAndSet(null, thrown), new StallLimit(Duration.ofSeconds(20).toNanos()),
-                Duration.ofSeconds(20));
+                thrown -> failure.compareAndSet(null, thrown), () -> true,
+                new StallLimit(Duration.ofSeconds(20).toNanos()), Duration.ofSeconds(20));
     }
 
     private final class TestFunction implements DeviceFunction {
@@ -275,7 +275,8 @@ class WorkLauncherTest {
         DeviceCommunicator communicator = communicator(1024, 0);
         EmulatedDevice still = new EmulatedDevice(1);
         WorkLauncher launcher = new WorkLauncher(still, communicator, new FunctionTable(), failure::get,
-                thrown -> failure.compareAndSet(null, thrown), new StallLimit(20_000_000), Duration.ofMillis(20));
+                thrown -> failure.compareAndSet(null, thrown), () -> true, new StallLimit(20_000_000),
+                Duration.ofMillis(20));
         PlanBuilder builder = new PlanBuilder("", SMALL, 512);
         assertNotNull(launchIfRoom(launcher, plan(builder, communicator, HANG, arena.allocate(8, 8), 0, false),
                 still.newStream(), () -> {}));

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +27,7 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
+import org.millrace.Registration;
 
 /**
  * A kernel that waits, for a slot to be emptied or for data to come, leaves when its communicator is aborted, whatever
@@ -108,6 +111,63 @@ class AbortTest {
                 assertTrue(each.getMessage().contains("rank 0 aborted the communicator")
                         && each.getMessage().contains("the test's reason"), each.getMessage());
             }
+        }
+    }
+
+    /** The program takes its memory back when it is told, and a proxy may be about to write there. */
+    @Test
+    void aProgramIsToldWhenNoPassWritesToItsMemoryAnyMore() throws Exception {
+        WatchedTransport.on(directory, false);
+        CountDownLatch aboutToWrite = new CountDownLatch(1);
+        CountDownLatch goesOn = new CountDownLatch(1);
+        WatchedNetwork.beforeUserMemory = () -> {
+            aboutToWrite.countDown();
+            awaitUninterrupted(goesOn);
+        };
+        Map<String, String> settings = EngineGroup.settings("MILLRACE_THREADS", "2");
+        List<Throwable> thrown = EngineGroup.call(2, rank -> () -> {
+            try (Communicator communicator = EngineGroup.join(directory, rank, 2, settings);
+                    Arena arena = Arena.ofShared();
+                    DeviceStream stream = communicator.device().newStream();
+                    DeviceStream other = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(64, arena);
+                if (communicator.rank() == 1) {
+                    data.fill((byte) 7);
+                    communicator.send(data, 64, DataType.INT8, 0, stream);
+                    aboutToWrite.await();
+                    communicator.abort();
+                    return null;
+                }
+                Registration registration = communicator.register(data);
+                communicator.receive(data, 64, DataType.INT8, 1, stream);
+                while (communicator.asyncError().isEmpty()) {
+                    assertFalse(Thread.interrupted(), "nobody told of the abort");
+                }
+                try {
+                    for (int pass = 0; pass < 3; pass++) {
+                        other.call(() -> {});
+                        other.synchronize(PATIENCE); // the device has looked at every stream meanwhile
+                    }
+                    assertFalse(stream.query(), "told, and a proxy is about to write");
+                    assertEquals(0, data.get(ValueLayout.JAVA_BYTE, 0), "written before it was let");
+                } finally {
+                    goesOn.countDown();
+                }
+                assertThrows(AbortedException.class, () -> stream.synchronize(PATIENCE));
+                assertEquals(7, data.get(ValueLayout.JAVA_BYTE, 0), "what the pass had begun");
+                registration.close();
+                return null;
+            }
+        });
+        WatchedTransport.off();
+        assertEquals(Arrays.asList(null, null), thrown);
+    }
+
+    private static void awaitUninterrupted(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
         }
     }
 

@@ -1,12 +1,15 @@
 package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 
 import java.util.Map;
 import java.util.Properties;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.millrace.agent.IdleProfile.Backoff;
+import org.millrace.agent.TimedIdleStrategy;
 import org.millrace.config.Configuration;
 
 class EngineOptionsTest {
@@ -23,8 +26,22 @@ class EngineOptionsTest {
     }
 
     private static EngineOptions decided() {
-        return EngineOptions.decide(Configuration.load(Map.of(), new Properties(), Map.of()),
-                new Agreement(2, "host", 2, new int[] {0, 0}, 1, 1 << 20));
+        return decided(2, Map.of());
+    }
+
+    private static EngineOptions decided(int ranks, Map<String, String> settings) {
+        return EngineOptions.decide(Configuration.load(settings, new Properties(), Map.of()),
+                new Agreement(ranks, "host", ranks, new int[ranks], 1, 1 << 20));
+    }
+
+    /** Of two ranks on one core the one that polls may take it from the one that is waited for. */
+    @Test
+    void moreRanksThanCoresWaitByTheClock() {
+        int cores = Runtime.getRuntime().availableProcessors();
+        Map<String, String> counted = Map.of("NCCL_PROXY_IDLE_THRESHOLD", "100");
+        assertInstanceOf(Backoff.class, decided(cores, Map.of()).idle().get());
+        assertInstanceOf(TimedIdleStrategy.class, decided(cores + 1, Map.of()).idle().get());
+        assertInstanceOf(Backoff.class, decided(cores + 1, counted).idle().get(), "the user's count is not kept");
     }
 
     /** By which tests let counters wrap. */

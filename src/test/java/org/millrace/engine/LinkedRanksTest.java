@@ -32,8 +32,8 @@ class LinkedRanksTest {
     @ParameterizedTest
     @ValueSource(strings = {"auto", "socket"})
     void nothingIsQuickerThanTheLink(String network) throws Exception {
-        Map<String, String> settings = EngineGroup.settings("MILLRACE_NET", network, "MILLRACE_LINK",
-                "rate=400Mbit,delay=20ms");
+        Map<String, String> settings =
+                EngineGroup.settings("MILLRACE_NET", network, "MILLRACE_LINK", "rate=400Mbit,delay=20ms");
         EngineGroup.ranks(directory, 2, settings, (communicator, stream, arena) -> {
             MemorySegment data = communicator.device().allocate(COUNT * 4L, arena);
             for (int count : new int[] {1, COUNT, 1}) {

@@ -129,7 +129,7 @@ final class StallRank {
             if (here && way == Way.BEGIN) {
                 said("has something before its kernel");
                 EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", new Block[] {new Endless()},
-                        () -> null, failure -> {}, new StallLimit(Long.MAX_VALUE));
+                        () -> null, failure -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
                 ((EmulatedDevice) communicator.device()).launch(endless, stream);
             }
             enqueue(communicator, send, receive, here && way == Way.DISAGREE ? count + 1 : count, stream);

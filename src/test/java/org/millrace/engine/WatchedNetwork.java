@@ -28,6 +28,8 @@ final class WatchedNetwork implements Network {
     static final AtomicLong RECEIVED_BY_SLOTS = new AtomicLong();
     static final AtomicLong FLUSHED = new AtomicLong();
     static final AtomicLong CONNECTIONS = new AtomicLong();
+    /** What a receiving proxy does between its looks and its write to memory that a program registered. */
+    static volatile Runnable beforeUserMemory = () -> {};
 
     private final Network network;
     private final boolean flushes;
@@ -38,6 +40,7 @@ final class WatchedNetwork implements Network {
     }
 
     static void reset() {
+        beforeUserMemory = () -> {};
         for (AtomicLong counter : new AtomicLong[] {SENT_BY_USER, SENT_BY_SLOTS, RECEIVED_BY_USER, RECEIVED_BY_SLOTS,
                 FLUSHED, CONNECTIONS}) {
             counter.set(0);
@@ -132,6 +135,9 @@ final class WatchedNetwork implements Network {
         public void accept(MemoryRegion region, long offset) {
             Region watched = (Region) region;
             (watched.ofUser ? RECEIVED_BY_USER : RECEIVED_BY_SLOTS).addAndGet(payloadBytes);
+            if (watched.ofUser) {
+                beforeUserMemory.run();
+            }
             receiver.accept(watched.arrival, offset);
         }
 

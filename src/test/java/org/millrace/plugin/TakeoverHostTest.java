@@ -32,9 +32,11 @@ class TakeoverHostTest {
             "10, threads, socket, 1, small, FIFO_VERSION=31", "10, processes, auto, 1, small, FIFO_VERSION=28",
             "11, threads, shm, 1, small, NCCL_CODE=22809", "11, processes, socket, 2, small, NCCL_CODE=22809",
             "12, threads, socket, 2, usual, NCCL_CODE=23102", "12, processes, shm, 1, usual, NCCL_CODE=23206",
-            "12, processes, shm, 1, small, NCCL_CODE=23007", "12, processes, shm behind a link, 1, small, NCCL_CODE=23007", "11, processes, ucx, 1, small, FIFO_VERSION=28",
-            "10, threads, ucx, 2, small, FIFO_VERSION=31", "12, processes, ucx tcp, 1, usual, NCCL_CODE=23102",
-            "11, processes, plugin, 1, small, FIFO_VERSION=28", "9, threads, plugin, 2, small, FIFO_VERSION=31"})
+            "12, processes, shm, 1, small, NCCL_CODE=23007",
+            "12, processes, shm behind a link, 1, small, NCCL_CODE=23007",
+            "11, processes, ucx, 1, small, FIFO_VERSION=28", "10, threads, ucx, 2, small, FIFO_VERSION=31",
+            "12, processes, ucx tcp, 1, usual, NCCL_CODE=23102", "11, processes, plugin, 1, small, FIFO_VERSION=28",
+            "9, threads, plugin, 2, small, FIFO_VERSION=31"})
     void allThatKernelsSendArrives(int version, String way, String network, int threads, String sizes, String nccl)
             throws Exception {
         long seed = 0x5eed + 31 * version + way.length();

@@ -29,8 +29,11 @@ public final class MemoryFrames {
     private long received;
     private long sent;
     private boolean senderClosed;
+    private boolean senderAborted;
+    private boolean settled;
     private boolean receiverClosed;
     private boolean cut;
+    private Runnable onOffer = () -> {};
 
     /**
      * @param random decides when frames complete; null for at once
@@ -87,6 +90,11 @@ public final class MemoryFrames {
         return offered;
     }
 
+    /** What happens while a frame is offered. */
+    public void onOffer(Runnable action) {
+        onOffer = action;
+    }
+
     /** Loses the connection when the next payload is received. */
     public void cut() {
         cut = true;
@@ -95,6 +103,11 @@ public final class MemoryFrames {
     /** Whether the sending end was closed: it reads no payload any more. */
     public boolean senderClosed() {
         return senderClosed;
+    }
+
+    /** Whether it was without its last frames, none of which was read again. */
+    public boolean senderGaveUp() {
+        return senderAborted && !settled;
     }
 
     /** Whether the receiving end was closed: it writes no payload any more. */
@@ -109,6 +122,7 @@ public final class MemoryFrames {
                 if (offered - sent == DEPTH || later()) {
                     return false;
                 }
+                onOffer.run();
                 copy(header, headers[at(offered)]);
                 regions[at(offered)] = region;
                 offsets[at(offered)] = offset;
@@ -132,7 +146,13 @@ public final class MemoryFrames {
 
             @Override
             public void abort() {
+                senderAborted = true;
                 close();
+            }
+
+            @Override
+            public void settle() {
+                settled = true;
             }
 
             @Override

@@ -164,6 +164,40 @@ class OperationProxyTest {
         }
     }
 
+    /** What is under way may lie in operands, which the user has back by now. */
+    @Test
+    void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(2);
+            pair.post(4);
+            assertEquals(1, pair.send.progress());
+            pair.from.abort.raise();
+            assertFalse(pair.send.drained());
+            pair.send.stopped(null);
+            assertTrue(pair.frames.senderGaveUp());
+        }
+    }
+
+    /** It ends what it has begun, in memory that is there until the proxies have stopped; the next one does nothing. */
+    @Test
+    void aPassThatIsUnderWayGoesToItsEnd() {
+        try (Arena arena = Arena.ofConfined()) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(4);
+            pair.post(4);
+            pair.frames.onOffer(pair.from.abort::raise); // behind the pass's look at the flag
+            assertEquals(2, pair.send.progress());
+            assertEquals(2, pair.frames.offered(), "frames of the pass");
+            pair.receive.progress();
+            pair.post(4);
+            assertEquals(0, pair.send.progress());
+            assertEquals(2, pair.frames.offered(), "frames behind the pass");
+            assertEquals(0, pair.from.sendMem.headAcquire());
+        }
+    }
+
     @Test
     void afterAnAbortWhatArrivesIsNotToldToTheDevice() {
         try (Arena arena = Arena.ofConfined()) {

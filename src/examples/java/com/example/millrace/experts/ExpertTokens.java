@@ -62,6 +62,20 @@ final class ExpertTokens {
         }
     }
 
+    /** As many are here for each of this rank's experts as their owners have announced. */
+    void verifyCounts(HostedPlan hosted, long[] announced) {
+        long[] came = new long[announced.length];
+        for (int rank = 0; rank < plan.ranks(); rank++) {
+            int from = rank;
+            seen[rank].stream().forEach(token -> came[hosted.expert(batch, from, token, self)]++);
+        }
+        if (!Arrays.equals(came, announced)) {
+            throw new MillraceException("dispatch to rank " + self + " (seed " + plan.seed() + ", batch " + batch
+                    + "): its experts were announced " + Arrays.toString(announced) + " tokens, and got "
+                    + Arrays.toString(came));
+        }
+    }
+
     private MillraceException wrong(int rank, String what) {
         return new MillraceException("dispatch to rank " + self + " (seed " + plan.seed() + ", batch " + batch
                 + "): rank " + rank + ", " + what);

@@ -8,6 +8,9 @@ package com.example.millrace.experts;
  */
 public record HostedPlan(ExpertPlan plan, int perHost) {
 
+    /** How many experts a rank has. */
+    static final int EXPERTS = 3;
+
     /**
      * Checks the values.
      *
@@ -22,6 +25,11 @@ public record HostedPlan(ExpertPlan plan, int perHost) {
 
     int hosts() {
         return plan.ranks() / perHost;
+    }
+
+    /** Which of a rank's experts a token is for that goes to the rank. */
+    int expert(long batch, int rank, int token, int to) {
+        return (int) Long.remainderUnsigned(plan.word(batch, rank, token, plan.words() + to), EXPERTS);
     }
 
     /** The ranks of a host among a token's destinations, a bit for each. */

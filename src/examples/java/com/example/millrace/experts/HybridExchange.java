@@ -29,6 +29,7 @@ import org.millrace.gin.Window;
 public final class HybridExchange implements TokenExchange {
 
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT;
     private static final long HEADER_BYTES = HybridLayout.HEADER_WORDS * Long.BYTES;
 
     private final GinDeviceCommunicator communicator;
@@ -49,6 +50,8 @@ public final class HybridExchange implements TokenExchange {
     private final long[][] fromHosts;
     private final long[][] forwarded;
     private final long[][] expected;
+    /** How many come for each expert. */
+    private final long[] expectedByExpert = new long[HostedPlan.EXPERTS];
 
     /**
      * An exchange of all ranks, which all make it.
@@ -86,6 +89,11 @@ public final class HybridExchange implements TokenExchange {
     }
 
     @Override
+    public void close() {
+        near.close();
+    }
+
+    @Override
     public long run(long batch) {
         writeMetadata(batch);
         reset();
@@ -95,6 +103,7 @@ public final class HybridExchange implements TokenExchange {
         ExpertTokens experts = new ExpertTokens(plan, communicator.rank(), batch);
         List<List<Queue<long[]>>> made = dispatch(batch, passed, experts);
         experts.verify();
+        experts.verifyCounts(hosted, expectedByExpert);
         reset();
         CombinedTokens combined = new CombinedTokens(plan, communicator.rank(), batch);
         combine(batch, passed, made, combined);
@@ -102,30 +111,41 @@ public final class HybridExchange implements TokenExchange {
         return experts.count();
     }
 
-    /** How many tokens of this rank go where; the peer needs to know both before the first of them comes. */
+    /** How many tokens of this rank go where, and which in which channel: the peer is told before the first comes. */
     private void writeMetadata(long batch) {
-        for (int channel = 0; channel < plan.channels(); channel++) {
-            for (int host = 0; host < hosted.hosts(); host++) {
-                memory.asSlice(layout.metadataTo(host, channel), layout.metadataBytes() / plan.channels())
-                        .fill((byte) 0);
-            }
-            for (int token = plan.firstToken(channel); token < plan.firstToken(channel + 1); token++) {
-                long destinations = plan.destinations(batch, communicator.rank(), token);
-                for (int host = 0; host < hosted.hosts(); host++) {
-                    count(layout.metadataTo(host, channel), hosted.near(destinations, host));
+        for (int host = 0; host < hosted.hosts(); host++) {
+            long counts = layout.countsTo(host);
+            memory.asSlice(counts, layout.countsBytes()).fill((byte) 0);
+            for (int channel = 0; channel < plan.channels(); channel++) {
+                long metadata = layout.metadataTo(host, channel);
+                for (int rank = 0; rank <= hosted.perHost(); rank++) {
+                    memory.set(INT, layout.first(metadata, rank), memory.get(INT, layout.rankCount(counts, rank)));
+                }
+                for (int token = plan.firstToken(channel); token < plan.firstToken(channel + 1); token++) {
+                    count(batch, token, host);
+                }
+                for (int rank = 0; rank <= hosted.perHost(); rank++) {
+                    memory.set(INT, layout.last(metadata, rank), memory.get(INT, layout.rankCount(counts, rank)));
                 }
             }
         }
     }
 
-    private void count(long at, long ranks) {
-        if (ranks != 0) {
-            memory.set(LONG, at, memory.get(LONG, at) + 1);
-        }
+    private void count(long batch, int token, int host) {
+        long counts = layout.countsTo(host);
+        long ranks = hosted.near(plan.destinations(batch, communicator.rank(), token), host);
         for (int rank = 0; rank < hosted.perHost(); rank++) {
-            long cell = at + (1L + rank) * Long.BYTES;
-            memory.set(LONG, cell, memory.get(LONG, cell) + (ranks >>> rank & 1));
+            if ((ranks >>> rank & 1) != 0) {
+                int expert = hosted.expert(batch, communicator.rank(), token, host * hosted.perHost() + rank);
+                add(layout.rankCount(counts, rank), 1);
+                add(layout.expertCount(counts, rank, expert), 1);
+            }
         }
+        add(layout.rankCount(counts, hosted.perHost()), ranks == 0 ? 0 : 1);
+    }
+
+    private void add(long at, int count) {
+        memory.set(INT, at, memory.get(INT, at) + count);
     }
 
     /** Heads and tails of the rails begin at 0 everywhere, and nothing of them is under way. */
@@ -141,26 +161,45 @@ public final class HybridExchange implements TokenExchange {
         barrier.sync();
     }
 
+    /** Counts go through the context of the host that they are for, a channel's metadata through the channel's. */
     private void exchangeMetadata() {
         int signal = layout.rails().countsSignal();
+        RemoteAction here = RemoteAction.increment(signal);
         for (int host = 0; host < hosted.hosts(); host++) {
-            gins[0].put(rail, host, window, layout.metadataFrom(rail.rank(), 0), window, layout.metadataTo(host, 0),
-                    layout.metadataBytes(), RemoteAction.increment(signal), -1);
+            gin(host).put(rail, host, window, layout.countsFrom(rail.rank()), window, layout.countsTo(host),
+                    layout.countsBytes(), here, -1);
+            for (int channel = 0; channel < plan.channels(); channel++) {
+                gin(channel).put(rail, host, window, layout.metadataFrom(rail.rank(), channel), window,
+                        layout.metadataTo(host, channel), layout.metadataBytes(), here, -1);
+            }
         }
-        gins[0].increaseSignalShadow(signal, hosted.hosts());
-        gins[0].waitSignalMeetShadow(signal);
+        gin(rail.rank()).increaseSignalShadow(signal, hosted.hosts());
+        for (int channel = 0; channel < plan.channels(); channel++) {
+            gin(channel).increaseSignalShadow(signal, hosted.hosts());
+        }
+        for (HostGin gin : gins) {
+            gin.waitSignalMeetShadow(signal);
+        }
         for (int channel = 0; channel < plan.channels(); channel++) {
             Arrays.fill(forwarded[channel], 0);
             for (int host = 0; host < hosted.hosts(); host++) {
-                toHosts[channel][host] = memory.get(LONG, layout.metadataTo(host, channel));
-                long from = layout.metadataFrom(host, channel);
-                fromHosts[channel][host] = memory.get(LONG, from);
+                toHosts[channel][host] = tokens(layout.metadataTo(host, channel), hosted.perHost());
+                fromHosts[channel][host] = tokens(layout.metadataFrom(host, channel), hosted.perHost());
                 for (int rank = 0; rank < hosted.perHost(); rank++) {
-                    forwarded[channel][rank] += memory.get(LONG, from + (1L + rank) * Long.BYTES);
+                    forwarded[channel][rank] += tokens(layout.metadataFrom(host, channel), rank);
                 }
             }
             for (int rank = 0; rank < hosted.perHost(); rank++) {
                 near.release(rank, layout.total(channel, near.self()), forwarded[channel][rank]);
+            }
+        }
+        for (int rank = 0; rank < hosted.perHost(); rank++) {
+            for (int expert = 0; expert < HostedPlan.EXPERTS; expert++) {
+                long count = 0;
+                for (int host = 0; host < hosted.hosts(); host++) {
+                    count += memory.get(INT, layout.expertCount(layout.countsFrom(host), rank, expert));
+                }
+                near.release(rank, layout.expertTotal(expert, near.self()), count);
             }
         }
         barrier.sync();
@@ -169,6 +208,17 @@ public final class HybridExchange implements TokenExchange {
                 expected[channel][rank] = near.acquire(near.self(), layout.total(channel, rank));
             }
         }
+        Arrays.fill(expectedByExpert, 0);
+        for (int expert = 0; expert < HostedPlan.EXPERTS; expert++) {
+            for (int rank = 0; rank < hosted.perHost(); rank++) {
+                expectedByExpert[expert] += near.acquire(near.self(), layout.expertTotal(expert, rank));
+            }
+        }
+    }
+
+    /** How many tokens a channel brings for a rank of a host, or for the host. */
+    private int tokens(long metadata, int rank) {
+        return memory.get(INT, layout.last(metadata, rank)) - memory.get(INT, layout.first(metadata, rank));
     }
 
     /** Returns what the experts made, by channel and by the near rank that it goes back to. */

@@ -8,10 +8,12 @@ import org.millrace.device.gin.LsaMemory;
  *
  * <pre>
  *   rails       as {@link ExpertLayout} has it, for one rank of each host
- *   metadata    to each host, from each host: by channel, how many tokens come, and how many of them go to each rank
+ *   counts      to each host, from each host, 4 bytes each: tokens for each of its ranks, for each of its experts, for it
+ *   metadata    to each host, from each host, by channel, 4 bytes each: for each of its ranks how many tokens came for
+ *               it in the channels before, then with this one; the same of the host
  *   rings       by channel, then by near rank that stores: slots
- *   cells       by channel and near rank, 8 bytes each: tails, heads, totals
- *   addresses   8 bytes for each near rank
+ *   cells       by channel and near rank, 8 bytes each: tails, heads, totals; then counts, by expert and near rank
+ *   addresses   what near ranks tell of their windows
  *   barrier     8 bytes
  * </pre>
  */
@@ -63,9 +65,29 @@ public final class HybridLayout {
         return signalsBase + rails.signals();
     }
 
-    /** How many tokens of a channel go to a host, and behind that how many to each of its ranks. */
+    long countsTo(int host) {
+        return rails.windowBytes() + host * countsBytes();
+    }
+
+    long countsFrom(int host) {
+        return countsTo(hosted.hosts() + host);
+    }
+
+    long countsBytes() {
+        return (hosted.perHost() + (long) hosted.perHost() * HostedPlan.EXPERTS + 1) * Integer.BYTES;
+    }
+
+    /** Of a host's counts, that of one of its ranks; of the host where there is no such rank. */
+    long rankCount(long counts, int rank) {
+        return rank < hosted.perHost() ? counts + (long) rank * Integer.BYTES : counts + countsBytes() - Integer.BYTES;
+    }
+
+    long expertCount(long counts, int rank, int expert) {
+        return counts + (hosted.perHost() + (long) rank * HostedPlan.EXPERTS + expert) * Integer.BYTES;
+    }
+
     long metadataTo(int host, int channel) {
-        return rails.windowBytes() + ((long) host * channels + channel) * (1 + hosted.perHost()) * Long.BYTES;
+        return countsTo(2 * hosted.hosts()) + ((long) host * channels + channel) * metadataBytes();
     }
 
     long metadataFrom(int host, int channel) {
@@ -73,13 +95,25 @@ public final class HybridLayout {
     }
 
     long metadataBytes() {
-        return (long) channels * (1 + hosted.perHost()) * Long.BYTES;
+        return (hosted.perHost() * 2L + 2) * Integer.BYTES;
+    }
+
+    /**
+     * Where a channel's metadata says which is a rank's first token in it, or the host's where there is no such rank.
+     */
+    long first(long metadata, int rank) {
+        return metadata + (rank < hosted.perHost() ? rank : 2L * rank) * Integer.BYTES;
+    }
+
+    /** Where it says which is the first behind them. */
+    long last(long metadata, int rank) {
+        return first(metadata, rank) + (rank < hosted.perHost() ? hosted.perHost() : 1L) * Integer.BYTES;
     }
 
     long ringSlot(int channel, int from, long index) {
-        return metadataTo(2 * hosted.hosts(), 0)
-                + (((long) channel * hosted.perHost() + from) * railPlan.slots() + index % railPlan.slots())
-                        * railPlan.tokenBytes();
+        long rings = metadataTo(2 * hosted.hosts(), 0) + Long.BYTES - 1 & -Long.BYTES;
+        return rings + (((long) channel * hosted.perHost() + from) * railPlan.slots() + index % railPlan.slots())
+                * railPlan.tokenBytes();
     }
 
     /** How many tokens a near rank has stored in this rank's ring; that rank writes it. */
@@ -101,11 +135,16 @@ public final class HybridLayout {
         return ringSlot(channels, 0, 0) + (((long) kind * channels + channel) * hosted.perHost() + from) * Long.BYTES;
     }
 
+    /** How many tokens for one of this rank's experts came to a near rank; that rank writes it. */
+    long expertTotal(int expert, int from) {
+        return cell(3, 0, 0) + ((long) expert * hosted.perHost() + from) * Long.BYTES;
+    }
+
     long addresses() {
-        return cell(3, 0, 0);
+        return expertTotal(HostedPlan.EXPERTS, 0);
     }
 
     long barrier() {
-        return addresses() + (long) hosted.perHost() * Long.BYTES;
+        return addresses() + LsaMemory.bytes(hosted.perHost());
     }
 }

@@ -63,6 +63,11 @@ public final class LowLatencyExchange implements TokenExchange {
     }
 
     @Override
+    public void close() {
+        near.close();
+    }
+
+    @Override
     public long run(long batch) {
         GinDeviceCommunicators.quiet(gins); // what the batch before put was read
         barrier.sync(); // what it brought was used

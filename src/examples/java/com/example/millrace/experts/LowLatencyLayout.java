@@ -12,7 +12,7 @@ import org.millrace.device.gin.LsaMemory;
  *   received   by rank, slots: tokens of others; then what their experts made of this rank's
  *   returned   by rank, slots: what this rank's experts made
  *   counts     by phase and near rank, 8 bytes each
- *   addresses  8 bytes for each near rank
+ *   addresses  what near ranks tell of their windows
  *   barrier    8 bytes
  *   signals    by phase and rank
  * </pre>
@@ -79,7 +79,7 @@ public final class LowLatencyLayout {
     }
 
     long barrier() {
-        return addresses() + (long) hosted.perHost() * Long.BYTES;
+        return addresses() + LsaMemory.bytes(hosted.perHost());
     }
 
     int countSignal(int phase, int from) {

@@ -1,8 +1,7 @@
 package com.example.millrace.experts;
 
 /** Batches of tokens that go to experts and come back. Used by one thread. */
-@FunctionalInterface
-public interface TokenExchange {
+public interface TokenExchange extends AutoCloseable {
 
     /**
      * Dispatches this rank's tokens, runs the experts on what came, and combines. All ranks call it for the same batch.
@@ -12,4 +11,10 @@ public interface TokenExchange {
      *                                        still
      */
     long run(long batch);
+
+    /** No rank moves a token any more. */
+    @Override
+    default void close() {
+        // most have nothing that ends before their window
+    }
 }

@@ -1,18 +1,28 @@
 package org.millrace.device.gin;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
+import org.millrace.net.shm.SharedMemory;
 
 /**
  * The same window at each rank near this one, which blocks load from and store to by themselves:
  * {@code ncclGetLsaPointer}. What a rank stored before a release is what another finds behind the acquire that saw it.
+ * Memory of {@link #allocate} is reached from other processes of the host too.
  */
-public final class LsaMemory {
+public final class LsaMemory implements AutoCloseable {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     /**
@@ -20,19 +30,41 @@ public final class LsaMemory {
      * is an exception for others, which would else store to memory that was freed.
      */
     private static final Map<Long, MemorySegment> OFFERED = new ConcurrentHashMap<>();
+    /** Memory that other processes can map, by address. */
+    private static final Map<Long, SharedMemory> SHARED = new ConcurrentHashMap<>();
     private static final int SIGNALS = 2;
+    private static final long ALIGNMENT = 64;
+    /** What a rank tells: the address of its window, and what {@link SharedMemory#key} says. */
+    private static final int WORDS = 1 + SharedMemory.KEY_WORDS;
 
     private final MemorySegment[] peers;
     private final int self;
+    private final List<SharedMemory> mapped;
 
-    private LsaMemory(MemorySegment[] peers, int self) {
+    private LsaMemory(MemorySegment[] peers, int self, List<SharedMemory> mapped) {
         this.peers = peers;
         this.self = self;
+        this.mapped = mapped;
     }
 
-    /** How much of the window {@link #connect} uses: for 8 bytes of each rank. */
-    public static long bytes(GinTeam near) {
-        return (long) near.ranks() * Long.BYTES;
+    /** Zeros for a window, until the arena is closed; where processes can share memory, others can map them. */
+    @SuppressWarnings("restricted") // all of it, and of no other length
+    public static MemorySegment allocate(Arena arena, long bytes) {
+        if (SharedMemory.sealedDomain() == 0) {
+            return arena.allocate(bytes, ALIGNMENT);
+        }
+        SharedMemory shared = SharedMemory.createSealed(bytes);
+        long address = shared.segment().address();
+        SHARED.put(address, shared);
+        return shared.segment().reinterpret(bytes, arena, ignored -> {
+            SHARED.remove(address);
+            shared.close();
+        });
+    }
+
+    /** How much of the window {@link #connect} uses for so many ranks. */
+    public static long bytes(int ranks) {
+        return (long) ranks * WORDS * Long.BYTES;
     }
 
     /** How many signals {@link #connect} uses, once. */
@@ -41,8 +73,8 @@ public final class LsaMemory {
     }
 
     /**
-     * Tells the ranks near this one where its window lies, and learns of theirs. All of them are of this process, and
-     * call it.
+     * Tells the ranks near this one where its window lies, and learns of theirs. All of them call it; those of other
+     * processes have memory of {@link #allocate}.
      *
      * @param memory of the window, as long on every rank
      * @param offset of {@link #bytes} in it that nobody uses meanwhile
@@ -51,26 +83,59 @@ public final class LsaMemory {
     public static LsaMemory connect(HostGin gin, Window window, MemorySegment memory, long offset, int signal) {
         GinTeam near = gin.communicator().lsa();
         OFFERED.put(memory.address(), memory);
+        long[] words = told(memory);
         for (int peer = 0; peer < near.ranks(); peer++) {
-            gin.putValue(near, peer, window, offset + (long) near.rank() * Long.BYTES, memory.address(), Long.BYTES,
-                    RemoteAction.increment(signal));
-        }
-        gin.waitSignal(signal, near.ranks());
-        MemorySegment[] peers = new MemorySegment[near.ranks()];
-        for (int peer = 0; peer < peers.length; peer++) {
-            long address = memory.get(ValueLayout.JAVA_LONG, offset + (long) peer * Long.BYTES);
-            MemorySegment theirs = OFFERED.get(address);
-            if (theirs == null) {
-                throw new GinException(gin + ": the rank near it with number " + peer + " is not of this process");
+            for (int word = 0; word < WORDS; word++) {
+                gin.putValue(near, peer, window, offset + bytes(near.rank()) + (long) word * Long.BYTES, words[word],
+                        Long.BYTES, RemoteAction.increment(signal));
             }
-            peers[peer] = theirs;
+        }
+        gin.waitSignal(signal, (long) near.ranks() * WORDS);
+        MemorySegment[] peers = new MemorySegment[near.ranks()];
+        List<SharedMemory> mapped = new ArrayList<>();
+        for (int peer = 0; peer < peers.length; peer++) {
+            long[] theirs = memory.asSlice(offset + bytes(peer), bytes(1)).toArray(ValueLayout.JAVA_LONG);
+            peers[peer] = isOfThisProcess(theirs) ? OFFERED.get(theirs[0]) : map(theirs, memory.byteSize(), mapped);
+            if (peers[peer] == null) {
+                mapped.forEach(SharedMemory::close);
+                throw new GinException(gin + ": the rank near it with number " + peer + " is of process " + theirs[2]
+                        + ", and its window's memory is not of LsaMemory.allocate, or processes share none here");
+            }
         }
         for (int peer = 0; peer < near.ranks(); peer++) {
             gin.signal(near, peer, RemoteAction.increment(signal + 1));
         }
         gin.waitSignal(signal + 1, near.ranks());
         OFFERED.remove(memory.address());
-        return new LsaMemory(peers, near.rank());
+        return new LsaMemory(peers, near.rank(), mapped);
+    }
+
+    private static long[] told(MemorySegment memory) {
+        SharedMemory shared = SHARED.get(memory.address());
+        ProcessIdentity self = ProcessIdentity.CURRENT;
+        long[] key = shared == null ? new long[] {0, self.pid(), self.startTicks(), self.namespace()} : shared.key();
+        return LongStream.concat(LongStream.of(memory.address()), LongStream.of(key)).toArray();
+    }
+
+    private static boolean isOfThisProcess(long[] words) {
+        return new ProcessIdentity((int) words[2], words[3], words[4]).equals(ProcessIdentity.CURRENT);
+    }
+
+    private static @Nullable MemorySegment map(long[] words, long bytes, List<SharedMemory> mapped) {
+        long[] key = Arrays.copyOfRange(words, 1, WORDS);
+        if (key[1] >>> Integer.SIZE == 0) {
+            return null; // no descriptor: it is not shared
+        }
+        SharedMemory theirs = SharedMemory.join(Path.of(""), key, bytes);
+        mapped.add(theirs);
+        return theirs.segment();
+    }
+
+    /** Unmaps memory of other processes, which nobody uses any more. */
+    @Override
+    public void close() {
+        mapped.forEach(SharedMemory::close);
+        mapped.clear();
     }
 
     /** This rank's number among those near it. */

@@ -27,13 +27,14 @@ final class ReceiveStream {
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
 
+    private final StreamSet connection;
     private final SocketChannel channel;
     private final StreamInput input;
     private final Rail rail;
     private final ReceiveWindow frames;
     private final Pieces pieces;
     private final UnexpectedPieces unexpected;
-    private final StagedInput staged = new StagedInput(PieceFormat.BYTES);
+    private final StagedInput staged;
     /** Made when it is first needed. */
     private @Nullable ByteBuffer scratch;
     private final ByteBuffer ack = ByteBuffer.allocateDirect((PieceFormat.Ack.LOST + 1) * PieceFormat.Ack.BYTES)
@@ -65,7 +66,7 @@ final class ReceiveStream {
 
     /** @param first whether no stream was before in this one's place */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
-            UnexpectedPieces unexpected, boolean first) {
+            UnexpectedPieces unexpected, boolean first, StreamSet connection) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
@@ -73,6 +74,8 @@ final class ReceiveStream {
         this.pieces = pieces;
         this.unexpected = unexpected;
         urgent = !first;
+        staged = new StagedInput(PieceFormat.BYTES, connection.memory(first));
+        this.connection = connection;
         ack.limit(0);
     }
 
@@ -138,6 +141,11 @@ final class ReceiveStream {
                 if (PieceFormat.isAsk(staged.buffer(), staged.begin())) {
                     staged.skipHeader(0);
                     urgent = true;
+                    continue;
+                }
+                if (PieceFormat.isSilent(staged.buffer(), staged.begin())) {
+                    connection.reported(staged.silentLink());
+                    staged.skipHeader(0);
                     continue;
                 }
                 problem = frames.problem(staged.buffer(), staged.begin());
@@ -269,6 +277,9 @@ final class ReceiveStream {
         try {
             if (ack.hasRemaining()) {
                 channel.write(ack);
+            }
+            if (!ack.hasRemaining() && connection.hasSilence()) {
+                channel.write(ack.clear().limit(PieceFormat.Ack.encodeSilent(connection.takeSilence(), ack)));
             }
             if (!ack.hasRemaining() && isNews()) {
                 PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), frames.completed(),

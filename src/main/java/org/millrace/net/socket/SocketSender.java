@@ -87,7 +87,8 @@ public final class SocketSender implements FrameSender, Railed {
     }
 
     private SendStream newStream(int stream, Rail rail, boolean first) {
-        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first);
+        return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first,
+                connection);
     }
 
     @Override
@@ -140,17 +141,29 @@ public final class SocketSender implements FrameSender, Railed {
         frames.retireWhole();
         moved += frames.released() - before;
         if (look) {
+            if (connection.hasSilence()) {
+                tellOfSilence();
+            }
             SendStream silent = reinjection.silent(now);
             if (silent != null) {
                 lose(silent, "silent, and others delivered what it owed", null, now);
             }
             for (int stream = 0; stream < streams.length; stream++) {
-                if (streams[stream].isOpen() && connection.isSilent(stream)) {
-                    lose(streams[stream], "nothing has come from the peer's host for 14 s", null, now);
+                IOException silence = streams[stream].isOpen() ? connection.silence(stream) : null;
+                if (silence != null) {
+                    lose(streams[stream], silence.getMessage(), silence, now);
                 }
             }
         }
         return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    private void tellOfSilence() {
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && stream.tell(connection)) {
+                return;
+            }
+        }
     }
 
     /** Whether there is something to send, or to hear. */

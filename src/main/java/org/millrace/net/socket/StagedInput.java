@@ -1,9 +1,12 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.PageMemory;
+import org.millrace.net.connection.SilentLink;
 
 /**
  * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
@@ -15,7 +18,7 @@ final class StagedInput {
     /** A small frame fits whole. */
     private static final int CAPACITY = 16 << 10;
 
-    private final ByteBuffer buffer = ByteBuffer.allocateDirect(CAPACITY).order(ByteOrder.LITTLE_ENDIAN);
+    private final ByteBuffer buffer;
     private final int headerBytes;
     private int begin;
     private int end;
@@ -25,9 +28,11 @@ final class StagedInput {
      * Nothing was read yet.
      *
      * @param headerBytes length of what goes before each payload
+     * @param memory      with whose end it ends
      */
-    public StagedInput(int headerBytes) {
+    StagedInput(int headerBytes, Arena memory) {
         this.headerBytes = headerBytes;
+        buffer = PageMemory.allocate(CAPACITY, memory).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /**
@@ -61,6 +66,11 @@ final class StagedInput {
     /** Whom the peer that sends a shutdown message has lost; null if nobody. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
+    }
+
+    /** The link that the peer says is silent; null if none is. */
+    public @Nullable SilentLink silentLink() {
+        return SilentLink.of(HeaderFormat.words(buffer, begin));
     }
 
     public boolean isShutdown() {

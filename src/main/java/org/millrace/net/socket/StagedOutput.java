@@ -1,7 +1,9 @@
 package org.millrace.net.socket;
 
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import org.millrace.foreign.PageMemory;
 
 /**
  * The bytes of a stream that are not sent from the user's memory: headers and the payload bytes behind them, one piece
@@ -30,9 +32,10 @@ final class StagedOutput {
      */
     private long gap = -1;
 
-    StagedOutput(int capacity) {
+    /** Nothing is here yet; it ends with the arena. */
+    StagedOutput(int capacity, Arena memory) {
         this.capacity = capacity;
-        buffer = ByteBuffer.allocateDirect(capacity).order(ByteOrder.LITTLE_ENDIAN);
+        buffer = PageMemory.allocate(capacity, memory).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /** The longest that can be added now. */

@@ -1,6 +1,7 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -12,6 +13,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
@@ -34,7 +36,10 @@ public final class StreamSet extends ConnectionState {
     private final @Nullable StreamRecovery recovery;
     /** By stream: whether the last words are said there, and the other end is given time to read them. */
     private final boolean[] lingers;
+    private final Arena memory = Arena.ofShared();
     private boolean released;
+    /** What the peer was told of this process's own silent links. Of the owner's thread. */
+    private @Nullable SilentLink told;
 
     /** Takes connected streams over, none of which is made again when it is lost. */
     StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
@@ -95,10 +100,20 @@ public final class StreamSet extends ConnectionState {
         watched[stream] = TcpStreams.watch(channel, peer(), null);
     }
 
-    /** Whether nothing has come from the peer's host for so long that a stream which can be made again is lost. */
-    boolean isSilent(int stream) {
+    /** What a stream is lost by that can be made again, and on which nothing has come for too long; null otherwise. */
+    @Nullable
+    IOException silence(int stream) {
         TcpStream known = watched[stream];
-        return recovery != null && known != null && known.isLost();
+        return recovery != null && known != null && known.isLost() ? new IOException(TcpStreams.SILENT) : null;
+    }
+
+    /**
+     * What a stream stages is in this. It ends with the connection: the collector would give it back when the heap is
+     * full of other things, as what refers to it there is small. A stream that takes the place of a lost one has its
+     * own, as what the lost one has staged may be sent again.
+     */
+    Arena memory(boolean first) {
+        return first ? memory : Arena.ofAuto();
     }
 
     SocketChannel channel(int stream) {
@@ -144,6 +159,24 @@ public final class StreamSet extends ConnectionState {
         return first;
     }
 
+    /** Whether the peer is to be told of a link that is silent, or of its end. */
+    boolean hasSilence() {
+        return TcpStreams.silent() != told;
+    }
+
+    /** What to tell the peer; null if nothing is silent any more. */
+    @Nullable
+    SilentLink takeSilence() {
+        return told = TcpStreams.silent();
+    }
+
+    /** What the peer says of a link of its own; null if none of them is silent any more. */
+    synchronized void reported(@Nullable SilentLink link) {
+        if (!released) {
+            TcpStreams.reported(this, peer(), link);
+        }
+    }
+
     /** Says the last words on a stream, as far as that needs no waiting. */
     void sendLast(int stream, ByteBuffer words) {
         try {
@@ -168,6 +201,7 @@ public final class StreamSet extends ConnectionState {
 
     @Override
     protected synchronized void release() {
+        reported(null);
         released = true;
         if (recovery != null) {
             recovery.close(false);
@@ -179,6 +213,9 @@ public final class StreamSet extends ConnectionState {
             } else {
                 closeQuietly(channels[stream]);
             }
+        }
+        if (memory.scope().isAlive()) {
+            closeQuietly(memory::close);
         }
     }
 }

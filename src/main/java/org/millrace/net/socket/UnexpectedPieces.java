@@ -1,13 +1,17 @@
 package org.millrace.net.socket;
 
+import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
+import org.millrace.foreign.PageMemory;
 
 /**
  * Room for pieces whose frames have no destination yet, so that those behind them on the same stream can be received. A
- * place is as large as the largest piece that was ever in it. One thread.
+ * place has room for any piece, and takes as much memory as the largest that was ever in it. One thread.
  */
 final class UnexpectedPieces {
 
+    private final int pieceBytes;
+    private final Arena memory;
     private final ByteBuffer[] places;
     private final long[] frames;
     private final int[] pieces;
@@ -16,7 +20,10 @@ final class UnexpectedPieces {
     private final boolean[] whole;
     private int count;
 
-    UnexpectedPieces(int capacity) {
+    /** With so many places, which end with the arena. */
+    UnexpectedPieces(int capacity, int pieceBytes, Arena memory) {
+        this.pieceBytes = pieceBytes;
+        this.memory = memory;
         places = new ByteBuffer[capacity];
         frames = new long[capacity];
         pieces = new int[capacity];
@@ -29,8 +36,8 @@ final class UnexpectedPieces {
     int take(long frame, int piece, int length) {
         for (int place = 0; place < places.length; place++) {
             if (!taken[place]) {
-                if (places[place] == null || places[place].capacity() < length) {
-                    places[place] = ByteBuffer.allocateDirect(length);
+                if (places[place] == null) {
+                    places[place] = PageMemory.allocate(pieceBytes, memory).asByteBuffer();
                 }
                 taken[place] = true;
                 whole[place] = false;

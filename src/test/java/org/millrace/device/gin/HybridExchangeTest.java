@@ -53,11 +53,12 @@ class HybridExchangeTest {
         long bytes = lowLatency ? new LowLatencyLayout(hosted).windowBytes() : new HybridLayout(hosted).windowBytes();
         int signals = lowLatency ? new LowLatencyLayout(hosted).signals() : new HybridLayout(hosted).signals();
         run(network, ranks, perHost, contexts, signals, bytes, (device, window, memory) -> {
-            TokenExchange exchange =
+            try (TokenExchange exchange =
                     lowLatency ? new LowLatencyExchange(GinDeviceCommunicators.of(device), hosted, window, memory)
-                            : new HybridExchange(GinDeviceCommunicators.of(device), hosted, window, memory);
-            for (long batch = 0; batch < BATCHES; batch++) {
-                moved.addAndGet(exchange.run(batch));
+                            : new HybridExchange(GinDeviceCommunicators.of(device), hosted, window, memory)) {
+                for (long batch = 0; batch < BATCHES; batch++) {
+                    moved.addAndGet(exchange.run(batch));
+                }
             }
         });
         assertEquals((long) BATCHES * ranks * TOKENS * experts, moved.get(), hosted.toString());
@@ -69,18 +70,18 @@ class HybridExchangeTest {
         int rounds = 200;
         AtomicInteger[] came = new AtomicInteger[4];
         Arrays.setAll(came, rank -> new AtomicInteger());
-        run("shm", 4, 2, 1, LsaMemory.signals(), 64, (device, window, memory) -> {
+        run("shm", 4, 2, 1, LsaMemory.signals(), LsaMemory.bytes(2) + 16, (device, window, memory) -> {
             HostGin gin = new HostGin(device, 0);
             LsaMemory near = LsaMemory.connect(gin, window, memory, 0, 0);
-            WorldBarrier barrier = new WorldBarrier(gin, near, 16, 0);
+            WorldBarrier barrier = new WorldBarrier(gin, near, LsaMemory.bytes(2), 0);
             for (int round = 1; round <= rounds; round++) {
-                near.of(1 - near.self()).set(ValueLayout.JAVA_LONG, 32, round);
+                near.of(1 - near.self()).set(ValueLayout.JAVA_LONG, LsaMemory.bytes(2) + 8, round);
                 came[device.rank()].set(round);
                 barrier.sync();
                 for (AtomicInteger each : came) {
                     assertEquals(0, Math.min(0, each.get() - round));
                 }
-                assertEquals(round, memory.get(ValueLayout.JAVA_LONG, 32));
+                assertEquals(round, memory.get(ValueLayout.JAVA_LONG, LsaMemory.bytes(2) + 8));
                 barrier.sync();
             }
         });
