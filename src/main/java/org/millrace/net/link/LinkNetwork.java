@@ -2,9 +2,10 @@ package org.millrace.net.link;
 
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
-import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
@@ -13,7 +14,6 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
-import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
@@ -22,8 +22,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Any network behind a link. Each direction has the link of the process that sends. Connections that are closed go on
- * until what was sent has arrived, on a thread of this network's, which is there while there are any.
+ * Any network behind a link. Each direction has the link of the process that sends. A thread of this network's
+ * moves what is on the way where owners do not look, and what connections that are closed had sent before.
  */
 public final class LinkNetwork implements Network {
 
@@ -31,15 +31,20 @@ public final class LinkNetwork implements Network {
     /** How long a connection that was closed may go on, besides the link's delay. */
     private static final Duration LINGER = Duration.ofSeconds(10);
     private static final long PAUSE_NANOS = 20_000;
+    /** Who has just offered a frame looks itself. */
+    private static final long IDLE_NANOS = 200_000;
 
     private final Network network;
     private final SharedLine line;
-    /** Those that are open, and those that linger; guarded by this. */
+    /** Those that are open, and those that were closed, with when; guarded by this. */
     private final Set<LinkSender> open = new HashSet<>();
-    private final List<LinkSender> closing = new ArrayList<>();
+    private final Map<LinkSender, Long> closing = new HashMap<>();
+    private boolean moves;
 
-    LinkNetwork(Network network, LinkSchedule schedule, LongSupplier clock) {
+    /** @param ownersLook whether all of them do, for as long as something is on the way: there is no thread then */
+    LinkNetwork(Network network, LinkSchedule schedule, LongSupplier clock, boolean ownersLook) {
         this.network = network;
+        moves = ownersLook;
         line = new SharedLine(schedule, clock);
     }
 
@@ -51,7 +56,7 @@ public final class LinkNetwork implements Network {
      */
     public static Network of(Configuration configuration, Network network) {
         Optional<LinkSchedule> link = LinkSchedule.of(configuration);
-        return link.isEmpty() ? network : new LinkNetwork(network, link.get(), System::nanoTime);
+        return link.isEmpty() ? network : new LinkNetwork(network, link.get(), System::nanoTime, false);
     }
 
     /**
@@ -93,6 +98,10 @@ public final class LinkNetwork implements Network {
     private synchronized FrameSender behindTheLink(FrameSender sender) {
         LinkSender made = new LinkSender(sender, network, line, this);
         open.add(made);
+        if (!moves) {
+            moves = true;
+            Thread.ofPlatform().daemon().name("millrace-link").start(this::move);
+        }
         return made;
     }
 
@@ -102,11 +111,8 @@ public final class LinkNetwork implements Network {
             if (!open.remove(sender)) {
                 return;
             }
-            if (!sender.isDrained()) {
-                closing.add(sender);
-                if (closing.size() == 1) {
-                    Thread.ofPlatform().daemon().name("millrace-link").start(this::linger);
-                }
+            if (sender.drain()) {
+                closing.put(sender, System.nanoTime());
                 return;
             }
         }
@@ -118,49 +124,39 @@ public final class LinkNetwork implements Network {
         return open.remove(sender);
     }
 
-    /** Moves what is on the way of connections that were closed, until there are none. */
-    private void linger() {
-        long deadline = System.nanoTime() + LINGER.plus(line.schedule().longestDelay()).toNanos();
-        int seen = 0;
+    /** Moves what is on the way, until there is no connection, though no owner looks. */
+    private void move() {
+        long longest = LINGER.plus(line.schedule().longestDelay()).toNanos();
         while (true) {
-            List<LinkSender> now;
+            List<LinkSender> using;
+            Map<LinkSender, Long> ending;
             synchronized (this) {
-                if (closing.isEmpty()) {
-                    notifyAll();
+                if (open.isEmpty() && closing.isEmpty()) {
+                    moves = false;
                     return;
                 }
-                now = List.copyOf(closing);
+                using = List.copyOf(open);
+                ending = Map.copyOf(closing);
             }
-            if (now.size() > seen) {
-                deadline = System.nanoTime() + LINGER.plus(line.schedule().longestDelay()).toNanos();
+            boolean busy = false;
+            for (LinkSender each : using) {
+                busy |= each.drain();
             }
-            seen = now.size();
-            boolean late = System.nanoTime() - deadline > 0;
-            for (LinkSender each : now) {
-                boolean goesOn = goesOn(each);
+            for (Map.Entry<LinkSender, Long> each : ending.entrySet()) {
+                boolean late = System.nanoTime() - each.getValue() > longest;
+                boolean goesOn = each.getKey().drain();
+                if (goesOn && late) {
+                    LOG.warn("{} was closed, and is ended before all that was sent has arrived", each.getKey());
+                }
                 if (!goesOn || late) {
-                    if (goesOn) {
-                        LOG.warn("{} was closed, and is ended before all that was sent has arrived", each);
-                    }
-                    each.closeWire();
+                    each.getKey().closeWire();
                     synchronized (this) {
-                        closing.remove(each);
+                        closing.remove(each.getKey());
+                        notifyAll();
                     }
                 }
             }
-            LockSupport.parkNanos(PAUSE_NANOS);
-        }
-    }
-
-    private static boolean goesOn(LinkSender sender) {
-        try {
-            sender.progress();
-            return !sender.isDrained();
-        } catch (ConnectionException lost) {
-            return false; // its owner has no more calls to learn it from
-        } catch (RuntimeException unexpected) {
-            LOG.warn("{} was closed, and what it had sent is not delivered", sender, unexpected);
-            return false;
+            LockSupport.parkNanos(busy ? PAUSE_NANOS : IDLE_NANOS);
         }
     }
 

@@ -26,6 +26,10 @@ final class LinkSender implements FrameSender {
     private static final long MOST_WAITING = 4L << 20;
     /** However quick and far the link is. */
     private static final long MOST_ON_THE_WAY = 256L << 20;
+    /** Payloads that the network behind still sends from where they lie here. */
+    private static final long MOST_IN_THE_NETWORK = 4L << 20;
+    /** By which part the next payload may be longer than all before it. */
+    private static final long SLACK = 8;
     private static final int MOST_FRAMES = 1024;
     /** A header's on a wire, about. */
     private static final int HEADER_BYTES = 64;
@@ -62,6 +66,7 @@ final class LinkSender implements FrameSender {
     private long lastArrival;
     private long ownFree;
     private long end;
+    private long longest;
 
     private Arena arena = Arena.ofShared();
     private MemorySegment memory;
@@ -72,18 +77,27 @@ final class LinkSender implements FrameSender {
         this.network = network;
         this.line = line;
         this.owner = owner;
-        memory = PageMemory.allocate(Math.min(line.schedule().bytesOnTheWay(), MOST_ON_THE_WAY) + MOST_WAITING, arena);
+        memory = PageMemory.allocate(
+                Math.min(line.schedule().bytesOnTheWay(), MOST_ON_THE_WAY) + MOST_WAITING + MOST_IN_THE_NETWORK, arena);
         region = network.register(memory);
     }
 
     @Override
-    public boolean offer(FrameHeader offered, @Nullable MemoryRegion payload, long offset) {
+    public synchronized boolean offer(FrameHeader offered, @Nullable MemoryRegion payload, long offset) {
         checkOpen();
         long bytes = offered.payloadBytes();
         check(payload, offset, bytes);
-        if (frames.isFull() || waitingBytes > 0 && waitingBytes + bytes > MOST_WAITING || !makeRoom(bytes)) {
-            return false;
+        if (!hasRoom(bytes)) {
+            progress();
+            if (!hasRoom(bytes)) {
+                return false;
+            }
         }
+        if (frames.isEmpty()) {
+            end = 0;
+            grow(bytes);
+        }
+        longest = Math.max(longest, bytes);
         long position = place(bytes);
         if (payload != null) {
             MemorySegment.copy(payload.segment(), offset, memory, position % memory.byteSize(), bytes);
@@ -110,8 +124,12 @@ final class LinkSender implements FrameSender {
             throw lost;
         }
         if (closed) {
-            throw new ConnectionException(this + ": closed on this side");
+            throw closedHere();
         }
+    }
+
+    private ConnectionException closedHere() {
+        return new ConnectionException(this + ": closed on this side");
     }
 
     private static void check(@Nullable MemoryRegion payload, long offset, long bytes) {
@@ -132,19 +150,18 @@ final class LinkSender implements FrameSender {
         return bytes > toTheEnd ? end + toTheEnd : end;
     }
 
-    /** Whether there is room for a payload; makes more memory where that can never be. */
-    private boolean makeRoom(long bytes) {
-        if (frames.isEmpty()) {
-            if (bytes > memory.byteSize()) {
-                release();
-                arena = Arena.ofShared();
-                memory = PageMemory.allocate(bytes, arena);
-                region = network.register(memory);
-            }
-            end = 0;
-            return true;
+    private boolean hasRoom(long bytes) {
+        return frames.isEmpty() || !frames.isFull() && (waitingBytes == 0 || waitingBytes + bytes <= MOST_WAITING)
+                && place(bytes) + bytes - positions[frames.oldest()] <= memory.byteSize();
+    }
+
+    private void grow(long bytes) {
+        if (bytes > memory.byteSize()) {
+            release();
+            arena = Arena.ofShared();
+            memory = PageMemory.allocate(bytes, arena);
+            region = network.register(memory);
         }
-        return place(bytes) + bytes - positions[frames.oldest()] <= memory.byteSize();
     }
 
     private void release() {
@@ -153,7 +170,7 @@ final class LinkSender implements FrameSender {
     }
 
     @Override
-    public int progress() {
+    public synchronized int progress() {
         try {
             if (frames.isEmpty()) {
                 checkOpen();
@@ -221,15 +238,33 @@ final class LinkSender implements FrameSender {
         return nanos * SharedLine.TICKS;
     }
 
-    /** Those that were copied: their payloads may be overwritten. */
+    /**
+     * Those that were copied: their payloads may be overwritten. The last one counts as soon as there is room for
+     * another: whoever has nothing in flight can offer.
+     */
     @Override
-    public long framesCompleted() {
-        return frames.begun();
+    public synchronized long framesCompleted() {
+        return frames.begun() - (hasRoom(longest + longest / SLACK) ? 0 : 1);
     }
 
-    /** Whether all has been sent by the network behind. */
-    boolean isDrained() {
-        return frames.isEmpty();
+    /**
+     * Moves what is on the way, for an owner that may not look any more.
+     *
+     * @return whether something is on the way yet, and can arrive
+     */
+    synchronized boolean drain() {
+        if (frames.isEmpty() || lost != null) {
+            return false;
+        }
+        try {
+            progress();
+            return !frames.isEmpty();
+        } catch (ConnectionException end) {
+            return false; // its owner learns it from its next call
+        } catch (RuntimeException unexpected) {
+            lost = new ConnectionException(this + ": " + unexpected, unexpected);
+            return false;
+        }
     }
 
     @Override
@@ -239,17 +274,21 @@ final class LinkSender implements FrameSender {
     }
 
     /** Ends the connection behind. */
-    void closeWire() {
+    synchronized void closeWire() {
         wire.close();
         release();
+        lost = closedHere();
     }
 
     @Override
     public void abort() {
         closed = true;
         if (owner.forget(this)) {
-            wire.abort();
-            release();
+            synchronized (this) {
+                wire.abort();
+                release();
+                lost = closedHere();
+            }
         }
     }
 

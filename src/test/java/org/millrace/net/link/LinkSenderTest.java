@@ -36,7 +36,7 @@ class LinkSenderTest {
     }
 
     private FrameSender behind(String link) {
-        return sender(new LinkNetwork(wire, LinkSchedule.parse(link), () -> now));
+        return sender(new LinkNetwork(wire, LinkSchedule.parse(link), () -> now, true));
     }
 
     private static FrameSender sender(Network network) {
@@ -100,7 +100,7 @@ class LinkSenderTest {
 
     @Test
     void connectionsShareTheLineOfTheirProcess() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("rate=1Gbit"), () -> now);
+        Network network = new LinkNetwork(wire, LinkSchedule.parse("rate=1Gbit"), () -> now, true);
         FrameSender first = sender(network);
         FrameSender second = sender(network);
         long began = now;
@@ -154,7 +154,7 @@ class LinkSenderTest {
 
     @Test
     void lossesSlowEachConnectionByItself() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=50ms,loss=0.01%"), () -> now);
+        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=50ms,loss=0.01%"), () -> now, true);
         FrameSender first = sender(network);
         FrameSender second = sender(network);
         long began = now;
@@ -183,7 +183,7 @@ class LinkSenderTest {
 
     @Test
     void whatIsOnTheWayArrivesWhenTheConnectionIsClosed() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=20ms"), System::nanoTime);
+        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=20ms"), System::nanoTime, false);
         FrameSender sender = sender(network);
         assertTrue(offer(sender, 1, 100));
         sender.close();
