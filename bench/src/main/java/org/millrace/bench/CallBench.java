@@ -111,7 +111,7 @@ public final class CallBench {
 
     private static void print(int rank, String network, String what, DoubleSupplier measured) {
         double[] values = new double[ROUNDS];
-        for (int round = -4 * ROUNDS; round < ROUNDS; round++) { // those below 0 are the JIT compiler's
+        for (int round = -2 * ROUNDS; round < ROUNDS; round++) { // those below 0 are the JIT compiler's
             double value = measured.getAsDouble();
             values[Math.max(round, 0)] = value;
         }
@@ -130,7 +130,7 @@ public final class CallBench {
                 try (FramePipe pipe = FramePipe.open(network); Arena arena = Arena.ofShared()) {
                     MemoryRegion from = network.register(arena.allocate(bytes, 4096));
                     MemoryRegion to = network.register(arena.allocate(bytes, 4096));
-                    long count = (256L << 20) / bytes;
+                    long count = (64L << 20) / bytes;
                     for (int round = -2; round < rates.length; round++) {
                         Thread receiver = Thread.ofPlatform().start(() -> receive(pipe, to, count));
                         long begin = System.nanoTime();
