@@ -3,7 +3,7 @@
 # while these make their connections, and the plugin's port while it makes some. In clear and under TLS, heap 256 MB.
 # Prints a line for each: the milliseconds that it took (the plugin's: the first, and the slowest of nine others), the
 # peak of memory in MB of who was flooded, and the flood; "FAILED" if it was not done in 60 s, or anything was lost.
-# All is on loopback, and each flood ends by itself: bench/flood.sh [JAR]
+# All is on loopback, and each flood ends by itself: bench/flood.sh [JAR]. FLOODS ("none hello-300 silent-1200 silent-5000 half-1200") and TLS ("0 1") choose.
 # Needs target/millrace.jar (mvn package -DskipTests) or another JAR, a C compiler and ss. It takes five to ten minutes.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -54,6 +54,7 @@ begin_ranks() {
   exec 8> "$work/in0" 9> "$work/in1"
   for ((i = 0; i < 600; i++)); do
     [ -n "$(ss -Htln "sport = $port")" ] && break
+    kill -0 "${pid[0]}" 2> /dev/null || { cat "$work/out0" "$work/err0" >&2; exit 1; }
     sleep 0.1
   done
 }
@@ -74,9 +75,9 @@ end_all() { # and prints the line of what was measured
 }
 
 flooder= pid=()
-for tls in 0 1; do
+for tls in ${TLS:-0 1}; do
   export MILLRACE_TLS=$tls
-  for kind in none hello-300 silent-1200 silent-5000 half-1200; do
+  for kind in ${FLOODS:-none hello-300 silent-1200 silent-5000 half-1200}; do
     half=MLRCTLS10123456789abcdef; [ $tls = 1 ] || half=MLRC
     begin_ranks
     flood $kind $port

@@ -8,6 +8,7 @@ import java.util.concurrent.TimeUnit;
 import org.millrace.Communicator;
 import org.millrace.DeviceStream;
 import org.millrace.Millrace;
+import org.millrace.Operand;
 import org.millrace.ReduceOp;
 
 /**
@@ -36,7 +37,7 @@ public final class FloodRank {
             float[] values = new float[ELEMENTS];
             for (int operation = 0; operation < OPERATIONS; operation++) {
                 Arrays.fill(values, rank + operation);
-                communicator.allReduce(values, ReduceOp.SUM, stream)
+                communicator.allReduce(Operand.of(values), ReduceOp.SUM, stream)
                         .toCompletableFuture()
                         .get(100, TimeUnit.SECONDS);
                 for (float value : values) {

@@ -257,6 +257,11 @@ public final class Hang extends HangingGroup {
 
         /** What to say of it; {@code hash} is 0 if no communicator stands still for it. */
         Verdict verdict(long hash, @Nullable Operation operation, long now, Set<Long> members) {
+            if (link.isElsewhere()) {
+                return new Verdict(Cause.SILENT, hash, of, null, null, operation,
+                        link.peer() + " says so to " + of.words() + ", which may wait for them", link, link.since(),
+                        Duration.ZERO, members);
+            }
             boolean open = link.state() == TracedState.OPEN;
             return new Verdict(Cause.SILENT, hash, of, null, null, operation,
                     "nothing comes back on the connection of " + of.words() + " with " + link.peer() + ", the first of "

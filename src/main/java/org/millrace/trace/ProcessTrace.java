@@ -220,14 +220,20 @@ public final class ProcessTrace {
         return new GinTrace(this, index, at, context);
     }
 
-    /** What is traced of a link over which nothing has come since a time; null if there is no room. */
-    public synchronized @Nullable SilenceTrace silence(long since, String local, String remote, String peer) {
+    /**
+     * What is traced of a link over which nothing has come since a time; null if there is no room.
+     *
+     * @param streams how many streams of this process it has; 0 for a link between two other hosts
+     */
+    public synchronized @Nullable SilenceTrace silence(long since, int streams, String local, String remote,
+            String peer) {
         int index = blocks.take(TraceLayout.SILENCE, 0, -1);
         if (index < 0) {
             return null;
         }
         long at = blocks.address(index);
         TraceMemory.set(at + SilenceFields.SINCE_OFFSET, since);
+        TraceMemory.set(at + SilenceFields.STREAMS_OFFSET, streams);
         TraceMemory.text(at + SilenceFields.LOCAL_OFFSET, SilenceFields.LOCAL_BYTES, local);
         TraceMemory.text(at + SilenceFields.REMOTE_OFFSET, SilenceFields.REMOTE_BYTES, remote);
         TraceMemory.text(at + SilenceFields.PEER_OFFSET, SilenceFields.PEER_BYTES, peer);

@@ -6,13 +6,18 @@ import org.jspecify.annotations.Nullable;
  * A link over which nothing came for long.
  *
  * @param state   open while it is silent; failed if its streams were lost meanwhile
- * @param streams how many streams of connections it had
- * @param local   this host's address and interface
+ * @param streams how many streams of connections it had; 0 for one between two other hosts, as a peer says
+ * @param local   this host's address and interface; of another host its name, too
  * @param remote  the other host's address, with its name if it is known
- * @param peer    what is at the other end of the one that fell silent first
+ * @param peer    what is at the other end of the one that fell silent first; the peer that says it
  */
 record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
+
+    /** Whether it is between two other hosts. */
+    boolean isElsewhere() {
+        return streams == 0;
+    }
 
     static @Nullable TracedSilence parse(TraceBytes block) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));

@@ -114,7 +114,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
     /** "host1 (10.0.0.1, eth0) and host2 (10.0.0.2) is silent". */
     private String ends() {
         TracedSilence link = Objects.requireNonNull(silence);
-        return Objects.requireNonNull(culprit).process().host() + " (" + link.local() + ") and " + link.remote()
+        String here = link.isElsewhere() ? link.local()
+                : Objects.requireNonNull(culprit).process().host() + " (" + link.local() + ")";
+        return here + " and " + link.remote()
                 + (link.state() == TracedState.OPEN ? " is silent" : " was silent until its connections were lost");
     }
 

@@ -1,5 +1,6 @@
 package org.millrace.namespace;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
@@ -55,14 +56,21 @@ class PartitionTest {
         CUT(0, 1, 2),
         SILENT_BOTH_WAYS(0, 1, 2),
         SILENT_ONE_WAY(0, 1, 2),
-        BETWEEN_TWO_OF_THREE(1, 2),
+        BETWEEN_TWO_OF_THREE(List.of(0, 1, 2), 1, 2),
         DOWN_FOR_20_S(0, 1, 2),
         HOST_GONE(0, 1);
 
         private final List<Integer> ranks;
+        /** Those that hear of it: their own peers tell those that lose nobody. */
+        private final List<Integer> told;
 
         Fault(Integer... ranks) {
+            this(List.of(ranks), ranks);
+        }
+
+        Fault(List<Integer> told, Integer... ranks) {
             this.ranks = List.of(ranks);
+            this.told = told;
         }
     }
 
@@ -79,7 +87,8 @@ class PartitionTest {
     static Stream<Case> cases() {
         if (!ALL) {
             return Stream.of(new Case(false, false, false, Fault.BETWEEN_TWO_OF_THREE),
-                    new Case(true, true, true, Fault.SILENT_BOTH_WAYS));
+                    new Case(true, true, true, Fault.SILENT_BOTH_WAYS),
+                    new Case(true, false, false, Fault.BETWEEN_TWO_OF_THREE));
         }
         return Stream.of(Fault.values())
                 .flatMap(fault -> Stream.of(new Case(false, false, false, fault), new Case(true, false, false, fault),
@@ -157,7 +166,7 @@ class PartitionTest {
         int before = job.said().size();
         begun = System.nanoTime();
         plant(of);
-        for (int rank : of.fault.ranks) {
+        for (int rank : of.fault.told) {
             job.await("rank " + rank + " is told", () -> job.says(rank, TOLD));
         }
         Map<Integer, List<String>> whys = new LinkedHashMap<>();
@@ -175,6 +184,9 @@ class PartitionTest {
             job.await(Duration.ofSeconds(10));
             print(of, before, whys);
         }
+        if (of.fault == Fault.BETWEEN_TWO_OF_THREE) {
+            assertThirdIsTold(whys);
+        }
         for (int rank : of.fault.ranks) {
             List<String> told = job.saidBy(rank).stream().filter(text -> text.contains(TOLD)).toList();
             long peers = of.fault == Fault.BETWEEN_TWO_OF_THREE || of.fault == Fault.HOST_GONE || rank != 0 ? 1 : 2;
@@ -184,6 +196,18 @@ class PartitionTest {
                     told::toString);
             assertTrue(whys.get(rank).stream().anyMatch(text -> text.startsWith(TOLD) && text.contains(own)),
                     () -> "why on " + TestNetwork.name(rank) + ": " + whys);
+        }
+    }
+
+    /** Who loses nobody, and waits for those who do: what its peers say, once. */
+    private void assertThirdIsTold(Map<Integer, List<String>> whys) {
+        List<String> told = job.saidBy(0).stream().filter(text -> text.contains(TOLD)).toList();
+        assertEquals(1, told.size(), told::toString);
+        for (int end = 1; end < HOSTS; end++) {
+            String address = TestNetwork.address(end);
+            assertTrue(told.getFirst().contains(address), told::toString);
+            assertTrue(whys.get(0).stream().anyMatch(text -> text.startsWith(TOLD) && text.contains(address)),
+                    whys::toString);
         }
     }
 

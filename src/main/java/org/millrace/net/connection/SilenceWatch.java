@@ -6,6 +6,7 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.SilenceTrace;
 
@@ -25,10 +27,18 @@ public final class SilenceWatch {
 
     private static final Logger LOG = LogManager.getLogger(SilenceWatch.class);
     private static final Duration PERIOD = Duration.ofSeconds(1);
+    /** Peers are told for so long of a link whose streams were lost: they may be made again, or their owners go on. */
+    private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
+    /** Two ends of a fault find out within so much of each other. */
+    private static final long LATER_NANOS = Duration.ofSeconds(2).toNanos();
 
     private final ProcessTrace trace;
     private final TcpInfo info = new TcpInfo(Arena.global());
     private final Map<Link, Silent> silent = new HashMap<>();
+    /** What is written of links between other hosts. */
+    private final Map<Link, SilenceTrace> reported = new HashMap<>();
+    /** When the link that this process's peers are told of was silent last. */
+    private long told;
     private long last = System.nanoTime();
 
     private record Link(InetAddress local, InetAddress remote) {
@@ -68,8 +78,11 @@ public final class SilenceWatch {
     private void look(long nanos) {
         List<TcpStream> open = TcpStreams.open();
         if (!open.isEmpty() || !silent.isEmpty()) {
-            write(update(open, nanos));
+            List<TcpStream> updated = update(open, nanos);
+            write(updated);
+            tellPeers(updated);
         }
+        writeReported();
     }
 
     private void write(List<TcpStream> open) {
@@ -97,11 +110,63 @@ public final class SilenceWatch {
         });
     }
 
+    private void tellPeers(List<TcpStream> open) {
+        SilentLink before = TcpStreams.silent();
+        if (!silent.isEmpty()) {
+            told = System.nanoTime();
+            if (before == null || !silent.containsKey(new Link(before.local(), before.remote()))) {
+                Link link = silent.keySet().iterator().next();
+                TcpStreams.silent(new SilentLink(link.local, link.remote, ProcessIdentity.HOST));
+            }
+        } else if (before != null && (System.nanoTime() - told > TOLD_NANOS || open.stream()
+                .anyMatch(stream -> Link.of(stream).equals(new Link(before.local(), before.remote()))))) {
+            TcpStreams.silent(null);
+        }
+    }
+
+    /**
+     * Both ends of a link may say it, and over several connections. Who does not hear one of the two itself needs no
+     * other's word: it finds out at the same time, or a little later.
+     */
+    private void writeReported() {
+        Collection<TcpStreams.Report> reports = TcpStreams.reports();
+        if (reports.isEmpty() && reported.isEmpty()) {
+            return;
+        }
+        for (TcpStreams.Report report : reports) {
+            SilentLink link = report.link();
+            if (System.nanoTime() - report.time() >= LATER_NANOS && !isUnheard(link.local())
+                    && !isUnheard(link.remote())
+                    && reported.keySet().stream().noneMatch(known -> link.isSame(known.local, known.remote))) {
+                SilenceTrace written =
+                        trace.silence(report.time(), 0, link.host() + " (" + link.local().getHostAddress() + ")",
+                                TcpStreams.words(link.remote()), report.peer());
+                if (written != null) {
+                    reported.put(new Link(link.local(), link.remote()), written);
+                }
+            }
+        }
+        reported.entrySet().removeIf(each -> {
+            boolean ends = reports.stream()
+                    .noneMatch(report -> report.link().isSame(each.getKey().local, each.getKey().remote));
+            if (ends) {
+                each.getValue().heard();
+            }
+            return ends;
+        });
+    }
+
+    private boolean isUnheard(InetAddress host) {
+        SilentLink own = TcpStreams.silent();
+        return own != null && own.remote().equals(host)
+                || silent.keySet().stream().anyMatch(link -> link.remote.equals(host));
+    }
+
     private void add(TcpStream stream) {
         Link link = Link.of(stream);
         Silent known = silent.get(link);
         if (known == null) {
-            SilenceTrace written = trace.silence(System.nanoTime() - stream.silentNanos(), local(link.local),
+            SilenceTrace written = trace.silence(System.nanoTime() - stream.silentNanos(), 1, local(link.local),
                     TcpStreams.words(link.remote), stream.peer);
             if (written == null) {
                 return;

@@ -8,6 +8,7 @@ import java.net.SocketOption;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -30,6 +31,13 @@ public final class TcpStreams {
 
     private static final List<TcpStream> OPEN = new ArrayList<>();
     private static final Map<InetAddress, String> HOSTS = new ConcurrentHashMap<>();
+    /** By connection: what its peer says of a link between two other hosts. */
+    private static final Map<Object, Report> REPORTS = new ConcurrentHashMap<>();
+    private static volatile @Nullable SilentLink silent;
+
+    /** What the process at the other end of a connection says. */
+    public record Report(String peer, SilentLink link, long time) {
+    }
 
     private TcpStreams() {}
 
@@ -84,6 +92,33 @@ public final class TcpStreams {
         return cause != null && TIMED_OUT.equals(cause.getMessage())
                 ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: look at what the peer said last";
+    }
+
+    /** A link of this process's that is silent: its peers are told, who may have no connection over it. */
+    public static @Nullable SilentLink silent() {
+        return silent;
+    }
+
+    /** Has the peers told of a link; null for none. */
+    public static void silent(@Nullable SilentLink link) {
+        silent = link;
+    }
+
+    /**
+     * What the peer of a connection says.
+     *
+     * @param connection it is forgotten with a null link
+     */
+    public static void reported(Object connection, String peer, @Nullable SilentLink link) {
+        if (link == null) {
+            REPORTS.remove(connection);
+        } else {
+            REPORTS.put(connection, new Report(peer, link, System.nanoTime()));
+        }
+    }
+
+    public static Collection<Report> reports() {
+        return REPORTS.values();
     }
 
     static List<TcpStream> open() {

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.SilentLink;
 
 /**
  * How the bytes that go before each payload begin, little-endian.
@@ -46,6 +47,9 @@ public final class HeaderFormat {
     /** No frame: the sender waits for an acknowledgement of what it has sent. */
     static final int TYPE_ASK = 5;
 
+    /** No frame: a link of the sender's host to a third is silent, or is not any more: {@link SilentLink}. */
+    static final int TYPE_SILENT = 6;
+
     /** The bytes {@code M R F 1}. */
     private static final int MAGIC = 'M' | 'R' << 8 | 'F' << 16 | '1' << 24;
 
@@ -86,13 +90,26 @@ public final class HeaderFormat {
         encodeFixed(to, at, TYPE_ASK, 0);
     }
 
+    static void encodeSilent(@Nullable SilentLink link, ByteBuffer to, int at) {
+        encodeFixed(to, at, TYPE_SILENT, 0);
+        long[] words = SilentLink.words(link);
+        for (int word = 0; word < words.length; word++) {
+            to.putLong(at + WORDS_OFFSET + word * Long.BYTES, words[word]);
+        }
+    }
+
     /** Which process the peer that sends this shutdown message has lost; null if none. */
     public static @Nullable String lostPeer(ByteBuffer from, int at) {
-        long[] words = new long[LastWords.COUNT];
+        return LastWords.name(words(from, at));
+    }
+
+    /** The words of a header. */
+    static long[] words(ByteBuffer from, int at) {
+        long[] words = new long[FrameHeader.WORDS];
         for (int word = 0; word < words.length; word++) {
             words[word] = from.getLong(at + WORDS_OFFSET + word * Long.BYTES);
         }
-        return LastWords.name(words);
+        return words;
     }
 
     private static void encodeFixed(ByteBuffer to, int at, int type, long payloadBytes) {
@@ -131,9 +148,9 @@ public final class HeaderFormat {
             return String.format("a frame header begins with 0x%08x, but 0x%08x came", MAGIC, magic);
         }
         int type = from.getInt(at + TYPE_OFFSET);
-        if (type < TYPE_SHUTDOWN || type > TYPE_ASK) {
+        if (type < TYPE_SHUTDOWN || type > TYPE_SILENT) {
             return String.format("a frame header's type and flags are %d to %d, but 0x%08x came", TYPE_SHUTDOWN,
-                    TYPE_ASK, type);
+                    TYPE_SILENT, type);
         }
         return "a payload has 0 to " + MAX_PAYLOAD_BYTES + " bytes, but a header says "
                 + from.getLong(at + LENGTH_OFFSET);

@@ -22,7 +22,8 @@ final class LingeringStreams {
     private static final long MOST_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final long AWAIT_MILLIS = 5_000;
     private static final long STEP_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
-    private static final int SCRATCH_BYTES = 64 << 10;
+    /** Of the thread that there is. */
+    private static final ByteBuffer SCRATCH = ByteBuffer.allocateDirect(64 << 10);
     private static final int TURN_READS = 16;
     /** What lingers; the thread runs while there is anything. Guarded by itself. */
     private static final List<Stream> STREAMS = new ArrayList<>();
@@ -66,13 +67,12 @@ final class LingeringStreams {
     }
 
     private static void run() {
-        ByteBuffer scratch = ByteBuffer.allocateDirect(SCRATCH_BYTES);
         while (true) {
             List<Stream> now;
             synchronized (STREAMS) {
                 now = List.copyOf(STREAMS);
             }
-            List<Stream> over = now.stream().filter(stream -> stream.isOver(scratch)).toList();
+            List<Stream> over = now.stream().filter(stream -> stream.isOver(SCRATCH)).toList();
             over.forEach(stream -> ConnectionState.closeQuietly(stream.channel));
             synchronized (STREAMS) {
                 STREAMS.removeAll(over);

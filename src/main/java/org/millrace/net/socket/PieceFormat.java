@@ -1,9 +1,11 @@
 package org.millrace.net.socket;
 
 import java.nio.ByteBuffer;
+import java.util.function.IntToLongFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.SilentLink;
 
 /**
  * The bytes that go before each piece of a frame, little-endian. Every piece carries the whole header of its frame, so
@@ -19,8 +21,8 @@ import org.millrace.net.connection.LastWords;
  *
  * <p>
  * Type 4 asks for an acknowledgement at once, as the sender has no copy: its memory is held until then. Type 5 asks for
- * one of what has come before, and has nothing else. A shutdown message has type 2 and, in place of the frame, how many
- * frames there were in all.
+ * one of what has come before, and has nothing else. Type 6 tells of a link that is silent. A shutdown message has type
+ * 2 and, in place of the frame, how many frames there were in all.
  */
 final class PieceFormat {
 
@@ -48,6 +50,10 @@ final class PieceFormat {
 
     static boolean isAsk(ByteBuffer from, int at) {
         return HeaderFormat.is(HeaderFormat.TYPE_ASK, from, at) && HeaderFormat.payloadBytes(from, at) == 0;
+    }
+
+    static boolean isSilent(ByteBuffer from, int at) {
+        return HeaderFormat.is(HeaderFormat.TYPE_SILENT, from, at) && HeaderFormat.payloadBytes(from, at) == 0;
     }
 
     static void encodeShutdown(long frames, @Nullable String lostPeer, ByteBuffer to, int at) {
@@ -93,7 +99,8 @@ final class PieceFormat {
      * acknowledged in the order in which they were sent there, so a count names them. A stream that takes the place of
      * a lost one begins with an acknowledgement, which says what need not be sent again. Before a shutdown message for
      * the sake of another process that was lost stand {@value #LOST} of type 3, each with three of the
-     * {@link LastWords} in place of counts.
+     * {@link LastWords} in place of counts. The words of a {@link SilentLink} stand in the same way before one of type
+     * 4.
      */
     static final class Ack {
 
@@ -108,6 +115,9 @@ final class PieceFormat {
 
         /** A part of the name of a process that was lost. */
         static final int TYPE_LOST = 3;
+
+        /** What was said before is of a link that is silent. */
+        static final int TYPE_SILENT = 4;
 
         /** Words in each of these. */
         static final int LOST_WORDS = 3;
@@ -130,17 +140,30 @@ final class PieceFormat {
 
         /** A shutdown message, and what stands before it; returns where it ends. */
         static int encodeShutdown(@Nullable String lostPeer, ByteBuffer to) {
+            int at = lostPeer == null ? 0 : encodeWords(index -> LastWords.word(lostPeer, index), to);
+            encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
+            return at + BYTES;
+        }
+
+        /** A link that is silent, or none; returns where it ends. */
+        static int encodeSilent(@Nullable SilentLink link, ByteBuffer to) {
+            long[] words = SilentLink.words(link);
+            int at = encodeWords(index -> words[index], to);
+            encode(TYPE_SILENT, 0, 0, 0, to, at);
+            return at + BYTES;
+        }
+
+        private static int encodeWords(IntToLongFunction words, ByteBuffer to) {
             int at = 0;
-            for (int word = 0; lostPeer != null && word < LastWords.COUNT; word++) {
+            for (int word = 0; word < LastWords.COUNT; word++) {
                 if (word % LOST_WORDS == 0) {
                     to.putInt(at, MAGIC);
                     to.putInt(at + 4, TYPE_LOST);
                     at += BYTES;
                 }
-                to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, LastWords.word(lostPeer, word));
+                to.putLong(at - BYTES + (1 + word % LOST_WORDS) * Long.BYTES, words.applyAsLong(word));
             }
-            encode(TYPE_SHUTDOWN, 0, 0, 0, to, at);
-            return at + BYTES;
+            return at;
         }
 
         static void copyLost(ByteBuffer from, int at, long[] to, int word) {

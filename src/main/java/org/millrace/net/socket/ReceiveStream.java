@@ -1,7 +1,6 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
@@ -28,6 +27,7 @@ final class ReceiveStream {
     private static final int SCRATCH_BYTES = 64 << 10;
     private static final int NO_PLACE = -1;
 
+    private final StreamSet connection;
     private final SocketChannel channel;
     private final StreamInput input;
     private final Rail rail;
@@ -66,7 +66,7 @@ final class ReceiveStream {
 
     /** @param first whether no stream was before in this one's place */
     ReceiveStream(SocketChannel channel, StreamInput input, Rail rail, ReceiveWindow frames, Pieces pieces,
-            UnexpectedPieces unexpected, boolean first, Arena memory) {
+            UnexpectedPieces unexpected, boolean first, StreamSet connection) {
         this.channel = channel;
         this.input = input;
         this.rail = rail;
@@ -74,7 +74,8 @@ final class ReceiveStream {
         this.pieces = pieces;
         this.unexpected = unexpected;
         urgent = !first;
-        staged = new StagedInput(PieceFormat.BYTES, memory);
+        staged = new StagedInput(PieceFormat.BYTES, connection.memory(first));
+        this.connection = connection;
         ack.limit(0);
     }
 
@@ -140,6 +141,11 @@ final class ReceiveStream {
                 if (PieceFormat.isAsk(staged.buffer(), staged.begin())) {
                     staged.skipHeader(0);
                     urgent = true;
+                    continue;
+                }
+                if (PieceFormat.isSilent(staged.buffer(), staged.begin())) {
+                    connection.reported(staged.silentLink());
+                    staged.skipHeader(0);
                     continue;
                 }
                 problem = frames.problem(staged.buffer(), staged.begin());
@@ -271,6 +277,9 @@ final class ReceiveStream {
         try {
             if (ack.hasRemaining()) {
                 channel.write(ack);
+            }
+            if (!ack.hasRemaining() && connection.hasSilence()) {
+                channel.write(ack.clear().limit(PieceFormat.Ack.encodeSilent(connection.takeSilence(), ack)));
             }
             if (!ack.hasRemaining() && isNews()) {
                 PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, count, frames.accepted(), frames.completed(),

@@ -1,14 +1,15 @@
 package org.millrace.net.socket;
 
 import java.io.IOException;
-import java.lang.foreign.Arena;
 import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.LastWords;
+import org.millrace.net.connection.SilentLink;
 
 /**
  * One stream of a sender: the pieces that it was given, those that it has sent, and what the receiver says of them. One
@@ -69,11 +70,13 @@ final class SendStream {
     private boolean peerShutDown;
     /** What the peer says of a process that it has lost itself. */
     private final long[] lost = new long[LastWords.COUNT];
+    private final StreamSet connection;
     private int lostWords;
 
     /** @param first whether no stream was before in this one's place */
     SendStream(SocketChannel channel, StreamInput input, Rail rail, SendWindow frames, Pieces pieces, boolean first,
-            Arena memory) {
+            StreamSet connection) {
+        this.connection = connection;
         this.channel = channel;
         this.input = input;
         this.rail = rail;
@@ -86,7 +89,7 @@ final class SendStream {
         given = new PieceQueue(queue);
         sent = new PieceQueue(queue);
         stagedEnds = new long[queue];
-        staged = new StagedOutput(pieces.stagedBytes(), memory);
+        staged = new StagedOutput(pieces.stagedBytes(), connection.memory(first));
     }
 
     /** How many pieces a stream can be given, and how many it can have sent; a power of two. */
@@ -288,6 +291,15 @@ final class SendStream {
         return any;
     }
 
+    /** Tells the peer of a silent link, or of none; false if there is no room yet. */
+    boolean tell(StreamSet of) {
+        boolean has = greeted && isFlushed() && staged.copies(0) >= 0;
+        if (has) {
+            HeaderFormat.encodeSilent(of.takeSilence(), staged.buffer().clear(), staged.add(PieceFormat.BYTES));
+        }
+        return has;
+    }
+
     /** Asks for an acknowledgement of all that was sent, if there is room to. */
     void ask() {
         if (greeted && isFlushed() && staged.copies(0) >= 0) {
@@ -315,6 +327,10 @@ final class SendStream {
                 if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_LOST, acks, at) && lostWords < LastWords.COUNT) {
                     PieceFormat.Ack.copyLost(acks, at, lost, lostWords);
                     lostWords += PieceFormat.Ack.LOST_WORDS;
+                } else if (PieceFormat.Ack.is(PieceFormat.Ack.TYPE_SILENT, acks, at) && lostWords == LastWords.COUNT) {
+                    connection.reported(SilentLink.of(lost));
+                    Arrays.fill(lost, 0);
+                    lostWords = 0;
                 } else if (!PieceFormat.Ack.is(PieceFormat.Ack.TYPE_ACK, acks, at)
                         || !acknowledge(PieceFormat.Ack.pieces(acks, at), PieceFormat.Ack.accepted(acks, at),
                                 PieceFormat.Ack.whole(acks, at), now)) {

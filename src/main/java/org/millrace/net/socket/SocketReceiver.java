@@ -64,7 +64,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
 
     private ReceiveStream newStream(int stream, Rail rail, boolean first) {
         return new ReceiveStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, unexpected,
-                first, connection.memory(first));
+                first, connection);
     }
 
     @Override

@@ -88,7 +88,7 @@ public final class SocketSender implements FrameSender, Railed {
 
     private SendStream newStream(int stream, Rail rail, boolean first) {
         return new SendStream(connection.channel(stream), connection.input(stream), rail, frames, pieces, first,
-                connection.memory(first));
+                connection);
     }
 
     @Override
@@ -141,6 +141,9 @@ public final class SocketSender implements FrameSender, Railed {
         frames.retireWhole();
         moved += frames.released() - before;
         if (look) {
+            if (connection.hasSilence()) {
+                tellOfSilence();
+            }
             SendStream silent = reinjection.silent(now);
             if (silent != null) {
                 lose(silent, "silent, and others delivered what it owed", null, now);
@@ -152,6 +155,14 @@ public final class SocketSender implements FrameSender, Railed {
             }
         }
         return (int) Math.min(moved, Integer.MAX_VALUE);
+    }
+
+    private void tellOfSilence() {
+        for (SendStream stream : streams) {
+            if (stream.isOpen() && stream.tell(connection)) {
+                return;
+            }
+        }
     }
 
     /** Whether there is something to send, or to hear. */

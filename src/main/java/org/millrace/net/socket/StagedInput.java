@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.PageMemory;
+import org.millrace.net.connection.SilentLink;
 
 /**
  * The bytes of a stream that were read ahead: one read brings headers, and the small payloads between them. After a
@@ -65,6 +66,11 @@ final class StagedInput {
     /** Whom the peer that sends a shutdown message has lost; null if nobody. */
     public @Nullable String lostPeer() {
         return HeaderFormat.lostPeer(buffer, begin);
+    }
+
+    /** The link that the peer says is silent; null if none is. */
+    public @Nullable SilentLink silentLink() {
+        return SilentLink.of(HeaderFormat.words(buffer, begin));
     }
 
     public boolean isShutdown() {

@@ -13,6 +13,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.connection.SilentLink;
 import org.millrace.net.connection.TcpStream;
 import org.millrace.net.connection.TcpStreams;
 
@@ -37,6 +38,8 @@ public final class StreamSet extends ConnectionState {
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
     private boolean released;
+    /** What the peer was told of this process's own silent links. Of the owner's thread. */
+    private @Nullable SilentLink told;
 
     /** Takes connected streams over, none of which is made again when it is lost. */
     StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
@@ -155,6 +158,24 @@ public final class StreamSet extends ConnectionState {
         return first;
     }
 
+    /** Whether the peer is to be told of a link that is silent, or of its end. */
+    boolean hasSilence() {
+        return TcpStreams.silent() != told;
+    }
+
+    /** What to tell the peer; null if nothing is silent any more. */
+    @Nullable
+    SilentLink takeSilence() {
+        return told = TcpStreams.silent();
+    }
+
+    /** What the peer says of a link of its own; null if none of them is silent any more. */
+    synchronized void reported(@Nullable SilentLink link) {
+        if (!released) {
+            TcpStreams.reported(this, peer(), link);
+        }
+    }
+
     /** Says the last words on a stream, as far as that needs no waiting. */
     void sendLast(int stream, ByteBuffer words) {
         try {
@@ -179,6 +200,7 @@ public final class StreamSet extends ConnectionState {
 
     @Override
     protected synchronized void release() {
+        reported(null);
         released = true;
         if (recovery != null) {
             recovery.close(false);

@@ -118,7 +118,7 @@ class HostilePiecesTest {
     @Test
     void aHeaderOfAnotherKindIsRefused() throws IOException {
         send(0, piece(10_000, 0, 0, PIECE).putInt(4, 1));
-        assertRefused("type and flags are 2 to 5, but 0x00000001");
+        assertRefused("type and flags are 2 to 6, but 0x00000001");
     }
 
     @Test

@@ -1,0 +1,22 @@
+package org.millrace;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.file.Path;
+import javax.tools.ToolProvider;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What bench/flood.sh starts from its source. */
+class FloodRankTest {
+
+    @Test
+    void itCompiles(@TempDir Path classes) {
+        ByteArrayOutputStream errors = new ByteArrayOutputStream();
+        int status = ToolProvider.getSystemJavaCompiler()
+                .run(null, null, errors, "-proc:none", "-d", classes.toString(), "-cp",
+                        System.getProperty("java.class.path"), Path.of("bench", "flood", "FloodRank.java").toString());
+        assertEquals(0, status, errors::toString);
+    }
+}
