@@ -137,7 +137,7 @@ final class PerfCommand implements Callable<Integer> {
 
     private List<RankRun.Failure> run(PerfPlan plan, PerfTable table, Map<String, String> settings) {
         return RankRun.run(plan.ranks(), (rendezvous, events) -> processes
-                ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, rendezvous)),
+                ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.ofRank(plan.ranks(), workerArguments(plan, rank, rendezvous)),
                         rank -> variables(rank, settings), events, spec.commandLine().getErr())
                 : new ThreadRanks(plan.ranks(), rank -> {
                     Map<String, String> own = new HashMap<>(settings);
