@@ -50,14 +50,14 @@ final class JavaCommand {
     }
 
     /**
-     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads, unless
-     * the user has chosen how memory is collected.
+     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads and less
+     * memory, unless the user has chosen how much and how it is collected.
      */
     static List<String> ofRank(int ranks, List<String> arguments) {
         List<String> command = of(arguments);
         if (ranks > Runtime.getRuntime().availableProcessors()
-                && command.stream().noneMatch(option -> option.matches("-XX:\\+Use\\w+GC"))) {
-            command.add(1, "-XX:+UseSerialGC");
+                && command.stream().noneMatch(option -> option.matches("-XX:\\+Use\\w+GC|-Xm.*"))) {
+            command.addAll(1, List.of("-XX:+UseSerialGC", "-Xms16m"));
         }
         return command;
     }
