@@ -50,8 +50,8 @@ final class JavaCommand {
     }
 
     /**
-     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads and less
-     * memory, unless the user has chosen how much and how it is collected.
+     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads and
+     * less memory, unless the user has chosen how much and how it is collected.
      */
     static List<String> ofRank(int ranks, List<String> arguments) {
         List<String> command = of(arguments);
