@@ -200,7 +200,8 @@ class SeedsPageTest {
     private static void checkBenchmark(List<String> words, String command) {
         String name = words.getLast();
         if (words.getFirst().equals("-cp")) {
-            assertEquals(List.of("-cp", "bench/target/millrace-bench.jar"), words.subList(0, words.size() - 1), command);
+            assertEquals(List.of("-cp", "bench/target/millrace-bench.jar"), words.subList(0, words.size() - 1),
+                    command);
             assertTrue(files.contains(name.substring(name.lastIndexOf('.') + 1)), command);
             return;
         }
