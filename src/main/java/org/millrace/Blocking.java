@@ -11,24 +11,43 @@ import org.jspecify.annotations.Nullable;
 /** How {@link BlockingOperations} are made of operations on a stream. */
 final class Blocking {
 
+    /** What is left to do behind the operations that this thread waits for; null where it waits for none. */
+    private static final ThreadLocal<@Nullable List<Runnable>> BEHIND = new ThreadLocal<>();
+
     private Blocking() {}
 
-    /** Enqueues, and waits. Ranks that gave up an operation would be out of step: then the communicator is aborted. */
+    /**
+     * Enqueues, waits, and does what is left. Ranks that gave up an operation would be out of step: then the
+     * communicator is aborted.
+     */
     static void run(BlockingOperations caller, Consumer<DeviceStream> operations) {
         Communicator communicator = (Communicator) caller;
         if (OperationGroup.isOpen() || OperationGroup.isRecorded()) {
             throw new IllegalStateException("rank " + communicator.rank() + ": an operation without a stream returns"
                     + " when it is complete, which none is before its group ends, or in a plan: give it a stream");
         }
+        List<Runnable> behind = new ArrayList<>();
         try (DeviceStream stream = communicator.device().newStream()) {
             try {
-                operations.accept(stream);
+                BEHIND.set(behind);
+                try {
+                    operations.accept(stream);
+                } finally {
+                    BEHIND.remove();
+                }
                 stream.synchronize(communicator.patience());
+                behind.forEach(Runnable::run);
             } catch (DeadlineException late) {
                 communicator.abort(late);
                 throw late;
             }
         }
+    }
+
+    /** Has what is left to do behind an operation done by this thread, if it waits for that: it costs no other. */
+    static boolean leave(Runnable rest) {
+        List<Runnable> behind = BEHIND.get();
+        return behind != null && behind.add(rest);
     }
 
     /** What goes to each rank, and what comes from each: null for nothing. */

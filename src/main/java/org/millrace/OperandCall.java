@@ -195,16 +195,21 @@ final class OperandCall {
                 }
                 call(receive.storing());
             }
-            stream.completion().whenComplete((_, thrown) -> {
-                if (thrown == null) {
-                    giveBack();
-                    stage.complete(null);
-                } else {
-                    stage.completeExceptionally(thrown); // what it has taken may still be touched: it stays
-                }
-            });
+            if (Blocking.leave(() -> end(stage, null))) {
+                return;
+            }
+            stream.completion().whenComplete((_, thrown) -> end(stage, thrown));
         } catch (RuntimeException | Error broken) {
             stage.completeExceptionally(broken);
+        }
+    }
+
+    private void end(CompletableFuture<Void> stage, @Nullable Throwable thrown) {
+        if (thrown == null) {
+            giveBack();
+            stage.complete(null);
+        } else {
+            stage.completeExceptionally(thrown); // what it has taken may still be touched: it stays
         }
     }
 

@@ -22,7 +22,7 @@ import org.openjdk.jcstress.infra.results.III_Result;
 @State
 public class HelpedTurn implements Agent {
 
-    private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {});
+    private final HelpedAgent helped = new HelpedAgent(this, _ -> {}, _ -> {}, 1);
     private int passes;
     /** The helper's: whether it was asked before its pass. */
     private boolean asked;

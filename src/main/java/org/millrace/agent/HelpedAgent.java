@@ -33,9 +33,8 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private static final int YIELDS = 10;
     /** The longest sleep of a thread that waits for the turn: who leaves it wakes one, and need not see all. */
     private static final long RETRY_NANOS = 100_000;
-    /** How long the own thread sleeps while others do its work; each time twice as long, up to the longest. */
+    /** How long the own thread sleeps at first while others do its work; each time twice as long, up to the longest. */
     private static final long FIRST_SLEEP_NANOS = 50_000;
-    private static final long LONGEST_SLEEP_NANOS = 400_000;
 
     private static final VarHandle TURN;
     private static final VarHandle VISITS;
@@ -53,6 +52,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     private final IdleStrategy alone;
     /** Of the thread that waits and has the turn. */
     private final IdleStrategy helping;
+    private final long longestSleepNanos;
     private final AtomicInteger helpers = new AtomicInteger();
     /** By {@link #TURN} alone. */
     @SuppressWarnings("unused")
@@ -74,13 +74,15 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     /**
      * An agent that nobody runs yet.
      *
-     * @param alone   what the own thread does between passes
-     * @param helping what another thread does between the passes that it runs while it waits
+     * @param alone             what the own thread does between passes
+     * @param helping           what another thread does between the passes that it runs while it waits
+     * @param longestSleepNanos how long the own thread sleeps while others do its work
      */
-    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping) {
+    public HelpedAgent(Agent agent, IdleStrategy alone, IdleStrategy helping, long longestSleepNanos) {
         this.agent = agent;
         this.alone = alone;
         this.helping = helping;
+        this.longestSleepNanos = longestSleepNanos;
     }
 
     // The own thread
@@ -120,7 +122,7 @@ public final class HelpedAgent implements Agent, IdleStrategy {
     public void idle(int workCount) {
         if (helped) {
             LockSupport.parkNanos(sleepNanos);
-            sleepNanos = Math.min(2 * sleepNanos, LONGEST_SLEEP_NANOS);
+            sleepNanos = Math.min(2 * sleepNanos, longestSleepNanos);
         } else {
             sleepNanos = FIRST_SLEEP_NANOS;
             alone.idle(workCount);

@@ -18,7 +18,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param channels          rings over which large operations are spread
  * @param bufferBytes       bytes of a connection's buffer: as many slots as there are steps
  * @param threads           polling threads of a rank: 1 runs device and proxies in turn, 2 gives each its own
- * @param helped            whether a thread that waits for the device runs it meanwhile: it has no core of its own
+ * @param ownSleepNanos     how long the device's thread sleeps while threads that wait run it, for which it has no core
+ *                          of its own; 0 if they do not
  * @param idle              what a polling thread does between passes without work; a strategy for each thread
  * @param stallDeadline     how long an operation may go without any progress
  * @param lateDeadline      how long a rank that lives may be late for an operation
@@ -30,11 +31,11 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, boolean helped, Supplier<IdleStrategy> idle,
-        Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
-        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
-        int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
-        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+public record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
+        Supplier<IdleStrategy> idle, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
+        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
+        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
     /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
@@ -49,6 +50,9 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
      */
     private static final int SHARED_SPINS = 20;
 
+    /** Where ranks are more than cores each look takes the core from another rank. */
+    private static final long OWN_SLEEP_NANOS = 400_000;
+
     /** Decides what the user left open, with what the ranks said of themselves. */
     public static EngineOptions decide(Configuration configuration, Agreement agreement) {
         int cores = Runtime.getRuntime().availableProcessors();
@@ -57,11 +61,11 @@ public record EngineOptions(int channels, long bufferBytes, int threads, boolean
         boolean coreForEach = threads * agreement.ranksOnThisHost() <= cores;
         boolean helped = (threads + 1) * agreement.ranksOnThisHost() > cores;
         int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
-        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads, helped,
-                idle(configuration, most, helped), configuration.get(Settings.CONNECT_DEADLINE),
-                configuration.get(Settings.STALL_DEADLINE), configuration.get(Settings.LATE_DEADLINE),
-                configuration.get(Settings.CLOSE_DEADLINE), Long.getLong(FIRST_STEP, 0),
-                AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
+        return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
+                !helped ? 0 : coreForEach ? OWN_SLEEP_NANOS : 5 * OWN_SLEEP_NANOS, idle(configuration, most, helped),
+                configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
+                configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
+                Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
                 TransferOptions.of(configuration, agreement.ranks()),
                 configuration.get(Settings.WORK_FIFO_BYTES).intValue(),
                 configuration.get(Settings.WORK_ARGUMENT_BYTES).intValue(),

@@ -34,15 +34,16 @@ final class EngineThreads implements AutoCloseable {
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         Agent first = together ? new InTurn(device, proxies) : device;
-        AgentRunner runner =
-                options.helped() ? startHelped(first, options) : AgentRunner.start(first, options.idle().get());
+        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options)
+                : AgentRunner.start(first, options.idle().get());
         runners = together ? new AgentRunner[] {runner}
                 : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
         connectorService = new ConnectorService(rank);
     }
 
     private AgentRunner startHelped(Agent agent, EngineOptions options) {
-        HelpedAgent helped = new HelpedAgent(agent, options.idle().get(), options.idle().get());
+        HelpedAgent helped =
+                new HelpedAgent(agent, options.idle().get(), options.idle().get(), options.ownSleepNanos());
         device.runBy(helped);
         return AgentRunner.start(helped, helped);
     }

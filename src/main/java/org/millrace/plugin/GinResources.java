@@ -28,6 +28,7 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * What GIN's groups share: a place in the network, and a thread for each device. Opened for the first that needs it,
@@ -109,7 +110,11 @@ final class GinResources {
 
     synchronized NetEndpoint openEndpoint() {
         if (endpoint == null) {
-            endpoint = NetEndpoint.open(Configuration.ofPlugin(environment));
+            Configuration settings = Configuration.ofPlugin(environment);
+            if (ProcessTrace.current() == null) { // NCCL's network is another plugin
+                PluginTrace.open(settings, "GIN");
+            }
+            endpoint = NetEndpoint.open(settings);
         }
         endpointUsers++;
         return endpoint;

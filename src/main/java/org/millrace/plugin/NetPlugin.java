@@ -175,7 +175,7 @@ final class NetPlugin {
             environment.use(settings.toSet());
             losses.use(settings.loss());
             Configuration configuration = Configuration.ofPlugin(NativeEnvironment::get);
-            PluginTrace.open(configuration, version);
+            PluginTrace.open(configuration, "network table v" + version);
             NetEndpoint endpoint = NetEndpoint.open(configuration);
             DataPath path = path(settings, endpoint);
             path.opened(endpoint);

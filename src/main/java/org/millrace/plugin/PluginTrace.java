@@ -30,8 +30,12 @@ final class PluginTrace {
                 : ", which its cache does not fit");
     }
 
-    /** Opens this process's trace, if the settings want one. */
-    static void open(Configuration settings, int tableVersion) {
+    /**
+     * Opens this process's trace, if the settings want one.
+     *
+     * @param serves which of the plugin's tables NCCL uses
+     */
+    static void open(Configuration settings, String serves) {
         TraceDetail detail = settings.traceDetail();
         boolean first = ProcessTrace.current() == null;
         if (detail != TraceDetail.OFF) {
@@ -43,7 +47,7 @@ final class PluginTrace {
             say(trace);
         }
         if (trace != null) {
-            trace.describe("plugin, network table v" + tableVersion + ", Java " + Runtime.version().feature(),
+            trace.describe("plugin, " + serves + ", Java " + Runtime.version().feature(),
                     LauncherRank.rank(NativeEnvironment::get), LauncherRank.size(NativeEnvironment::get));
             trace.settings(set(settings));
             if (first) {

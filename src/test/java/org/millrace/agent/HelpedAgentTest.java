@@ -70,7 +70,7 @@ class HelpedAgentTest {
     }
 
     private static HelpedAgent helped(Agent agent) {
-        return new HelpedAgent(agent, new Backoff(0, 10, 10_000, 50_000), new Backoff(0, 10, 10_000, 50_000));
+        return new HelpedAgent(agent, new Backoff(0, 10, 10_000, 50_000), new Backoff(0, 10, 10_000, 50_000), 400_000);
     }
 
     @Test

@@ -325,7 +325,7 @@ class EmulatedStreamTest {
     @Test
     void whoWaitsRunsKernelsAndNoFunctions() {
         Backoff idle = new Backoff(0, 10, 10_000, 50_000);
-        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000));
+        HelpedAgent helped = new HelpedAgent(device, idle, new Backoff(0, 10, 10_000, 50_000), 400_000);
         device.runBy(helped);
         EmulatedStream stream = device.newStream();
         EmulatedEvent event = device.newEvent();
@@ -352,7 +352,7 @@ class EmulatedStreamTest {
 
     @Test
     void whoIsFarAheadRunsTheStreamMeanwhile() {
-        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1)));
+        device.runBy(new HelpedAgent(device, new Backoff(0, 1, 1, 1), new Backoff(0, 1, 1, 1), 400_000));
         EmulatedStream stream = device.newStream();
         AtomicBoolean gate = new AtomicBoolean();
         for (int i = 0; i < 40; i++) {

@@ -12,7 +12,9 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -67,6 +69,21 @@ class BlockingOperationsTest {
             assertEquals((rank + size - 1) % size, next[0]);
             communicator.barrier();
             communicator.barrier(Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS));
+        });
+    }
+
+    /** The thread that waited gives memory back itself: another one would take the core from those that wait. */
+    @Test
+    void whatAnOperationTookIsGivenBackWhenItReturns() throws Exception {
+        ranks(2, "shm", communicator -> {
+            Set<Long> taken = new HashSet<>();
+            for (int i = 0; i < 100; i++) {
+                communicator.allReduce(Operand.of(new int[100]), ReduceOp.SUM);
+                try (var lease = communicator.device().staging().take(400)) {
+                    taken.add(lease.memory().address());
+                }
+            }
+            assertEquals(1, taken.size());
         });
     }
 

@@ -62,6 +62,18 @@ class GinHostTest {
                 "what the log says that Java served");
     }
 
+    /** Without a trace nobody would notice that a peer's host is silent. */
+    @Test
+    void aProcessWhoseNetworkIsAnotherPluginHasATraceToo() throws Exception {
+        var outcome = HostProgram.compile("gin_host", "-DGIN_VERSION=14", "-DBACKEND=2")
+                .with("MILLRACE_GIN", "host")
+                .with("NCCL_PROXY_TRACE", "1")
+                .withNetwork("socket")
+                .run(HostProgram.library(), 2, PUTS, 1);
+        assertEquals(0, outcome.exit(), outcome.output());
+        assertEquals(1, outcome.count("proxies write their steps to "), outcome.output());
+    }
+
     /**
      * Windows on a device, which is a stub of CUDA: h is host memory, d a device's, s a device's of several physical
      * segments, n host memory that other processes' devices can map, p such memory that no processor can touch.

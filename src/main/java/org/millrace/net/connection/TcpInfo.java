@@ -42,7 +42,7 @@ final class TcpInfo {
     private static final int LAST_DATA_RECEIVED_OFFSET = 52;
     private static final int LAST_ACK_RECEIVED_OFFSET = 56;
     /** Since Linux 4.2; older ones, and others that play Linux, leave zeros. */
-    private static final int SEGMENTS_IN_OFFSET = 140;
+    static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
     private static final int BYTES = 148;
 

@@ -26,6 +26,9 @@ public final class TcpStreams {
     private static final int KEEP_ALIVE_INTERVAL_SECONDS = 3;
     private static final int KEEP_ALIVE_PROBES = 3;
 
+    /** Of a stream that is lost before its kernel says so. */
+    public static final String SILENT = "nothing has come from the peer's host for 14 s";
+
     /** What C, and so Java, calls ETIMEDOUT. */
     private static final String TIMED_OUT = "Connection timed out";
 
@@ -89,7 +92,7 @@ public final class TcpStreams {
 
     /** What a stream's end comes from, as far as its error tells; null for an end without one. */
     public static String reason(@Nullable IOException cause) {
-        return cause != null && TIMED_OUT.equals(cause.getMessage())
+        return cause != null && (TIMED_OUT.equals(cause.getMessage()) || SILENT.equals(cause.getMessage()))
                 ? "nothing came back from the peer's host any more: the host is gone, or the network between is silent"
                 : "the peer's process ended, or the network between failed: look at what the peer said last";
     }

@@ -31,6 +31,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
     private boolean headerShown;
     /** How many calls of {@link #progress} have left it to {@link #poll} to read. */
     private int callsWithoutPoll;
+    private int passes;
     /** How many frames there were in all; -1 while no shutdown message has come. */
     private long total = -1;
     /** Whom the peer that said it has lost itself; null if nobody. */
@@ -131,6 +132,9 @@ final class SocketReceiver implements FrameReceiver, Railed {
         // What an earlier call brought: its owner has made use of it by now, and need not wait for the sender to be
         // told.
         settle();
+        if ((++passes & StreamSet.WATCH_INTERVAL - 1) == 0) {
+            loseSilent();
+        }
         for (ReceiveStream stream : streams) {
             if (stream.isOpen() && !stream.peerShutDown()) {
                 moved += receive(stream);
@@ -141,6 +145,17 @@ final class SocketReceiver implements FrameReceiver, Railed {
             lastRails.clear();
         }
         return moved;
+    }
+
+    /** While an acknowledgement is under way the kernel does not ask whether the peer's host is there. */
+    private void loseSilent() {
+        for (int stream = 0; stream < streams.length; stream++) {
+            boolean waits = streams[stream].isOpen() && !streams[stream].peerShutDown();
+            IOException silence = waits ? connection.silence(stream) : null;
+            if (silence != null) {
+                lose(streams[stream], silence);
+            }
+        }
     }
 
     private boolean isAnyOpen() {

@@ -147,8 +147,9 @@ public final class SocketSender implements FrameSender, Railed {
                 lose(silent, "silent, and others delivered what it owed", null, now);
             }
             for (int stream = 0; stream < streams.length; stream++) {
-                if (streams[stream].isOpen() && connection.isSilent(stream)) {
-                    lose(streams[stream], "nothing has come from the peer's host for 14 s", null, now);
+                IOException silence = streams[stream].isOpen() ? connection.silence(stream) : null;
+                if (silence != null) {
+                    lose(streams[stream], silence.getMessage(), silence, now);
                 }
             }
         }

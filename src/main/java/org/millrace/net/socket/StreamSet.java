@@ -100,10 +100,11 @@ public final class StreamSet extends ConnectionState {
         watched[stream] = TcpStreams.watch(channel, peer(), null);
     }
 
-    /** Whether nothing has come from the peer's host for so long that a stream which can be made again is lost. */
-    boolean isSilent(int stream) {
+    /** What a stream is lost by that can be made again, and on which nothing has come for too long; null otherwise. */
+    @Nullable
+    IOException silence(int stream) {
         TcpStream known = watched[stream];
-        return recovery != null && known != null && known.isLost();
+        return recovery != null && known != null && known.isLost() ? new IOException(TcpStreams.SILENT) : null;
     }
 
     /**

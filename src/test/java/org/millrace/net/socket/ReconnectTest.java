@@ -5,7 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
@@ -13,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
@@ -20,6 +25,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.net.Railed;
 import org.millrace.net.RandomFrames;
+import org.millrace.net.connection.WatchedStream;
 
 /** Streams that are lost and made again: no frame is lost with them, none comes twice, and the order stays. */
 @Timeout(value = 300, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -98,6 +104,26 @@ class ReconnectTest {
                 int all = round + 1;
                 ends.until(() -> ends.receiver().framesCompleted() == all && ends.sender().framesCompleted() == all);
             }
+        }
+    }
+
+    /** With bytes under way the kernel would send them again for a quarter of an hour: the receiver's are answers. */
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "127.0.0.2"})
+    void eitherEndLosesAStreamThatNothingComesOn(String end) throws UnknownHostException {
+        SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, InetAddress.getByName("127.0.0.2"));
+        List<WatchedStream> before = WatchedStream.at(end);
+        try (SocketNetwork network = new SocketNetwork(options); Connected ends = Connected.make(network, network)) {
+            List<WatchedStream> own = new ArrayList<>(WatchedStream.at(end));
+            own.removeAll(before);
+            assertEquals(1, own.size());
+            own.getFirst().silence();
+            ends.until(() -> {
+                ends.receiver().poll();
+                return !own.getFirst().isOpen();
+            });
+            assertTrue(ends.sender().offer(header(7), null, 0));
+            assertEquals(7, ends.nextHeader().word(0));
         }
     }
 
