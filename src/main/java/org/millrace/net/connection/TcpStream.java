@@ -35,8 +35,10 @@ public final class TcpStream {
     /** -1 while it is not known. Of the thread that looks, as is what follows. */
     int descriptor = -1;
     private int segments;
+    private long answers;
     private long unheardNanos;
     private long unansweredNanos;
+    private long askedNanos;
     private volatile boolean lost;
 
     TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer) {
@@ -58,7 +60,9 @@ public final class TcpStream {
         } else {
             unheardNanos += nanos;
         }
-        unansweredNanos = info.unansweredNanos();
+        unansweredNanos = info.sendsAgain() && info.answers() == answers ? unansweredNanos + nanos : 0;
+        answers = info.answers();
+        askedNanos = info.askedNanos();
         lost |= silentNanos() >= LOST_NANOS;
     }
 
@@ -76,6 +80,6 @@ public final class TcpStream {
 
     /** For how long nothing has come that should have: 0 unless something should. */
     long silentNanos() {
-        return Math.max(unheardNanos, unansweredNanos);
+        return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));
     }
 }
