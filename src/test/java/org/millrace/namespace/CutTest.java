@@ -164,7 +164,8 @@ class CutTest {
             network.route(host, (host + 1) % HOSTS, false);
         }
         startHost(of, "60s", SEED);
-        job.await("it is tried again", () -> job.said().stream().anyMatch(each -> each.text().contains(" is tried again for ")));
+        job.await("it is tried again",
+                () -> job.said().stream().anyMatch(each -> each.text().contains(" is tried again for ")));
         for (int host = 0; host < HOSTS; host++) {
             network.route(host, (host + 1) % HOSTS, true);
         }

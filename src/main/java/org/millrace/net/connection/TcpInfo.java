@@ -136,8 +136,10 @@ final class TcpInfo {
     long askedNanos() {
         boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1
                 && number(NOT_SENT_OFFSET) == 0;
-        return asked ? TimeUnit.MILLISECONDS
-                .toNanos(Math.min(number(LAST_ACK_RECEIVED_OFFSET), number(LAST_DATA_RECEIVED_OFFSET))) : 0;
+        return asked
+                ? TimeUnit.MILLISECONDS
+                        .toNanos(Math.min(number(LAST_ACK_RECEIVED_OFFSET), number(LAST_DATA_RECEIVED_OFFSET)))
+                : 0;
     }
 
     private int number(int offset) {

@@ -99,8 +99,7 @@ class ResumeFuzzTest {
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
             ((Railed) ends.sender()).cutRail(0);
-            for (long end = ends.receiver().framesCompleted() + MORE_FRAMES; ends.receiver()
-                    .framesCompleted() < end;) {
+            for (long end = ends.receiver().framesCompleted() + MORE_FRAMES; ends.receiver().framesCompleted() < end;) {
                 sending.step();
                 receiving.step();
             }
@@ -165,8 +164,7 @@ class ResumeFuzzTest {
     @Test
     void answers() throws Exception {
         byte[] secret = new byte[16];
-        ByteBuffer question = ResumeFormat.question(
-                new ResumeFormat.Id(Connected.newKey(), 3, true), 0, 1);
+        ByteBuffer question = ResumeFormat.question(new ResumeFormat.Id(Connected.newKey(), 3, true), 0, 1);
         ByteBuffer challenge = ResumeFormat.newChallenge();
         List<byte[]> recorded = new ArrayList<>();
         for (int what : new int[] {ResumeFormat.KNOWN, ResumeFormat.GONE, ResumeFormat.RESUMED, ResumeFormat.CLOSED}) {
@@ -175,12 +173,13 @@ class ResumeFuzzTest {
         }
         Fuzz.run("answers to resume", ANSWERS, recorded, input -> {
             byte[] answer = Arrays.copyOf(input, ResumeFormat.ANSWER_BYTES);
-            boolean right = recorded.stream().filter(each -> recorded.indexOf(each) % 2 == 0)
+            boolean right = recorded.stream()
+                    .filter(each -> recorded.indexOf(each) % 2 == 0)
                     .anyMatch(each -> Arrays.equals(each, answer));
             if (!right) {
-                ByteBuffer said = ByteBuffer.wrap(answer).order(java.nio.ByteOrder.LITTLE_ENDIAN).position(answer.length);
-                assertThrows(ProtocolException.class,
-                        () -> ResumeFormat.said(said, secret, question, challenge));
+                ByteBuffer said =
+                        ByteBuffer.wrap(answer).order(java.nio.ByteOrder.LITTLE_ENDIAN).position(answer.length);
+                assertThrows(ProtocolException.class, () -> ResumeFormat.said(said, secret, question, challenge));
             }
         });
         assertTrue(recorded.size() == 8);
