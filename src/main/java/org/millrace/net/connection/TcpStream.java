@@ -41,8 +41,10 @@ public final class TcpStream {
     /** -1 while it is not known. Of the thread that looks, as is what follows. */
     int descriptor = -1;
     private int segments;
+    private long answers;
     private long unheardNanos;
     private long unansweredNanos;
+    private long askedNanos;
     private volatile boolean lost;
     private volatile boolean heard = true;
 
@@ -65,7 +67,9 @@ public final class TcpStream {
         } else {
             unheardNanos += nanos;
         }
-        unansweredNanos = info.unansweredNanos();
+        unansweredNanos = info.sendsAgain() && info.answers() == answers ? unansweredNanos + nanos : 0;
+        answers = info.answers();
+        askedNanos = info.askedNanos();
         lost |= silentNanos() >= LOST_NANOS;
         heard = silentNanos() < HEARD_NANOS;
     }
@@ -92,6 +96,6 @@ public final class TcpStream {
 
     /** For how long nothing has come that should have: 0 unless something should. */
     long silentNanos() {
-        return Math.max(unheardNanos, unansweredNanos);
+        return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));
     }
 }
