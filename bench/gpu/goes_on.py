@@ -26,25 +26,45 @@ if options.plugin:
 OPEN_MAY_GROW = {"files": 2, "threads": 4, "resident": 96, "gpu": 32}  # the JVM's compilers come and go
 
 
+ARENA = 64 << 20  # where glibc's arenas begin, but for the first, which is [heap]
+
+
+def sort_of(name, address, permissions):
+    """What a mapping is, in few words."""
+    if name.startswith("/dev/nvidia"):
+        return "devices"
+    if name.startswith(("/dev/shm/", "/memfd:", "/dev/zero")):
+        return "shared memory"
+    if name.startswith("/"):
+        return "files"
+    if name == "[heap]" or not name and address % ARENA == 0 and "w" in permissions:
+        return "malloc"
+    if not name and address < 1 << 32:
+        return "Java heap"  # it is where 32 bits reach, being small
+    return "code" if "x" in permissions else "other anonymous"
+
+
 def kind(name):
     return re.sub(r"[0-9a-f]{5,}|\d+", "#", name)
 
 
 def open_of(file, when):
-    """The resident MiB of each kind of mapping, and how many files there are of each kind."""
-    memory, files = Counter(), Counter()
+    """The resident MiB of each kind of mapping and of each sort of them, and how many files there are of each kind."""
+    memory, sorts, files = Counter(), Counter(), Counter()
     if os.path.exists(f"{file}.{when}.smaps"):
         with open(f"{file}.{when}.smaps", errors="replace") as maps:
             for line in maps:
                 head = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \S+\s*(.*)", line)
                 if head:
                     mib = int(head[2], 16) - int(head[1], 16) >> 20
+                    sort = sort_of(head[4], int(head[1], 16), head[3])
                     name = kind(head[4]) if head[4] else f"{head[3]} of {1 << mib.bit_length()} MiB at most"
                 elif line.startswith("Rss:"):
                     memory[name] += int(line.split()[1]) / 1024
+                    sorts[sort] += int(line.split()[1]) / 1024
         with open(f"{file}.{when}.fd", errors="replace") as links:
             files.update(kind(line.split(" -> ")[1].strip()) for line in links if " -> " in line)
-    return memory, files
+    return memory, sorts, files
 
 
 class Job:
@@ -103,9 +123,14 @@ class Job:
 
     def grown(self):
         """What there is more of, late than early, by its kind."""
-        (memory, files), (late_memory, late_files) = open_of(self.file, "early"), open_of(self.file, "late")
+        (memory, _, files), (late_memory, _, late_files) = open_of(self.file, "early"), open_of(self.file, "late")
         return ([f"{name}: {late_memory[name] - memory[name]:+.0f} MiB" for name in late_memory if late_memory[name] - memory[name] >= 4] +
                 [f"{name}: {count - files[name]:+d} files" for name, count in late_files.items() if count > files[name]])
+
+    def resident(self):
+        """The resident memory of each sort, early and late."""
+        early, late = open_of(self.file, "early")[1], open_of(self.file, "late")[1]
+        return [f"{sort} {early[sort]:.0f} to {late[sort]:.0f}" for sort in sorted(late, key=late.get, reverse=True) if max(early[sort], late[sort]) >= 1]
 
     def left(self):
         found = {when: dict(zip(OPEN_MAY_GROW, map(int, counts))) for when, *counts in OPEN.findall(self.text)}
@@ -155,6 +180,8 @@ print(f"programs that go on: {options.losses} losses each, {time.monotonic() - b
 for cells in [titles] + [cells for _, cells in rows]:
     print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip())
 for job in done:
+    if job.resident():
+        print(f"resident in {job.label}, MiB after 3 losses and at the end:", ", ".join(job.resident()))
     if job.grown():
         print(f"grown in {job.label}:", "; ".join(job.grown()))
 bad = [job.label for job, (good, _) in zip(done, rows) if not good and SIDES[job.side]]  # once it knows of an error, NCCL's own proxy has it refuse to shrink

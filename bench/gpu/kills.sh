@@ -12,10 +12,10 @@
 # LOSSES (20, 0 for none): programs that go on. One process asks ncclCommGetAsyncError, aborts when it is told, and joins anew, as often as its peer is killed and
 # started again; three ranks of which one is killed shrink their communicator; PyTorch makes its process group anew. NCCL's own proxy is beside ours, with slots on
 # the GPU, on the host, and over TCP. Some 4 minutes. Exit status 1 if one is not told within a second, a sum is wrong, something is left open, or a stall is told
-# of. Alone: KILLS=0 STOPS=0.
+# of. Alone: KILLS=0 STOPS=0. What is resident is said by its kind, early and late: Java's heap, malloc's arenas, files, shared memory, the GPU's devices.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2; }
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2; }
 . "$here/ranks.sh"
 plugin=
 [ "$1" = none ] || plugin=$(plugin_of "$1")

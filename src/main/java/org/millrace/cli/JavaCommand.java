@@ -50,6 +50,19 @@ final class JavaCommand {
     }
 
     /**
+     * The same for one of several ranks of this host. Where they are more than its cores each has fewer threads and
+     * less memory, unless the user has chosen how much and how it is collected.
+     */
+    static List<String> ofRank(int ranks, List<String> arguments) {
+        List<String> command = of(arguments);
+        if (ranks > Runtime.getRuntime().availableProcessors()
+                && command.stream().noneMatch(option -> option.matches("-XX:\\+Use\\w+GC|-Xm.*"))) {
+            command.addAll(1, List.of("-XX:+UseSerialGC", "-Xms16m"));
+        }
+        return command;
+    }
+
+    /**
      * A process that is to run a command, without what is secret among its words: all users of the host can read these.
      * It has that in its environment, which is its user's alone.
      */

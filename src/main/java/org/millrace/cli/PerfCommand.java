@@ -136,14 +136,19 @@ final class PerfCommand implements Callable<Integer> {
     }
 
     private List<RankRun.Failure> run(PerfPlan plan, PerfTable table, Map<String, String> settings) {
-        return RankRun.run(plan.ranks(), (rendezvous, events) -> processes
-                ? new ProcessRanks(plan.ranks(), rank -> JavaCommand.of(workerArguments(plan, rank, rendezvous)),
-                        rank -> variables(rank, settings), events, spec.commandLine().getErr())
-                : new ThreadRanks(plan.ranks(), rank -> {
-                    Map<String, String> own = new HashMap<>(settings);
-                    own.putAll(variables(rank, settings));
-                    return new PerfWorker(plan, rank, rendezvous, own);
-                }, events), RunDeadline.after(plan.deadline()), PerfEvent.class, table);
+        return RankRun
+                .run(plan.ranks(),
+                        (rendezvous, events) -> processes
+                                ? new ProcessRanks(plan.ranks(),
+                                        rank -> JavaCommand.ofRank(plan.ranks(),
+                                                workerArguments(plan, rank, rendezvous)),
+                                        rank -> variables(rank, settings), events, spec.commandLine().getErr())
+                                : new ThreadRanks(plan.ranks(), rank -> {
+                                    Map<String, String> own = new HashMap<>(settings);
+                                    own.putAll(variables(rank, settings));
+                                    return new PerfWorker(plan, rank, rendezvous, own);
+                                }, events),
+                        RunDeadline.after(plan.deadline()), PerfEvent.class, table);
     }
 
     /** What tells a rank's host from others: on GPUs every rank's, elsewhere what the user asks for. */

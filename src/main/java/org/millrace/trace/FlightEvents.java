@@ -61,6 +61,16 @@ final class FlightEvents {
         }
     }
 
+    static void outage(String connection, String what, long nanos) {
+        if (Types.OUTAGE.isEnabled()) {
+            OutageEvent event = new OutageEvent();
+            event.connection = connection;
+            event.what = what;
+            event.lasted = nanos;
+            event.commit();
+        }
+    }
+
     static boolean wantsStalls() {
         return Types.STALL.isEnabled();
     }
@@ -89,6 +99,7 @@ final class FlightEvents {
         static final EventType OPERATION = EventType.getEventType(OperationEvent.class);
         static final EventType CONNECTION = EventType.getEventType(ConnectionEvent.class);
         static final EventType LOSS = EventType.getEventType(LossEvent.class);
+        static final EventType OUTAGE = EventType.getEventType(OutageEvent.class);
         static final EventType STALL = EventType.getEventType(StallEvent.class);
         static final EventType FLUSH = EventType.getEventType(GinFlushEvent.class);
 
@@ -142,6 +153,21 @@ final class FlightEvents {
     static final class LossEvent extends Event {
         @Label("Reason")
         String reason;
+    }
+
+    @Name("millrace.Outage")
+    @Label("Outage")
+    @Description("A connection has lost its last stream, or has one again")
+    @Category("Millrace")
+    @StackTrace(false)
+    static final class OutageEvent extends Event {
+        @Label("Connection")
+        String connection;
+        @Label("What Happened")
+        String what;
+        @Label("Lasted")
+        @Timespan
+        long lasted;
     }
 
     @Name("millrace.Stall")

@@ -292,6 +292,19 @@ public final class ProcessTrace {
         }
     }
 
+    /**
+     * A connection has no stream any more, or has one again.
+     *
+     * @param what  what happened
+     * @param nanos how long it had none; 0 where that begins
+     */
+    public void outage(String connection, String what, long nanos) {
+        message(connection + ": " + what);
+        if (FlightEvents.wanted()) {
+            FlightEvents.outage(connection, what, nanos);
+        }
+    }
+
     /** Something that is worth to be read later. The last {@value TraceLayout#MESSAGES} are kept. */
     public synchronized void message(String text) {
         long at = file.header() + MESSAGE_TABLE_OFFSET + (messages % MESSAGES) * MESSAGE_BYTES;

@@ -43,12 +43,13 @@ class EngineRailsTest {
         }
     }
 
-    private static Map<String, String> settings(String fault) {
+    /** @param unpacks whether kernels gather what arrives, from pages that both rails fill */
+    private static Map<String, String> settings(String fault, boolean unpacks) {
         return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_SOCKET_ADDRESSES", "127.0.0.1,127.0.0.2",
-                "MILLRACE_FAULT", fault);
+                "MILLRACE_FAULT", fault, "NCCL_NET_DEVICE_UNPACK_ENABLED", unpacks ? "1" : "0");
     }
 
-    private static void sums(Communicator communicator) {
+    private static void sums(Communicator communicator, boolean unpacks) {
         try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {
             MemorySegment from = communicator.device().allocate(8L * COUNT, arena);
             MemorySegment to = communicator.device().allocate(8L * COUNT, arena);
@@ -58,6 +59,8 @@ class EngineRailsTest {
                 }
                 communicator.allReduce(from, to, COUNT, DataType.INT64, ReduceOp.SUM, stream);
                 stream.synchronize(PATIENCE);
+                assertEquals(List.of(unpacks ? "NET socket unpacked" : "NET socket"),
+                        communicator.route().orElseThrow().transports());
                 for (int i = 0; i < COUNT; i++) {
                     assertEquals(3L * i + 2 * operation, to.getAtIndex(ValueLayout.JAVA_LONG, i),
                             "element " + i + " of operation " + operation);
@@ -69,10 +72,12 @@ class EngineRailsTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"cut:frame=9,rail=1", "cut:frame=1,rail=0", "cut:frame=20,rail=1",
-                    "cut:frame=9,rail=1;cut:frame=27,rail=0", "cut:frame=9,rail=0;cut:frame=9,rail=1"})
-    void aRailThatIsCutChangesNoResult(String fault) throws Exception {
-        for (Throwable failure : EngineGroup.thrown(directory, 2, settings(fault), EngineRailsTest::sums)) {
+            value = {"cut:frame=9,rail=1|false", "cut:frame=1,rail=0|false", "cut:frame=20,rail=1|false",
+                    "cut:frame=9,rail=1;cut:frame=27,rail=0|false", "cut:frame=9,rail=0;cut:frame=9,rail=1|false",
+                    "cut:frame=9,rail=1|true", "cut:frame=9,rail=1;cut:frame=27,rail=0|true"})
+    void aRailThatIsCutChangesNoResult(String fault, boolean unpacks) throws Exception {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, settings(fault, unpacks),
+                communicator -> sums(communicator, unpacks))) {
             assertNull(failure, () -> fault + ": " + failure);
         }
     }
@@ -85,11 +90,14 @@ class EngineRailsTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0", "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1"})
-    void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last) throws Exception {
-        Map<String, String> withoutReconnecting = new HashMap<>(settings(faults));
+            value = {"cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0|false",
+                    "cut:frame=2,rail=0;cut:frame=20,rail=1|rail 1|false",
+                    "cut:frame=9,rail=1;cut:frame=27,rail=0|rail 0|true"})
+    void theLastRailIsTheConnectionAndEveryRankSaysSo(String faults, String last, boolean unpacks) throws Exception {
+        Map<String, String> withoutReconnecting = new HashMap<>(settings(faults, unpacks));
         withoutReconnecting.put("MILLRACE_RECONNECT_DEADLINE", "0s");
-        for (Throwable failure : EngineGroup.thrown(directory, 2, withoutReconnecting, EngineRailsTest::sums)) {
+        for (Throwable failure : EngineGroup.thrown(directory, 2, withoutReconnecting,
+                communicator -> sums(communicator, unpacks))) {
             assertNotNull(failure, faults);
             assertTrue(failure.getMessage().contains("socket connection")
                     && failure.getMessage().contains("connection lost ("), failure.getMessage());

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.config.Settings;
 import org.millrace.plugin.HostProgram;
@@ -51,10 +52,7 @@ class CutTest {
     private static final int PAUSE_MILLIS = 500;
     /** From the end of a cut to a round that all have done since. */
     private static final Duration PATIENCE = Duration.ofSeconds(30);
-    /**
-     * From a long cut until an end is told. Where one way is silent alone, what the other end sends again, ever more
-     * rarely, counts as heard: the last pause that is shorter than the kernel's 14 s ends after 25.
-     */
+    /** From a long cut until an end is told: 14 s and the deadline, where nothing else runs. */
     private static final Duration LONG_PATIENCE = Duration.ofSeconds(60);
     /** What takes longer is looked at. */
     private static final Duration SOON = Duration.ofSeconds(6);
@@ -138,6 +136,12 @@ class CutTest {
                     "MILLRACE_TLS=" + (of.tls ? 1 : 0), "NCCL_MAX_NCHANNELS=1", DEADLINE + "=" + deadline);
             return;
         }
+        startHost(of, deadline, seed);
+        job.await("10 rounds", () -> job.rounds() >= 10);
+    }
+
+    private void startHost(Case of, String deadline, long seed) throws Exception {
+        String interfaces = of.interfaces > 1 ? "eth0,eth1" : "eth0";
         job.startHost(
                 HostProgram.compile("cuts_host", "-DNET_VERSION=11")
                         .with("NCCL_SOCKET_IFNAME", interfaces)
@@ -147,7 +151,26 @@ class CutTest {
                         .with("MILLRACE_UNPACK_MIB", of.job == Job.UNPACK ? "32" : null)
                         .with(DEADLINE, deadline),
                 HostProgram.library(), of.job == Job.GIN ? "gin" : "takeover", HOSTS, 1, seed);
+    }
+
+    /** A network that is cut before there is a connection. */
+    @ParameterizedTest
+    @EnumSource(names = {"TAKEOVER", "GIN"})
+    void connectionsAreMadeThoughThereIsNoRouteAtFirst(Job kind) throws Exception {
+        Case of = new Case(kind, false, 1);
+        network = new TestNetwork(HOSTS);
+        job = new TestJob(network);
+        for (int host = 0; host < HOSTS; host++) {
+            network.route(host, (host + 1) % HOSTS, false);
+        }
+        startHost(of, "60s", SEED);
+        job.await("it is tried again",
+                () -> job.said().stream().anyMatch(each -> each.text().contains(" is tried again for ")));
+        for (int host = 0; host < HOSTS; host++) {
+            network.route(host, (host + 1) % HOSTS, true);
+        }
         job.await("10 rounds", () -> job.rounds() >= 10);
+        assertEndsRight(of);
     }
 
     @ParameterizedTest

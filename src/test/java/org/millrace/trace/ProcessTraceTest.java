@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -263,9 +264,11 @@ class ProcessTraceTest {
             recording.enable("millrace.Operation");
             recording.enable("millrace.Connection");
             recording.enable("millrace.Loss");
+            recording.enable("millrace.Outage");
             recording.start();
             communicator.enqueued("all_reduce", 4933, 16 << 20, 4 << 20, 7, 2, -1, -1);
             connection(Direction.SEND).failed("the peer was lost");
+            trace.outage("connection 7", "is made again", 1_000_000);
             recording.stop();
             recording.dump(file);
         }
@@ -273,13 +276,15 @@ class ProcessTraceTest {
                 .stream()
                 .filter(event -> event.getEventType().getName().startsWith("millrace."))
                 .collect(Collectors.toMap(event -> event.getEventType().getName(), event -> event));
-        assertEquals(Set.of("millrace.Operation", "millrace.Connection", "millrace.Loss"), events.keySet());
+        assertEquals(Set.of("millrace.Operation", "millrace.Connection", "millrace.Loss", "millrace.Outage"),
+                events.keySet());
         RecordedEvent operation = events.get("millrace.Operation");
         assertEquals("all_reduce", operation.getString("operation"));
         assertEquals(4933, operation.getLong("sequence"));
         assertNull(operation.getStackTrace());
         assertEquals("pid 12", events.get("millrace.Connection").getString("peer"));
         assertEquals("the peer was lost", events.get("millrace.Loss").getString("reason"));
+        assertEquals(Duration.ofMillis(1), events.get("millrace.Outage").getDuration("lasted"));
     }
 
     /** Another process of the user may write what it likes. */

@@ -29,8 +29,8 @@ public final class SilenceWatch {
     private static final Duration PERIOD = Duration.ofSeconds(1);
     /** Peers are told for so long of a link whose streams were lost: they may be made again, or their owners go on. */
     private static final long TOLD_NANOS = Duration.ofMinutes(2).toNanos();
-    /** Two ends of a fault find out within so much of each other. */
-    private static final long LATER_NANOS = Duration.ofSeconds(2).toNanos();
+    /** What another process says is news for so long: who was deaf itself by then has said so. */
+    private static final long NEWS_NANOS = Duration.ofSeconds(8).toNanos();
 
     private final ProcessTrace trace;
     private final TcpInfo info = new TcpInfo(Arena.global());
@@ -82,7 +82,7 @@ public final class SilenceWatch {
             write(updated);
             tellPeers(updated);
         }
-        writeReported();
+        writeReported(open);
     }
 
     private void write(List<TcpStream> open) {
@@ -128,15 +128,15 @@ public final class SilenceWatch {
      * Both ends of a link may say it, and over several connections. Who does not hear one of the two itself needs no
      * other's word: it finds out at the same time, or a little later.
      */
-    private void writeReported() {
+    private void writeReported(List<TcpStream> open) {
         Collection<TcpStreams.Report> reports = TcpStreams.reports();
         if (reports.isEmpty() && reported.isEmpty()) {
             return;
         }
         for (TcpStreams.Report report : reports) {
             SilentLink link = report.link();
-            if (System.nanoTime() - report.time() >= LATER_NANOS && !isUnheard(link.local())
-                    && !isUnheard(link.remote())
+            if (System.nanoTime() - report.time() < NEWS_NANOS && isHeard(link.local(), open)
+                    && isHeard(link.remote(), open)
                     && reported.keySet().stream().noneMatch(known -> link.isSame(known.local, known.remote))) {
                 SilenceTrace written =
                         trace.silence(report.time(), 0, link.host() + " (" + link.local().getHostAddress() + ")",
@@ -156,10 +156,10 @@ public final class SilenceWatch {
         });
     }
 
-    private boolean isUnheard(InetAddress host) {
+    private boolean isHeard(InetAddress host, List<TcpStream> open) {
         SilentLink own = TcpStreams.silent();
-        return own != null && own.remote().equals(host)
-                || silent.keySet().stream().anyMatch(link -> link.remote.equals(host));
+        return (own == null || !own.remote().equals(host))
+                && open.stream().noneMatch(stream -> stream.remote.getAddress().equals(host) && !stream.isHeard());
     }
 
     private void add(TcpStream stream) {

@@ -41,10 +41,13 @@ final class TcpInfo {
     private static final int UNACKED_OFFSET = 24;
     private static final int LAST_DATA_RECEIVED_OFFSET = 52;
     private static final int LAST_ACK_RECEIVED_OFFSET = 56;
+    private static final int BYTES_ACKED_OFFSET = 120;
     /** Since Linux 4.2; older ones, and others that play Linux, leave zeros. */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
-    private static final int BYTES = 148;
+    /** Since Linux 4.6. */
+    private static final int DATA_SEGMENTS_IN_OFFSET = 152;
+    private static final int BYTES = 156;
 
     private final CFunction getsockopt = CFunction.named("getsockopt");
     private final CFunction getsockname = CFunction.named("getsockname");
@@ -113,18 +116,30 @@ final class TcpInfo {
         return number(SEGMENTS_IN_OFFSET);
     }
 
+    /** Whether this side sends again and again what nobody has acknowledged. */
+    boolean sendsAgain() {
+        return number(UNACKED_OFFSET) > 0 && bytes.get(ValueLayout.JAVA_BYTE, RETRANSMITS_OFFSET) != 0;
+    }
+
     /**
-     * For how long this side has had no answer, though it sends again and again, or has asked more than once; 0 if it
-     * waits for none. A window that is closed is another matter: see {@link TcpStream}.
+     * Grows with each answer to what was sent: bytes that are acknowledged, and segments without data, as come from a
+     * peer that has no room for them. What the peer sends again is none.
      */
-    long unansweredNanos() {
-        int acknowledged = number(LAST_ACK_RECEIVED_OFFSET);
-        if (number(UNACKED_OFFSET) > 0) {
-            return bytes.get(ValueLayout.JAVA_BYTE, RETRANSMITS_OFFSET) == 0 ? 0
-                    : TimeUnit.MILLISECONDS.toNanos(acknowledged);
-        }
-        boolean asked = bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1 && number(NOT_SENT_OFFSET) == 0;
-        return asked ? TimeUnit.MILLISECONDS.toNanos(Math.min(acknowledged, number(LAST_DATA_RECEIVED_OFFSET))) : 0;
+    long answers() {
+        return bytes.get(ValueLayout.JAVA_LONG, BYTES_ACKED_OFFSET) + segmentsIn() - number(DATA_SEGMENTS_IN_OFFSET);
+    }
+
+    /**
+     * For how long this side, which has sent nothing, has asked more than once without an answer; 0 if it waits for
+     * none. A window that is closed is another matter: see {@link TcpStream}.
+     */
+    long askedNanos() {
+        boolean asked = number(UNACKED_OFFSET) == 0 && bytes.get(ValueLayout.JAVA_BYTE, PROBES_OFFSET) > 1
+                && number(NOT_SENT_OFFSET) == 0;
+        return asked
+                ? TimeUnit.MILLISECONDS
+                        .toNanos(Math.min(number(LAST_ACK_RECEIVED_OFFSET), number(LAST_DATA_RECEIVED_OFFSET)))
+                : 0;
     }
 
     private int number(int offset) {

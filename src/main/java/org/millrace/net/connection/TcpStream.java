@@ -25,6 +25,12 @@ public final class TcpStream {
     /** Two keep-alive probes have had no answer by then. */
     private static final long SILENT_NANOS = TimeUnit.SECONDS.toNanos(10);
 
+    /**
+     * Something comes every five seconds, and streams that one fault silences count as silent within six seconds of
+     * each other: when the first does, nothing has come on the others for longer than this.
+     */
+    private static final long HEARD_NANOS = TimeUnit.SECONDS.toNanos(4);
+
     /** As long as the kernel takes, where nothing is under way: see {@link TcpStreams#keepAlive}. */
     private static final long LOST_NANOS = TimeUnit.SECONDS.toNanos(14);
 
@@ -35,9 +41,12 @@ public final class TcpStream {
     /** -1 while it is not known. Of the thread that looks, as is what follows. */
     int descriptor = -1;
     private int segments;
+    private long answers;
     private long unheardNanos;
     private long unansweredNanos;
+    private long askedNanos;
     private volatile boolean lost;
+    private volatile boolean heard = true;
 
     TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer) {
         this.channel = channel;
@@ -58,8 +67,11 @@ public final class TcpStream {
         } else {
             unheardNanos += nanos;
         }
-        unansweredNanos = info.unansweredNanos();
+        unansweredNanos = info.sendsAgain() && info.answers() == answers ? unansweredNanos + nanos : 0;
+        answers = info.answers();
+        askedNanos = info.askedNanos();
         lost |= silentNanos() >= LOST_NANOS;
+        heard = silentNanos() < HEARD_NANOS;
     }
 
     boolean isSilent() {
@@ -74,8 +86,16 @@ public final class TcpStream {
         return lost;
     }
 
+    /**
+     * Whether something has come of late. What is sent on another stream, and gets no answer, keeps the kernel from
+     * finding its end, as it probes idle streams alone. Safe from any thread.
+     */
+    public boolean isHeard() {
+        return heard;
+    }
+
     /** For how long nothing has come that should have: 0 unless something should. */
     long silentNanos() {
-        return Math.max(unheardNanos, unansweredNanos);
+        return Math.max(unheardNanos, Math.max(unansweredNanos, askedNanos));
     }
 }

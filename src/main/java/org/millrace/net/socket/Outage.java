@@ -6,6 +6,7 @@ import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.ProcessTrace;
 
 /** Tells of the streams that a connection loses, and of those that are made again. One thread. */
 final class Outage {
@@ -32,15 +33,29 @@ final class Outage {
         LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
                 owed < 0 ? "" : ": " + owed + " of its pieces are sent again",
                 left == null ? "waits until it is made again" : "goes on over " + left);
+        if (left == null) {
+            trace("lost " + rail + " (" + why + "), its last; waits until it is made again", 0);
+        }
     }
 
     /** A stream of a rail is there again. */
     void ended(Rail rail) {
         Long since = lostSince.remove(rail);
         if (since != null) {
+            long nanos = System.nanoTime() - since;
+            if (waits) {
+                trace(rail + " is made again after " + nanos / 1_000_000 + " ms", nanos);
+            }
             LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is made again after {} ms", connection, rail,
-                    (System.nanoTime() - since) / 1_000_000);
+                    nanos / 1_000_000);
             waits = false;
+        }
+    }
+
+    private void trace(String what, long nanos) {
+        ProcessTrace trace = ProcessTrace.current();
+        if (trace != null) {
+            trace.outage(connection.toString(), what, nanos);
         }
     }
 }

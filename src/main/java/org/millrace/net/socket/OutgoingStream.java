@@ -8,6 +8,7 @@ import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.util.Set;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
@@ -18,6 +19,20 @@ import org.millrace.net.connection.HelloFormat;
 
 /** One TCP stream to a listener, from the call of connect to the listener's reply. */
 public final class OutgoingStream {
+
+    /** There is no way to the listener's host; there may be one in a moment. */
+    static final class NoWayException extends ConnectionException {
+
+        private static final long serialVersionUID = 1L;
+
+        private NoWayException(String message, IOException cause) {
+            super(message, cause);
+        }
+    }
+
+    /** What C, and so Java, calls EHOSTUNREACH, ENETUNREACH and ETIMEDOUT. */
+    private static final Set<String> NO_WAY =
+            Set.of("No route to host", "Network is unreachable", "Connection timed out");
 
     private final String listener;
     private final String host;
@@ -117,9 +132,11 @@ public final class OutgoingStream {
     }
 
     private ConnectionException unreachable(IOException cause) {
-        return new ConnectionException("cannot connect to " + listener + ": " + cause.getMessage()
+        String what = "cannot connect to " + listener + ": " + cause.getMessage()
                 + "; is its process alive, does it announce an address that this host can reach (NCCL_SOCKET_IFNAME), "
-                + "and does a firewall let it through?", cause);
+                + "and does a firewall let it through?";
+        return NO_WAY.contains(String.valueOf(cause.getMessage())) ? new NoWayException(what, cause)
+                : new ConnectionException(what, cause);
     }
 
     boolean isAccepted() {

@@ -278,7 +278,7 @@ final class ReceiveStream {
             if (ack.hasRemaining()) {
                 channel.write(ack);
             }
-            if (!ack.hasRemaining() && connection.hasSilence()) {
+            if (!ack.hasRemaining() && connection.hasSilence(channel)) {
                 channel.write(ack.clear().limit(PieceFormat.Ack.encodeSilent(connection.takeSilence(), ack)));
             }
             if (!ack.hasRemaining() && isNews()) {

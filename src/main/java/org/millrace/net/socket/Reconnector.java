@@ -57,7 +57,7 @@ final class Reconnector implements Runnable {
     private final byte[] secret = HelloFormat.newSecret();
     private final ServerSocketChannel server;
     private final Selector selector;
-    private final Map<ResumeFormat.Id, StreamRecovery> connections = new ConcurrentHashMap<>();
+    final Map<ResumeFormat.Id, StreamRecovery> connections = new ConcurrentHashMap<>();
     private final Queue<Attempt> begun = new ConcurrentLinkedQueue<>();
     private final List<Attempt> attempts = new ArrayList<>();
     private final Admission<Client> clients = new Admission<>(MAX_UNPROVEN, new Arrivals());

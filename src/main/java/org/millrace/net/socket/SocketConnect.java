@@ -9,6 +9,7 @@ import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
@@ -20,6 +21,7 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.OutgoingConnection;
+import org.millrace.net.socket.OutgoingStream.NoWayException;
 
 /**
  * A connection to a listener in the making: if the listener has several addresses, first the question for them, then
@@ -28,6 +30,9 @@ import org.millrace.net.connection.OutgoingConnection;
 final class SocketConnect extends OutgoingConnection {
 
     private static final Logger LOG = LogManager.getLogger(SocketConnect.class);
+
+    private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final SocketOptions options;
     private final List<LocalAddress> locals;
@@ -46,6 +51,11 @@ final class SocketConnect extends OutgoingConnection {
     private final List<ByteBuffer> resumes = new ArrayList<>();
     private long attempt;
     private boolean beganAgain;
+    /** Why there is no stream, and by {@link System#nanoTime} since when, and until when none is tried. */
+    private @Nullable NoWayException noWay;
+    private long noWaySince;
+    private long triedAgainAt;
+    private long pause = FIRST_PAUSE_NANOS;
 
     /**
      * Begins to connect.
@@ -83,7 +93,11 @@ final class SocketConnect extends OutgoingConnection {
             open();
         } else if (hasRails) {
             ByteBuffer question = hello(0, 0, 0, 1).encode(secret, key, reconnector);
-            query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
+            try {
+                query = new OutgoingStream(null, listener, StreamHello.FORMAT, question, options);
+            } catch (NoWayException e) {
+                awaitWay(e);
+            }
         } else {
             connect(List.of(listener));
         }
@@ -130,13 +144,31 @@ final class SocketConnect extends OutgoingConnection {
      */
     private void leaveOut(RailAddresses rail, ConnectionException why) {
         if (rails.size() == 1) {
-            throw why;
+            awaitWay(why);
+            return;
         }
         beganAgain = true;
         rails.remove(rail);
         LOG.warn("{}: the rail {} is left out, the connection is made over {}: {}", this, rail, rails,
                 why.getMessage());
         reopen();
+    }
+
+    /** The network may be cut: tries again within the time that a stream has to be made again. Throws after it. */
+    private void awaitWay(ConnectionException why) {
+        long now = System.nanoTime();
+        noWaySince = noWay == null ? now : noWaySince;
+        if (!(why instanceof NoWayException none) || now - noWaySince >= options.reconnectDeadline().toNanos()) {
+            throw why;
+        }
+        if (noWay == null) {
+            LOG.warn("{}: {} This is tried again for {}", this, why.getMessage(), options.reconnectDeadline());
+        }
+        noWay = none;
+        release();
+        rails = List.of(); // those that were left out were perhaps cut, too
+        triedAgainAt = now + pause;
+        pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
     }
 
     @Override
@@ -150,10 +182,18 @@ final class SocketConnect extends OutgoingConnection {
 
     private boolean areAccepted() {
         if (query == null && streams.isEmpty()) {
+            if (noWay != null && System.nanoTime() - triedAgainAt < 0) {
+                return false;
+            }
             begin();
         }
         if (query != null) {
-            if (!query.advance() || !query.receive(addresses, "its addresses")) {
+            try {
+                if (!query.advance() || !query.receive(addresses, "its addresses")) {
+                    return false;
+                }
+            } catch (NoWayException e) {
+                awaitWay(e);
                 return false;
             }
             List<InetSocketAddress> theirs = AddressFormat.decodeList(addresses);
@@ -254,6 +294,9 @@ final class SocketConnect extends OutgoingConnection {
 
     @Override
     protected String waitingFor() {
+        if (query == null && streams.isEmpty()) {
+            return "a way to the listener's host: " + (noWay == null ? "" : noWay.getMessage());
+        }
         String what = query != null ? query.isAccepted() ? "the listener's addresses" : query.waitingFor()
                 : streams.stream()
                         .filter(stream -> !stream.isAccepted())

@@ -141,9 +141,7 @@ public final class SocketSender implements FrameSender, Railed {
         frames.retireWhole();
         moved += frames.released() - before;
         if (look) {
-            if (connection.hasSilence()) {
-                tellOfSilence();
-            }
+            tellOfSilence();
             SendStream silent = reinjection.silent(now);
             if (silent != null) {
                 lose(silent, "silent, and others delivered what it owed", null, now);
@@ -160,7 +158,7 @@ public final class SocketSender implements FrameSender, Railed {
 
     private void tellOfSilence() {
         for (SendStream stream : streams) {
-            if (stream.isOpen() && stream.tell(connection)) {
+            if (stream.isOpen() && connection.hasSilence(stream.channel()) && stream.tell(connection)) {
                 return;
             }
         }

@@ -159,9 +159,13 @@ public final class StreamSet extends ConnectionState {
         return first;
     }
 
-    /** Whether the peer is to be told of a link that is silent, or of its end. */
-    boolean hasSilence() {
-        return TcpStreams.silent() != told;
+    /** Whether the peer is to be told, on this stream, of a link that is silent, or of its end. */
+    boolean hasSilence(SocketChannel channel) {
+        if (TcpStreams.silent() == told) {
+            return false;
+        }
+        TcpStream known = watched[Arrays.asList(channels).indexOf(channel)];
+        return known == null || known.isHeard();
     }
 
     /** What to tell the peer; null if nothing is silent any more. */

@@ -65,7 +65,8 @@ class TcpStreamTest {
         server.read(ByteBuffer.allocate(1));
         assertTrue(info.read(other.descriptor));
         assertNotEquals(before, info.segmentsIn());
-        assertEquals(0, info.unansweredNanos());
+        assertEquals(0, info.askedNanos());
+        assertFalse(info.sendsAgain());
     }
 
     @Test
@@ -118,8 +119,10 @@ class TcpStreamTest {
     private static final int UNACKED = 24;
     private static final int LAST_DATA = 52;
     private static final int LAST_ACK = 56;
+    private static final int BYTES_ACKED = 120;
     private static final int SEGMENTS = 140;
     private static final int NOT_SENT = 144;
+    private static final int DATA_SEGMENTS = 152;
 
     @Test
     void nothingComes() throws IOException {
@@ -140,9 +143,17 @@ class TcpStreamTest {
     @Test
     void whatIsSentOrAskedGetsNoAnswer() throws IOException {
         TcpStream stream = stream();
-        says(RETRANSMITS, 5, UNACKED, 1, LAST_ACK, 10_000, LAST_DATA, 10);
-        stream.update(info, SECOND);
+        for (int second = 0; second <= 10; second++) {
+            assertFalse(stream.isSilent());
+            // What the peer sends again acknowledges what was acknowledged before.
+            says(RETRANSMITS, 5, UNACKED, 1, LAST_ACK, 10, LAST_DATA, 10, SEGMENTS, 8 + second, DATA_SEGMENTS,
+                    3 + second);
+            stream.update(info, SECOND);
+        }
         assertTrue(stream.isSilent());
+        says(RETRANSMITS, 5, UNACKED, 1, BYTES_ACKED, 1, SEGMENTS, 18, DATA_SEGMENTS, 13);
+        stream.update(info, SECOND);
+        assertFalse(stream.isSilent());
         says(PROBES, 2, LAST_ACK, 10_000, LAST_DATA, 10_000, SEGMENTS, 8);
         stream.update(info, SECOND);
         assertTrue(stream.isSilent());
@@ -164,6 +175,17 @@ class TcpStreamTest {
                 stream.update(info, SECOND);
                 assertFalse(stream.isSilent());
             }
+        }
+    }
+
+    /** It has taken its window back, and answers what is sent again with what it has acknowledged before. */
+    @Test
+    void aPeerThatHasNoRoomForWhatItOfferedRoomForIsNotSilent() throws IOException {
+        TcpStream stream = stream();
+        for (int second = 0; second < 60; second++) {
+            says(RETRANSMITS, 5, UNACKED, 9, BYTES_ACKED, 1000, SEGMENTS, 8 + second / 5);
+            stream.update(info, SECOND);
+            assertFalse(stream.isSilent());
         }
     }
 
