@@ -22,8 +22,8 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Any network behind a link. Each direction has the link of the process that sends. A thread of this network's
- * moves what is on the way where owners do not look, and what connections that are closed had sent before.
+ * Any network behind a link. Each direction has the link of the process that sends. A thread of this network's moves
+ * what is on the way where owners do not look, and what connections that are closed had sent before.
  */
 public final class LinkNetwork implements Network {
 
