@@ -200,7 +200,7 @@ class ArchitectureTest {
             }
         }
         assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
-                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "NetworkOptions", "Networks",
+                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions", "Networks",
                 "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
