@@ -200,8 +200,8 @@ class ArchitectureTest {
             }
         }
         assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
-                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions", "Networks",
-                "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
+                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions",
+                "Networks", "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
     @Test
