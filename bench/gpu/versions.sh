@@ -8,8 +8,8 @@
 # what is run, ENV ("NAME=VALUE ...") sets more.
 #
 # Times are microseconds, out of place, one run in turns over the NCCLs; a column for #wrong. "layout" is what the plugin says it found. Two hosts of two GPUs
-# are four ranks, NCCL_HOSTID by pairs, two to a GPU by MPS (which is started here, and ended): P2P within a host and NET between, as it comes, and with PXN,
-# which leaves the data to NCCL's proxy; their times would say nothing. A home without include has no GIN. Exit status 1 if anything was wrong or failed.
+# are four ranks, NCCL_HOSTID by pairs, a GPU each where there are four, else two to a GPU; the NCCLs are run side by side by MPS, which is started here, and ended:
+# P2P within a host and NET between, as it comes, and with PXN, which leaves the data to NCCL's proxy; their times would say nothing. A home without include has no GIN. Exit status 1 if anything was wrong or failed.
 # Needs mpirun and nvcc.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -21,6 +21,7 @@ mkdir -p "$output"
 work=$(mktemp -d)
 libs=${NCCL_LIBS:-installed=$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])')}
 programs=${PROGRAMS:-all_reduce all_gather alltoall sendrecv}
+export GPUS=${GPUS:-$(nvidia-smi -L | wc -l)}
 names=()
 declare -A home
 for each in $libs; do
@@ -37,7 +38,7 @@ trap stop EXIT
 cat > "$work/rank.sh" <<'RANK'
 #!/usr/bin/env bash
 rank=${OMPI_COMM_WORLD_RANK:-0}
-export NCCL_HOSTID=host$((rank / RANKS_PER_HOST)) NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo} NCCL_TESTS_DEVICE=$((rank % 2))
+export NCCL_HOSTID=host$((rank / RANKS_PER_HOST)) NCCL_SOCKET_IFNAME=${NCCL_SOCKET_IFNAME:-lo} NCCL_TESTS_DEVICE=$((rank % GPUS))
 exec "$@"
 RANK
 chmod +x "$work/rank.sh"

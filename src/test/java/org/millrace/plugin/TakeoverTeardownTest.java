@@ -136,6 +136,8 @@ class TakeoverTeardownTest {
         var outcome = HostProgram.compile("cycles_host", "-DNET_VERSION=12")
                 .withNetwork(network)
                 .with("MILLRACE_JAVA_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx24m")
+                // with an arena for each thread, which arenas grow is chance: UCX takes a megabyte for each worker
+                .with("MALLOC_ARENA_MAX", "1")
                 .run(HostProgram.library(), CYCLES, 2);
         assertEquals(0, outcome.exit(), outcome.output());
         assertEquals(List.of(), outcome.warnings());
