@@ -48,6 +48,14 @@ def kind(name):
     return re.sub(r"[0-9a-f]{5,}|\d+", "#", name)
 
 
+def sockets(file):
+    """What /proc/net/tcp tells of each socket of an inode: its state, and whether it listens."""
+    states = {"01": "connected", "08": "left by the peer", "0A": "listens"}
+    with open(file, errors="replace") as table:
+        rows = [line.split() for line in list(table)[1:]]
+    return {row[9]: f"TCP, {states.get(row[3], 'state ' + row[3])}" for row in rows if len(row) > 9}
+
+
 def open_of(file, when):
     """The resident MiB of each kind of mapping and of each sort of them, and how many files there are of each kind."""
     memory, sorts, files = Counter(), Counter(), Counter()
@@ -63,7 +71,9 @@ def open_of(file, when):
                     memory[name] += int(line.split()[1]) / 1024
                     sorts[sort] += int(line.split()[1]) / 1024
         with open(f"{file}.{when}.fd", errors="replace") as links:
-            files.update(kind(line.split(" -> ")[1].strip()) for line in links if " -> " in line)
+            names = [line.split(" -> ")[1].strip() for line in links if " -> " in line]
+        tcp = sockets(f"{file}.{when}.tcp")
+        files.update(f"socket, {tcp.get(name[8:-1], 'not TCP, or closed')}" if name.startswith("socket:[") else kind(name) for name in names)
     return memory, sorts, files
 
 

@@ -168,11 +168,11 @@ static double since_death(const char *file, int loss) {
 static void say_what_is_open(const char *file, const char *when) {
   size_t unused, all;
   long pages = 0, resident = 0;
-  char command[3 * 4096];
+  char command[4 * 4096];
   usleep(500000); /* threads end that nobody waits for */
   malloc_trim(0);
-  snprintf(command, sizeof command, "cat /proc/%d/smaps >'%.3900s.%s.smaps' && ls -l /proc/%d/fd >'%.3900s.%s.fd'", (int)getpid(), file,
-           when, (int)getpid(), file, when);
+  snprintf(command, sizeof command, "cat /proc/%d/smaps >'%.3900s.%s.smaps' && ls -l /proc/%d/fd >'%.3900s.%s.fd' && cat /proc/net/tcp >'%.3900s.%s.tcp'",
+           (int)getpid(), file, when, (int)getpid(), file, when, file, when);
   FILE *f = fopen("/proc/self/statm", "r");
   if (!f || fscanf(f, "%ld %ld", &pages, &resident) != 2 || system(command))
     exit(4);

@@ -5,8 +5,10 @@
 The last rank is a new process for each loss, which is killed while data moves. Work.is_completed() asks ncclCommGetAsyncError, as PyTorch's watchdog does;
 Work.wait() then raises, as TORCH_NCCL_BLOCKING_WAIT says, and aborts the communicator.
 """
+import ctypes
 import os
 import random
+import shutil
 import signal
 import sys
 import time
@@ -76,6 +78,11 @@ def die():
 def say_what_is_open(when):
     torch.cuda.empty_cache()
     time.sleep(0.5)  # threads end that nobody waits for
+    ctypes.CDLL(None).malloc_trim(0)  # what is free in malloc's arenas is not left over
+    shutil.copyfile("/proc/self/smaps", f"{file}.{when}.smaps")
+    shutil.copyfile("/proc/net/tcp", f"{file}.{when}.tcp")
+    with open(f"{file}.{when}.fd", "w") as names:
+        names.writelines(f"{each.name} -> {os.readlink(each.path)}\n" for each in os.scandir("/proc/self/fd") if os.path.islink(each.path) and os.path.lexists(each.path))
     with open("/proc/self/statm") as statm:
         resident = int(statm.read().split()[1]) * os.sysconf("SC_PAGESIZE") >> 20
     unused, whole = torch.cuda.mem_get_info()
