@@ -63,6 +63,8 @@ final class CommunicatorLosses {
     /** When the process is to end; meaningless while it is not waiting. */
     private long deadline;
     private boolean waiting;
+    /** NCCL has given the program an error. */
+    private boolean delivered;
     private boolean ended;
     /** The first peer that was lost, for those that learn of it from this process. */
     private @Nullable LostEnd culprit;
@@ -134,8 +136,9 @@ final class CommunicatorLosses {
         ended = true;
         lost.clear();
         problem = null;
-        if (waiting) {
+        if (waiting || delivered) {
             waiting = false;
+            delivered = false;
             watch.lost(communicator, false);
         }
         if (device != null) {
@@ -165,6 +168,7 @@ final class CommunicatorLosses {
             toldPeers.clear();
             culprit = null;
             waiting = false;
+            delivered = false;
         }
     }
 
@@ -181,6 +185,7 @@ final class CommunicatorLosses {
     /** NCCL has given the program an error for it: it has the time of grace once more to draw the consequence. */
     synchronized void delivered(LossPolicy policy) {
         deadline = watch.now() + policy.grace().toNanos();
+        delivered = true;
     }
 
     /** Looks what has become of the losses. What is to be done is done later, without the lock: it may take time. */
@@ -205,8 +210,8 @@ final class CommunicatorLosses {
         if (hurts && !waiting) {
             deadline = now + policy.grace().toNanos();
         }
-        Reply reply = hurts || waiting ? watch.lost(communicator, hurts) : Reply.NOT_ASKED;
-        waiting = hurts;
+        Reply reply = hurts || delivered || waiting ? watch.lost(communicator, hurts || delivered) : Reply.NOT_ASKED;
+        waiting = hurts || delivered;
         if (reply == Reply.GIVEN_UP) {
             settle();
             ProcessTrace trace = ProcessTrace.current();

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -84,6 +85,14 @@ record CoreShare(int cores, String reason) {
             }
         }
         return number(environment.apply(SLURM_HOSTS)) == 1;
+    }
+
+    /** How many ranks the launcher says that the job has; 0 if it says nothing. All ranks are told the same. */
+    public static int ranksOfJob(UnaryOperator<@Nullable String> environment) {
+        return Stream.concat(RANKS_OF_JOB.values().stream(), Stream.of("SLURM_NTASKS"))
+                .mapToInt(name -> number(environment.apply(name)))
+                .max()
+                .orElse(0);
     }
 
     /** How many threads serve connections unless the user says so: half of the cores are left to the program. */

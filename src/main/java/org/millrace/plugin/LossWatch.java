@@ -98,6 +98,10 @@ final class LossWatch {
             String problem = each.problem(number);
             if (problem != null) {
                 each.delivered(policy);
+                if (policy.asyncErrors()) { // what the program does next, such as to shrink, is to be seen
+                    reaction.answer();
+                    reaction.lost(number, true);
+                }
                 return problem;
             }
         }

@@ -84,6 +84,17 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
             List.of("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS");
 
     /**
+     * Connections that sends and receives of one peer use, unless the user says how many: NCCL 2.28 uses two and 2.30
+     * one, which one core copies. (Two H200s, send and receive of 128 MiB with 1, 2 and 4: over shared memory 6.7, 3.7
+     * and 2.6 ms, over TCP 42.7, 25.4 and 15.5; with two cores a rank 57, 67 and 59; small sizes the same.) The same on
+     * every rank, as the number of rings is. With many peers NCCL's one is enough, and four times as many connections
+     * are memory.
+     */
+    private static final String PEER_CHANNELS = "NCCL_NCHANNELS_PER_NET_PEER";
+    private static final String CHANNELS_PER_PEER = "4";
+    private static final int MOST_RANKS = 16;
+
+    /**
      * Half of what NCCL takes for a connection's slots: those of all channels together stay nearer to the cores that
      * copy them. (Two H200s, 128 MiB of all-reduce with 8 and 16 cores a rank: 10 and 6.0 ms, not 15 and 7.2; with one
      * and two some tenth less.) The same on every rank, as the number of rings is.
@@ -220,6 +231,9 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
         }
         if (choosesChannels(settings)) {
             required.put(CHANNEL_BOUNDS.getFirst(), CHANNELS);
+            if (settings.variable(PEER_CHANNELS).isEmpty() && CoreShare.ranksOfJob(settings::variable) <= MOST_RANKS) {
+                required.put(PEER_CHANNELS, CHANNELS_PER_PEER);
+            }
         }
         toSet.putAll(required);
         return null;

@@ -187,6 +187,20 @@ class CommunicatorLossesTest {
         assertFalse(watch.look(), "nothing is left to watch");
     }
 
+    /** Before anything waits for the peer: the program was told by an enqueue, and shrinks at once. */
+    @Test
+    void aProgramThatAnEnqueueToldIsSeenToShrink() {
+        withDevice(0);
+        lose("A", false);
+        watch.deliver(NUMBER);
+        assertEquals(Set.of(NUMBER), lost);
+        assertEquals(1, answers, "calls are led here before the program makes the next");
+        reply = Reply.GIVEN_UP;
+        after(0);
+        assertNull(watch.deliver(NUMBER), "it is settled");
+        assertEquals(Set.of(), lost);
+    }
+
     /** What the program loads later may ask, too. */
     @Test
     void whoAsksIsLookedForAgainAndAgain() {

@@ -25,7 +25,14 @@ class PluginConfigurationTest {
         assertTrue(settings.takeover());
         assertNull(settings.refusal());
         assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
-                "NCCL_BUFFSIZE", "2097152"), settings.toSet());
+                "NCCL_NCHANNELS_PER_NET_PEER", "4", "NCCL_BUFFSIZE", "2097152"), settings.toSet());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"WORLD_SIZE, 16, 4", "WORLD_SIZE, 17, ", "SLURM_NTASKS, 64, ", "NCCL_NCHANNELS_PER_NET_PEER, 1, ",
+            "NCCL_MIN_NCHANNELS, 2, "})
+    void peersHaveMoreChannelsWhileTheyAreFewAndTheUserDoesNotSay(String name, String value, String expected) {
+        assertEquals(expected, read(Map.of(name, value)).toSet().get("NCCL_NCHANNELS_PER_NET_PEER"));
     }
 
     @Test
@@ -53,9 +60,11 @@ class PluginConfigurationTest {
     void slotsInTheGpusMemory() {
         PluginConfiguration settings = read(Map.of("MILLRACE_DEVICE_SLOTS", "1", "NCCL_NET_GDR_LEVEL", "PHB"));
         assertTrue(settings.deviceSlots());
-        assertEquals(Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
-                "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1", "NCCL_LOCAL_REGISTER", "0", "NCCL_GRAPH_REGISTER", "0",
-                "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288"), settings.toSet());
+        assertEquals(
+                Map.of("NCCL_NET_SHARED_BUFFERS", "0", "NCCL_PXN_DISABLE", "1", "NCCL_MIN_NCHANNELS", "8",
+                        "NCCL_NCHANNELS_PER_NET_PEER", "4", "NCCL_ALLOC_P2P_NET_LL_BUFFERS", "1", "NCCL_LOCAL_REGISTER",
+                        "0", "NCCL_GRAPH_REGISTER", "0", "NCCL_NET_GDR_READ", "1", "NCCL_P2P_NET_CHUNKSIZE", "524288"),
+                settings.toSet());
     }
 
     @ParameterizedTest
