@@ -4,8 +4,9 @@ import java.io.IOException;
 import java.nio.channels.SocketChannel;
 import java.util.Comparator;
 import java.util.List;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.connection.ExpectedConnection;
@@ -16,6 +17,8 @@ import org.millrace.net.connection.OpenResources;
 
 /** A connection that a listener expects: the streams that came for it so far, all of one client. */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
+
+    private static final Logger LOG = LogManager.getLogger(SocketAccept.class);
 
     private final OpenResources network;
     private final @Nullable Reconnector reconnector;
@@ -54,8 +57,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
         came().clear();
     }
 
+    /** A client whose stream breaks before it has its answer begins anew, and the network may be cut here. */
     @Override
-    protected FrameReceiver accept() {
+    protected @Nullable FrameReceiver accept() {
         List<SocketListener.Client> streams = came();
         streams.sort(Comparator.comparingInt(stream -> stream.hello().stream()));
         SocketListener.Client first = streams.getFirst();
@@ -79,8 +83,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
                 recovery.close(false);
             }
             dropAll();
-            throw new ConnectionException(
-                    this + ": the peer " + first + " left while it was accepted: " + e.getMessage(), e);
+            LOG.info("{}: the peer {} left while it was accepted, and is expected again: {}", this, first,
+                    e.getMessage());
+            return null;
         }
         String name = "socket connection " + key() + " from " + first + ", " + peer
                 + StreamSet.count(hello.rails(), hello.streams());

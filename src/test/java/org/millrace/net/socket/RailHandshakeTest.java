@@ -2,6 +2,7 @@ package org.millrace.net.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -10,6 +11,8 @@ import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
@@ -118,6 +121,41 @@ class RailHandshakeTest {
                 connecting.poll();
             });
             assertTrue(refusal.getMessage().contains("the key is taken"), refusal.getMessage());
+        }
+    }
+
+    /** A network that is cut here resets what it carries: the client comes again. */
+    @Test
+    void whoBreaksOffBeforeItIsAnsweredIsExpectedAgain() throws IOException {
+        try (SocketNetwork network = network(1, 1); Listener listener = network.listen()) {
+            ConnectionKey key = Connected.newKey();
+            SocketAccept accepting = (SocketAccept) listener.expect(key);
+            Pending<?> other = listener.expect(Connected.newKey());
+            InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
+            int port;
+            try (Socket client = new Socket(address.getAddress(), address.getPort())) {
+                port = client.getLocalPort();
+                client.getOutputStream()
+                        .write(new StreamHello(64 << 10, 1, 0, 1, 0, 1, 16)
+                                .encode(AddressFormat.secret(listener.address()), key, null)
+                                .array());
+                while (!accepting.isComplete()) {
+                    other.poll();
+                }
+                client.setSoLinger(true, 0); // a reset
+            }
+            String end = ":%04X 01 ".formatted(port);
+            while (Files.readString(Path.of("/proc/net/tcp")).contains(end)) {
+                Thread.onSpinWait();
+            }
+            assertNull(accepting.poll(), "there is nobody");
+            Pending<FrameSender> connecting = network.connect(listener.address(), key);
+            FrameSender sender = null;
+            FrameReceiver receiver = null;
+            while (sender == null || receiver == null) {
+                sender = sender == null ? connecting.poll() : sender;
+                receiver = receiver == null ? accepting.poll() : receiver;
+            }
         }
     }
 
