@@ -45,6 +45,7 @@ final class Reconnector implements Runnable {
     private static final long CLOSE_MILLIS = 5000;
     /** The kernel sends its second SYN after one second, the third after two more: an attempt anew is as good. */
     private static final long CONNECT_NANOS = TimeUnit.SECONDS.toNanos(2);
+    private static final long FIRST_HANDSHAKE_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long FIRST_PAUSE_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long LAST_PAUSE_NANOS = TimeUnit.SECONDS.toNanos(1);
     /** Senders that are closed without a stream wait so long for one: all that are closed in a row. */
@@ -331,6 +332,8 @@ final class Reconnector implements Runnable {
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
+        /** How long the next handshake may take: what a cut swallowed of one, TCP sends again only after seconds. */
+        private long patience = FIRST_HANDSHAKE_NANOS;
         private ByteBuffer question = ResumeFormat.emptyQuestion();
         private ByteBuffer challenge = ByteBuffer.allocate(ResumeFormat.CHALLENGE_BYTES);
         private @Nullable ByteBuffer proof;
@@ -359,6 +362,7 @@ final class Reconnector implements Runnable {
                 closeChannel();
                 connection.failed(stream, e);
                 again(now);
+                patience = Math.min(2 * patience, options.handshakeDeadline().toNanos());
                 return false;
             }
         }
@@ -378,7 +382,7 @@ final class Reconnector implements Runnable {
                 }
             }
             if (!isWritten(open, question) || !isRead(open, challenge)) {
-                checkTime(now, options.handshakeDeadline().toNanos(), "no answer in the handshake");
+                checkTime(now, patience, "no answer in the handshake");
                 return false;
             }
             if (proof == null) {
@@ -386,7 +390,7 @@ final class Reconnector implements Runnable {
             }
             if (!isWritten(open, proof) || !isRead(open, answer)) {
                 if (!known) {
-                    checkTime(now, options.handshakeDeadline().toNanos(), "no answer in the handshake");
+                    checkTime(now, patience, "no answer in the handshake");
                 }
                 return false;
             }

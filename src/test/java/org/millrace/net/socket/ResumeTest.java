@@ -3,14 +3,18 @@ package org.millrace.net.socket;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -79,5 +83,26 @@ class ResumeTest {
         assertArrayEquals(new byte[] {ResumeFormat.KNOWN, 0, 0, 0}, answer(ResumeFormat.question(id, 0, 0), -1));
         assertFalse(connection.hasNews());
         assertTrue(connection.take(0) == null);
+    }
+
+    /** A network that was cut in the midst of a handshake has swallowed what was said: it is begun anew in time. */
+    @Test
+    void aHandshakeThatIsNotAnsweredIsBegunAnewBeforeTheDeadline() throws IOException {
+        Reconnector impatient =
+                Reconnector.shared(SocketOptions.defaults().withReconnectDeadline(Duration.ofSeconds(6)));
+        try (ServerSocket other = new ServerSocket(0, 10, InetAddress.getLoopbackAddress())) {
+            StreamRecovery lost = new StreamRecovery(impatient, new ResumeFormat.Id(new ConnectionKey(3, 4), 5, false),
+                    new byte[16], new StreamRecovery.Peer[] {
+                            new StreamRecovery.Peer(null, (InetSocketAddress) other.getLocalSocketAddress())});
+            lost.lost(0, true);
+            try (Socket silent = other.accept(); Socket again = other.accept()) {
+                assertNotEquals(silent.getPort(), again.getPort());
+                assertNull(lost.end());
+            } finally {
+                lost.close(false);
+            }
+        } finally {
+            impatient.close();
+        }
     }
 }
