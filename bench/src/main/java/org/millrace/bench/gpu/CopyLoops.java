@@ -55,13 +55,13 @@ public final class CopyLoops {
      */
     public CopyLoops(CudaDevice device) {
         CudaDriver driver = CudaDriver.load();
-        long context = driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG));
-        engine = new CopyQueue(driver, context, null);
-        withKernel = new CopyQueue(driver, context, CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)));
-        for (int i = 0; i < this.device.length; i++) {
+        for (int i = 0; i < this.device.length; i++) { // with the first of it the runtime makes the thread's context
             DeviceMemory memory = device.allocate(BYTES);
             this.device[i] = memory.address();
         }
+        long context = driver.currentContext(Arena.global().allocate(ValueLayout.JAVA_LONG));
+        engine = new CopyQueue(driver, context, null);
+        withKernel = new CopyQueue(driver, context, CopyKernel.load(driver, device, CopyKernel.Stay.of(LINGER)));
         host = PinnedMemory
                 .allocate(device, BYTES, Arena.global(), PinnedMemory.Flag.MAPPED, PinnedMemory.Flag.PORTABLE)
                 .device()
