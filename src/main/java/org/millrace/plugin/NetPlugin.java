@@ -31,7 +31,6 @@ final class NetPlugin {
 
     private final Function<PluginConfiguration, DataPath> paths;
     private final HandleTable handles = new HandleTable();
-    private final Runnable idle;
     private final LossWatch losses;
     private final NcclEnvironment environment = new NcclEnvironment();
     private final SecureRandom random = new SecureRandom();
@@ -144,12 +143,10 @@ final class NetPlugin {
      *
      * @param paths  makes the path that the settings allow
      * @param losses what becomes of communicators that lose a peer
-     * @param idle   is called when a communicator has ended, and nothing is connected any more
      */
-    public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses, Runnable idle) {
+    public NetPlugin(Function<PluginConfiguration, DataPath> paths, LossWatch losses) {
         this.paths = paths;
         this.losses = losses;
-        this.idle = idle;
     }
 
     /**
@@ -384,9 +381,6 @@ final class NetPlugin {
             Context ended = handles.remove(context, Context.class);
             ended.close();
             communicatorEnded(ended.in);
-            if (!handles.hasAny(DataPath.Connection.class)) {
-                idle.run();
-            }
         }
     }
 

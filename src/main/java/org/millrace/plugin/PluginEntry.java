@@ -31,18 +31,9 @@ final class PluginEntry {
         }
     }
 
-    /**
-     * Whether the shim started this JVM. Its heap then grows to its limit before what connections left is collected,
-     * which a program that makes one communicator after the other would see as memory that is lost; so it is collected
-     * when nothing is connected, and no data waits for it. The heap of a program in Java is that program's.
-     */
-    private static boolean isOwnJvm() {
-        return "org.millrace.plugin.NcclLogProvider".equals(System.getProperty("log4j.provider"));
-    }
-
     /** The plugin with what it is made of. */
     static PluginTables tables() {
-        return PluginTables.create(PluginEntry::path, isOwnJvm() ? System::gc : () -> {});
+        return PluginTables.create(PluginEntry::path);
     }
 
     private static DataPath path(PluginConfiguration settings) {

@@ -9,13 +9,9 @@ import org.jspecify.annotations.Nullable;
 record PluginTables(NetPlugin net, TunerPlugin tuner, GinPlugin gin, ProfilerPlugin profiler,
         CollNetPlugin collNet) implements Upcalls.Target {
 
-    /**
-     * @param paths what moves the data
-     * @param idle  is called when a communicator has ended, and nothing is connected any more
-     */
-    static PluginTables create(Function<PluginConfiguration, DataPath> paths, Runnable idle) {
+    static PluginTables create(Function<PluginConfiguration, DataPath> paths) {
         LossWatch losses = new LossWatch();
-        NetPlugin net = new NetPlugin(paths, losses, idle);
+        NetPlugin net = new NetPlugin(paths, losses);
         return new PluginTables(net, new TunerPlugin(library -> choices(net.sessionIfAny(library)), losses),
                 new GinPlugin(NativeEnvironment::get, losses, net::takesDeviceMemory),
                 new ProfilerPlugin(NativeEnvironment::get, net::operationComing),

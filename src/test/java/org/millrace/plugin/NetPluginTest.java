@@ -131,9 +131,8 @@ class NetPluginTest {
         }
     }
 
-    private int idle;
     private final NetPlugin plugin =
-            new NetPlugin(settings -> new StubService(settings.takeover() ? 9 : 1), new LossWatch(), () -> idle++);
+            new NetPlugin(settings -> new StubService(settings.takeover() ? 9 : 1), new LossWatch());
     private long context;
 
     @BeforeEach
@@ -203,21 +202,6 @@ class NetPluginTest {
             plugin.closeSend(connection);
             assertThrows(IllegalArgumentException.class, () -> plugin.deregMr(connection, memory));
         }
-    }
-
-    /** What its connections left is collected then: not while another communicator's data would wait for it. */
-    @Test
-    void theLastCommunicatorThatHadConnectionsLeavesThePluginIdle() {
-        long[] connections = connect();
-        plugin.init(11, pointer, 6, CapturedLog.address(), LIBRARY, 22809);
-        plugin.finalize(read(pointer));
-        assertEquals(0, idle, "one of two, and the other has connections");
-        for (long connection : connections) {
-            plugin.closeSend(connection);
-        }
-        plugin.init(11, pointer, 7, CapturedLog.address(), LIBRARY, 22809);
-        plugin.finalize(read(pointer));
-        assertEquals(1, idle);
     }
 
     @Test
