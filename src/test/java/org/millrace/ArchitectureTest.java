@@ -49,6 +49,7 @@ class ArchitectureTest {
             3 collnet:          .
             3 gin:              ., path
             3 nccl:             .
+            3 rehearsal:        .
             2 net:              ., connection, shm, socket, ucx, plugin, auto, fault, link
             2 cuda:             .
             1 abi:              .
@@ -201,7 +202,7 @@ class ArchitectureTest {
         }
         assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
                 "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions",
-                "Networks", "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
+                "Networks", "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
     @Test
