@@ -200,9 +200,11 @@ class ArchitectureTest {
                 readers.add(javaClass.getSimpleName());
             }
         }
-        assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
-                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions",
-                "Networks", "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
+        assertEquals(
+                Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineSettings",
+                        "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions", "Networks",
+                        "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"),
+                readers);
     }
 
     @Test

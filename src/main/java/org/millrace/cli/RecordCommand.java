@@ -137,9 +137,10 @@ final class RecordCommand implements Runnable {
         @Override
         void print(RecordedRun run, PrintWriter out) {
             Columns operations = new Columns("<OPERATION", "BYTES", "TIMES", "MIN US", "MEDIAN", "P90", "MAX");
-            run.times().forEach((kind, times) -> operations.add(kind.name(), Long.toString(kind.bytes()),
-                    Integer.toString(times.length), micros(times[0]), micros(RecordedRun.median(times)),
-                    micros(times[times.length * 9 / 10]), micros(times[times.length - 1])));
+            run.times()
+                    .forEach((kind, times) -> operations.add(kind.name(), Long.toString(kind.bytes()),
+                            Integer.toString(times.length), micros(times[0]), micros(RecordedRun.median(times)),
+                            micros(times[times.length * 9 / 10]), micros(times[times.length - 1])));
             operations.lines(WIDE).forEach(out::println);
             out.println();
             Columns connections = new Columns("<CONNECTION", "STEPS", "BYTES", "KERNEL WAIT US: MEDIAN", "SUM",
@@ -166,8 +167,7 @@ final class RecordCommand implements Runnable {
 
         /** What programs read. */
         enum Format {
-            CSV,
-            CHROME
+            CSV, CHROME
         }
 
         @Option(

@@ -65,8 +65,8 @@ final class RecordFile {
     static RecordFile create(Path path, long bytes) throws IOException {
         FileChannel channel = PrivateFile.create(path, RecordFormat.HEADER_BYTES);
         long capacity = Math.max(2 * PAGE_RECORDS, Long.highestOneBit(bytes / RecordFormat.RECORD_BYTES));
-        long header = channel.map(MapMode.READ_WRITE, 0, RecordFormat.HEADER_BYTES + capacity
-                * RecordFormat.RECORD_BYTES, Arena.global()).address();
+        long header = channel.map(MapMode.READ_WRITE, 0,
+                RecordFormat.HEADER_BYTES + capacity * RecordFormat.RECORD_BYTES, Arena.global()).address();
         RecordFile made = new RecordFile(channel, header, capacity);
         MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.VERSION_OFFSET, RecordFormat.VERSION);
         MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.RECORD_BYTES_OFFSET, RecordFormat.RECORD_BYTES);

@@ -1,8 +1,9 @@
 package org.millrace.rehearsal;
 
 /**
- * A file of records: a header, and a ring of records of one cache line each. {@code count} is stored last, with release;
- * record n lies at n modulo the capacity. Little endian; times as {@link System#nanoTime()} counts in the process.
+ * A file of records: a header, and a ring of records of one cache line each. {@code count} is stored last, with
+ * release; record n lies at n modulo the capacity. Little endian; times as {@link System#nanoTime()} counts in the
+ * process.
  *
  * <pre>
  *   header

@@ -89,9 +89,9 @@ public final class Recording implements Recorder {
         }
         String what = Settings.RECORD.name() + "=" + directory;
         if (ProcessTrace.current() == null) {
-            throw new ConfigurationException(what + ": steps are recorded where they are traced, and this process has no"
-                    + " trace; unset " + Settings.TRACE.name() + ", or make room where "
-                    + Settings.TRACE_DIRECTORY.name() + " is");
+            throw new ConfigurationException(what
+                    + ": steps are recorded where they are traced, and this process has no" + " trace; unset "
+                    + Settings.TRACE.name() + ", or make room where " + Settings.TRACE_DIRECTORY.name() + " is");
         }
         opened = true;
         try {

@@ -74,8 +74,8 @@ public final class RecordingExport {
                             + ",\"kernel_wait_us\":" + each.kernelWait() / 1e3);
         }
         for (Call each : run.calls()) {
-            row(rows, each.group(), each.group().process(), "operations of rank " + each.group().rank() + " in "
-                    + Long.toHexString(each.group().hash()))
+            row(rows, each.group(), each.group().process(),
+                    "operations of rank " + each.group().rank() + " in " + Long.toHexString(each.group().hash()))
                     .span(each.started() == 0 ? each.enqueued() : each.started(),
                             each.ended() == 0 ? each.enqueued() : each.ended(), each.kind(),
                             "\"bytes\":" + each.bytes() + ",\"count\":" + each.count());
@@ -114,8 +114,9 @@ public final class RecordingExport {
                 free.add(from);
             }
             free.set(lane, until + GAP_NANOS);
-            event(lane, "X", what, String.format(Locale.ROOT, "\"ts\":%.3f,\"dur\":%.3f,", (from - begin) / 1e3,
-                    (until - from) / 1e3), arguments);
+            event(lane, "X", what,
+                    String.format(Locale.ROOT, "\"ts\":%.3f,\"dur\":%.3f,", (from - begin) / 1e3, (until - from) / 1e3),
+                    arguments);
         }
 
         private void event(int lane, String phase, String what, String times, String arguments) {

@@ -55,8 +55,8 @@ public final class RecordingReader {
                 }
             }
             if (read.isEmpty()) {
-                throw new MillraceException(directory + " has no recording; run something with MILLRACE_RECORD="
-                        + directory);
+                throw new MillraceException(
+                        directory + " has no recording; run something with MILLRACE_RECORD=" + directory);
             }
             reader.namePeers(read);
             for (Definitions each : read) {
@@ -82,9 +82,11 @@ public final class RecordingReader {
     /** Under libnccl an end does not know whose the other one is: what they have in common tells. */
     private void namePeers(List<Definitions> all) {
         for (Definitions each : all) {
-            each.connections.values().stream().filter(one -> !one.key().equals("0-0")).forEach(one -> byKey
-                    .computeIfAbsent(one.hash() + "/" + one.key(), key -> new ArrayList<>())
-                    .add(one));
+            each.connections.values()
+                    .stream()
+                    .filter(one -> !one.key().equals("0-0"))
+                    .forEach(one -> byKey.computeIfAbsent(one.hash() + "/" + one.key(), key -> new ArrayList<>())
+                            .add(one));
         }
         for (Definitions each : all) {
             each.connections.replaceAll((number, one) -> one.peer() >= 0 ? one
@@ -117,10 +119,8 @@ public final class RecordingReader {
             name = named(file).substring(0, named(file).length() - RecordFormat.DEFINITIONS_SUFFIX.length());
             String text = Files.readString(file, StandardCharsets.UTF_8);
             // a line that is not whole was being written when the process was killed
-            List<String[]> lines = text.substring(0, text.lastIndexOf('\n') + 1)
-                    .lines()
-                    .map(line -> line.split("\t", -1))
-                    .toList();
+            List<String[]> lines =
+                    text.substring(0, text.lastIndexOf('\n') + 1).lines().map(line -> line.split("\t", -1)).toList();
             try {
                 if (lines.size() < 2 || !lines.getFirst()[0].equals("millrace-recording")
                         || Integer.parseInt(lines.getFirst()[1]) != RecordFormat.VERSION) {
@@ -129,8 +129,8 @@ public final class RecordingReader {
                 }
                 String[] self = lines.get(1);
                 epoch = Long.parseLong(self[3]) - Long.parseLong(self[4]);
-                Optional<String> link = lines.stream().filter(line -> line[0].equals("link")).map(line -> line[1])
-                        .findFirst();
+                Optional<String> link =
+                        lines.stream().filter(line -> line[0].equals("link")).map(line -> line[1]).findFirst();
                 process = new Process(self[1], Long.parseLong(self[2]), link);
                 lines.forEach(this::define);
             } catch (IndexOutOfBoundsException | NumberFormatException damaged) {
@@ -177,8 +177,8 @@ public final class RecordingReader {
                         || memory.get(INT, RecordFormat.RECORD_BYTES_OFFSET) != RecordFormat.RECORD_BYTES
                         || capacity <= 0
                         || capacity != (length - RecordFormat.HEADER_BYTES) / RecordFormat.RECORD_BYTES) {
-                    throw new MillraceException(records + " has no records of version " + RecordFormat.VERSION
-                            + ", or is damaged");
+                    throw new MillraceException(
+                            records + " has no records of version " + RecordFormat.VERSION + ", or is damaged");
                 }
                 lost += memory.get(LONG, RecordFormat.LOST_OFFSET);
                 long count = memory.get(LONG, RecordFormat.COUNT_OFFSET);
@@ -212,10 +212,11 @@ public final class RecordingReader {
                     Group group = groups.get(subject);
                     int type = RecordFormat.small(head);
                     if (group != null) {
-                        enqueued.put(List.of((long) subject, words[2]), new Call(group,
-                                names.getOrDefault(RecordFormat.name(head), "?"), words[2], epoch + words[1], 0, 0,
-                                words[3] >= 0 ? words[3] : RecordedRun.bytes(words[4], type), words[4], type, words[5],
-                                RecordFormat.low(words[6]), RecordFormat.high(words[6]), words[7]));
+                        enqueued.put(List.of((long) subject, words[2]),
+                                new Call(group, names.getOrDefault(RecordFormat.name(head), "?"), words[2],
+                                        epoch + words[1], 0, 0,
+                                        words[3] >= 0 ? words[3] : RecordedRun.bytes(words[4], type), words[4], type,
+                                        words[5], RecordFormat.low(words[6]), RecordFormat.high(words[6]), words[7]));
                     }
                 }
                 case RecordFormat.RAN -> ran.put(call, new long[] {words[1], words[2]});

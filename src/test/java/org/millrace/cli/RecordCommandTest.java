@@ -60,11 +60,10 @@ class RecordCommandTest {
                         calls.get(i)::toString);
             }
         }
-        long sent = run.steps().stream().filter(step -> step.connection().sends()).mapToLong(RecordedRun.Step::size)
-                .sum();
-        long received = run.steps().stream().filter(step -> !step.connection().sends())
-                .mapToLong(RecordedRun.Step::size)
-                .sum();
+        long sent =
+                run.steps().stream().filter(step -> step.connection().sends()).mapToLong(RecordedRun.Step::size).sum();
+        long received =
+                run.steps().stream().filter(step -> !step.connection().sends()).mapToLong(RecordedRun.Step::size).sum();
         assertEquals(sent, received, "what one end sends the other one gets");
         assertTrue(sent >= 2L * ranks.getFirst().size() * 4 * COUNT, "a ring of two sends all of it from each rank");
         Run stat = Run.of("record", "stat", at());

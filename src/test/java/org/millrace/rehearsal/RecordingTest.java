@@ -76,8 +76,8 @@ class RecordingTest {
         assertEquals(second.taken() - first.taken(), second.idle() + second.blocked(), "nobody's time is left out");
         assertTrue(second.blocked() > 0, run::toString);
         assertEquals(0, first.blocked());
-        assertEquals(List.of(1, 2, 3), List.of(first.connection().rank(), first.connection().peer(),
-                first.connection().channel()));
+        assertEquals(List.of(1, 2, 3),
+                List.of(first.connection().rank(), first.connection().peer(), first.connection().channel()));
         assertEquals("10.0.0.2 port 1", first.connection().peerText());
         assertEquals(2, run.calls().size());
         Call reduce = run.calls().get(0);
@@ -108,8 +108,9 @@ class RecordingTest {
         assertEquals(frames, run.steps().getLast().end());
         assertEquals(frames - capacity + 1, run.steps().getFirst().end());
         try (Stream<Path> files = Files.list(directory)) {
-            assertEquals(2 * (SMALL + RecordFormat.HEADER_BYTES) + 300, files.mapToLong(file -> file.toFile().length())
-                    .sum(), 300, "of the thread, of operations, and some lines");
+            assertEquals(2 * (SMALL + RecordFormat.HEADER_BYTES) + 300,
+                    files.mapToLong(file -> file.toFile().length()).sum(), 300,
+                    "of the thread, of operations, and some lines");
         }
     }
 

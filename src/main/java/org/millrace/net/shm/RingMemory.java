@@ -132,8 +132,7 @@ public final class RingMemory {
      * @param name    of its file, for messages
      * @throws ShmUnavailableException if it is not as the peer said
      */
-    public static RingMemory open(FileChannel channel, FileName name, int capacity)
-            throws IOException {
+    public static RingMemory open(FileChannel channel, FileName name, int capacity) throws IOException {
         long bytes = RingLayout.fileBytes(capacity);
         long length = channel.size();
         if (length != bytes) {

@@ -85,18 +85,17 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
 
     /** These options with other rings and pieces, bytes. */
     public ShmOptions withRing(int ring, int piece) {
-        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline,
-                singleCopy, sealed);
+        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
+                sealed);
     }
 
     public ShmOptions withFramesInFlight(int frames) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline,
-                singleCopy, sealed);
+        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, singleCopy,
+                sealed);
     }
 
     public ShmOptions withDeadlines(Duration connect, Duration handshake) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, singleCopy,
-                sealed);
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, singleCopy, sealed);
     }
 
     public ShmOptions withSingleCopy(SingleCopy with) {

@@ -54,8 +54,8 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             other.configureBlocking(false);
             SharedFile file = file(RingMemory.fileBytes(options.ringBytes()));
             RingMemory ofSender = RingMemory.create(file, options.ringBytes(), firstPosition);
-            RingMemory ofReceiver = RingMemory.open(SharedFile.open(directory, file.name()), file.name(),
-                    options.ringBytes());
+            RingMemory ofReceiver =
+                    RingMemory.open(SharedFile.open(directory, file.name()), file.name(), options.ringBytes());
             file.withdraw();
             SingleCopyHandshake.invite(ofSender, options);
             PeerMemory found = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);
