@@ -400,7 +400,11 @@ final class Reconnector implements Runnable {
         private boolean hear(SocketChannel open, long now) throws IOException {
             int said = ResumeFormat.said(answer, connection.secret(), question, challenge);
             answer.clear();
-            if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
+            if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
+                closeChannel();
+                again(now); // it has perhaps not read yet that it was accepted
+                return false;
+            } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();
                 connection.end("its process has given the connection up, or closed it", said == ResumeFormat.CLOSED);
                 return true;

@@ -207,6 +207,11 @@ final class StreamRecovery {
         return epochs.get(stream);
     }
 
+    /** Whether the other end is known to have the connection: that which accepts it answers first. */
+    boolean isHeard() {
+        return heard != 0;
+    }
+
     /** The other end's host and process were heard. */
     void heard() {
         heard = System.nanoTime() | 1;
