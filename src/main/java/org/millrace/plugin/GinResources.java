@@ -5,6 +5,7 @@ import static org.millrace.config.Settings.GIN_COPY_KERNEL;
 import static org.millrace.config.Settings.GIN_DIRECT;
 import static org.millrace.config.Settings.GIN_SHARED;
 import static org.millrace.config.Settings.LINK;
+import static org.millrace.config.Settings.RECORD;
 import static org.millrace.config.Settings.LONGEST_COPY_KERNEL;
 
 import java.time.Duration;
@@ -64,6 +65,9 @@ final class GinResources {
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
             boolean link = settings.get(LINK).isPresent(); // which direct copies would pass by
+            if (settings.isSet(RECORD)) {
+                complaints.add(RECORD.name() + " records connections and operations, and no puts of GIN");
+            }
             boolean tooLong = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}");
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
                     settings.get(GIN_DIRECT, true, ON, complaints::add) && !link,
