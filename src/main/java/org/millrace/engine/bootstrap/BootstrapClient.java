@@ -102,8 +102,7 @@ final class BootstrapClient {
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
-                return asked(new Member(group, selector, sockets, rankZero),
-                        deadline);
+                return asked(new Member(group, selector, sockets, rankZero), deadline);
             } catch (IOException e) {
                 if (e instanceof UnprovenRefusalException
                         || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {

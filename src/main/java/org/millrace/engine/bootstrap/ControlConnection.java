@@ -166,7 +166,9 @@ final class ControlConnection {
         kept = null;
     }
 
-    /** The stream is lost; whether another one will take its place. A process that has ended closes its own in order. */
+    /**
+     * The stream is lost; whether another one will take its place. A process that has ended closes its own in order.
+     */
     boolean recovers(IOException why) {
         StreamRecovery by = recovery;
         if (by == null || closed || by.end() != null || why instanceof EOFException || why instanceof ProtocolException

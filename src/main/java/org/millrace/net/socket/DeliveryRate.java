@@ -15,7 +15,9 @@ final class DeliveryRate {
      */
     private static final double FIRST_NANOS_PER_BYTE = 1;
 
-    /** A piece that took longer was held up by something else than its rail's speed, which counts as soon as that ends. */
+    /**
+     * A piece that took longer was held up by something else than its rail's speed, which counts as soon as that ends.
+     */
     private static final long LONGEST_NANOS = 100_000_000;
 
     private final long horizonBytes;

@@ -417,7 +417,8 @@ public final class Reconnector implements Runnable {
 
         /** A host that is slow is no network that is cut: its time counts from what came last. */
         private void noteProgress(SocketChannel open, long now) {
-            int reached = !(open instanceof TlsChannel tls) || tls.isEstablished() ? 2 : tls.isChallengePassed() ? 1 : 0;
+            int reached =
+                    !(open instanceof TlsChannel tls) || tls.isEstablished() ? 2 : tls.isChallengePassed() ? 1 : 0;
             if (reached != stage) {
                 stage = reached;
                 begin = now;

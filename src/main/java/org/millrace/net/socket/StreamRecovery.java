@@ -133,7 +133,8 @@ public final class StreamRecovery {
         Set<Peer> peers = new LinkedHashSet<>();
         peers.add(Peer.of(stream, false, StreamHello.resumePort(bytes)));
         try {
-            AddressFormat.decodeList(bytes.slice(StreamHello.RESUME_BYTES, AddressFormat.LIST_BYTES).order(bytes.order()))
+            AddressFormat
+                    .decodeList(bytes.slice(StreamHello.RESUME_BYTES, AddressFormat.LIST_BYTES).order(bytes.order()))
                     .forEach(address -> peers.add(new Peer(null, address)));
         } catch (ConnectionException e) {
             throw new ProtocolException(e.getMessage());

@@ -67,8 +67,10 @@ class ControlRecoveryTest {
         JoinOptions options = options(tls, "60s");
         try (Relay relay = new Relay(InetAddress.getByName("127.0.0.3"), zero);
                 Warnings warnings = new Warnings("org.millrace.net.socket.Outage")) {
-            List<ControlPlane> planes = Ranks.onEach(SIZE, rank -> ControlPlane.join(rank == 0
-                    ? "tcp:127.0.0.2:" + port : "tcp:127.0.0.3:" + relay.address().getPort(), rank, SIZE, options));
+            List<ControlPlane> planes = Ranks.onEach(SIZE,
+                    rank -> ControlPlane.join(
+                            rank == 0 ? "tcp:127.0.0.2:" + port : "tcp:127.0.0.3:" + relay.address().getPort(), rank,
+                            SIZE, options));
             List<FutureTask<Void>> ranks = planes.stream().map(plane -> Ranks.async(() -> talk(plane))).toList();
             Ranks.await("half of the rounds", () -> planes.getFirst().receive(1, MESSAGES * ROUNDS / 2) != null);
             assertEquals(2 * 2 * (SIZE - 1) / 2, relay.cut());
@@ -76,8 +78,8 @@ class ControlRecoveryTest {
                 Ranks.get(rank);
             }
             for (int rank = 1; rank < SIZE; rank++) {
-                assertTrue(warnings.await("control connection with rank " + rank + " ")
-                        .contains("lost its stream"), warnings.all().toString());
+                assertTrue(warnings.await("control connection with rank " + rank + " ").contains("lost its stream"),
+                        warnings.all().toString());
             }
             warnings.await("is made again after");
             Ranks.closeAll(planes);

@@ -151,8 +151,7 @@ class LostAnswerTest {
             ByteBuffer challenge = ResumeFormat.newChallenge();
             open.getOutputStream().write(challenge.array());
             open.getInputStream().readNBytes(ResumeFormat.HASH_BYTES);
-            open.getOutputStream()
-                    .write(ResumeFormat.answer(said, reconnector.secret(), question, challenge).array());
+            open.getOutputStream().write(ResumeFormat.answer(said, reconnector.secret(), question, challenge).array());
             open.getInputStream().read();
         }
     }
