@@ -41,8 +41,9 @@ import picocli.CommandLine.Spec;
 /** {@code millrace replay DIR}. */
 @Command(
         name = "replay",
-        description = {"Do what was recorded again, on the emulated device: the same operations with the pauses that the"
-                + " program made between them, over any network.",
+        description = {
+                "Do what was recorded again, on the emulated device: the same operations with the pauses that the"
+                        + " program made between them, over any network.",
                 "Each rank is a process of this host. What they took is printed beside what they took when they were"
                         + " recorded."},
         sortOptions = false)
@@ -67,7 +68,10 @@ final class ReplayCommand implements Callable<Integer> {
             description = "Let the network look like this one, as MILLRACE_LINK says: rate=10Gbit,delay=5ms.")
     private @Nullable String link;
 
-    @Option(names = "--net", paramLabel = "NAME", description = "What carries the data; short for -D MILLRACE_NET=NAME.")
+    @Option(
+            names = "--net",
+            paramLabel = "NAME",
+            description = "What carries the data; short for -D MILLRACE_NET=NAME.")
     private @Nullable String net;
 
     @Option(
@@ -157,8 +161,8 @@ final class ReplayCommand implements Callable<Integer> {
         try {
             return Optional.ofNullable(communicator).map(text -> Long.parseUnsignedLong(text, 16));
         } catch (NumberFormatException no) {
-            throw new ParameterException(spec.commandLine(), "--communicator: '" + communicator
-                    + "' is no hash, which 'millrace record export' shows", no);
+            throw new ParameterException(spec.commandLine(),
+                    "--communicator: '" + communicator + "' is no hash, which 'millrace record export' shows", no);
         }
     }
 
@@ -208,7 +212,8 @@ final class ReplayCommand implements Callable<Integer> {
             long[] was = recorded.getOrDefault(kind, new long[0]);
             long[] is = replayed.getOrDefault(kind, new long[0]);
             table.add(kind.name(), Long.toString(kind.bytes()), Integer.toString(count), median(was), sum(was),
-                    median(is), sum(is), was.length == 0 || is.length == 0 ? ""
+                    median(is), sum(is),
+                    was.length == 0 || is.length == 0 ? ""
                             : String.format(Locale.ROOT, "%.2f",
                                     (double) RecordedRun.median(is) / RecordedRun.median(was)));
         });

@@ -65,15 +65,14 @@ public final class ReplayPlan {
         Map<Long, Map<Integer, List<Call>>> all = run.byRank();
         long chosen = which.orElseGet(() -> all.entrySet()
                 .stream()
-                .max(Comparator.comparingLong(
-                        each -> each.getValue().values().stream().mapToLong(List::size).sum()))
+                .max(Comparator.comparingLong(each -> each.getValue().values().stream().mapToLong(List::size).sum()))
                 .orElseThrow(() -> new MillraceException("there are no operations in the recording; under libnccl they"
                         + " are told where NCCL has an interface for profilers"))
                 .getKey());
         if (!all.containsKey(chosen)) {
-            throw new MillraceException("there is no communicator " + Long.toHexString(chosen)
-                    + " in the recording; there are: "
-                    + all.keySet().stream().map(Long::toHexString).collect(Collectors.joining(", ")));
+            throw new MillraceException(
+                    "there is no communicator " + Long.toHexString(chosen) + " in the recording; there are: "
+                            + all.keySet().stream().map(Long::toHexString).collect(Collectors.joining(", ")));
         }
         return new ReplayPlan(run, chosen, all.size() - 1, overlap);
     }

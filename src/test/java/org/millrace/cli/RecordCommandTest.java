@@ -35,8 +35,8 @@ class RecordCommandTest {
     }
 
     private void record(String collective) {
-        Run perf = Run.of("perf", collective, "-r", "2", "--processes", "--ranks-per-host", "1", "--net", "socket", "-b",
-                "2K", "-e", "2K", "-n", Integer.toString(ITERATIONS), "-w", "0", "-D", "MILLRACE_RECORD=" + at());
+        Run perf = Run.of("perf", collective, "-r", "2", "--processes", "--ranks-per-host", "1", "--net", "socket",
+                "-b", "2K", "-e", "2K", "-n", Integer.toString(ITERATIONS), "-w", "0", "-D", "MILLRACE_RECORD=" + at());
         assertEquals(0, perf.status(), perf::toString);
     }
 
@@ -102,7 +102,8 @@ class RecordCommandTest {
                 "--out", kept.toString());
         assertEquals(0, replay.status(), replay::toString);
         assertTrue(replay.out().contains("recorded, ") && replay.out().contains(" of 2 ranks"), replay::toString);
-        ReplayPlan before = ReplayPlan.of(RecordingReader.read(directory.resolve("recording")), Optional.empty(), false);
+        ReplayPlan before =
+                ReplayPlan.of(RecordingReader.read(directory.resolve("recording")), Optional.empty(), false);
         ReplayPlan again = ReplayPlan.of(RecordingReader.read(kept), Optional.empty(), false);
         for (int rank = 0; rank < 2; rank++) {
             List<RecordedRun.Call> all = again.calls(rank);
@@ -110,8 +111,7 @@ class RecordCommandTest {
             assertEquals(before.calls(rank).stream().map(RecordCommandTest::said).toList(),
                     all.subList(before.warmUp().size(), all.size()).stream().map(RecordCommandTest::said).toList());
         }
-        assertEquals("rate=10Gbit,delay=100us",
-                RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
+        assertEquals("rate=10Gbit,delay=100us", RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
     }
 
     /** Two that libnccl's proxy was taken from, killed in the middle. */
