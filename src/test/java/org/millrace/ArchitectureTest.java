@@ -49,6 +49,7 @@ class ArchitectureTest {
             3 collnet:          .
             3 gin:              ., path
             3 nccl:             .
+            3 rehearsal:        .
             2 net:              ., connection, shm, socket, ucx, plugin, auto, fault, link
             2 cuda:             .
             1 abi:              .
@@ -199,9 +200,11 @@ class ArchitectureTest {
                 readers.add(javaClass.getSimpleName());
             }
         }
-        assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider",
-                "EngineSettings", "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions",
-                "Networks", "ProtocolChoice", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
+        assertEquals(
+                Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineSettings",
+                        "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions", "Networks",
+                        "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"),
+                readers);
     }
 
     @Test

@@ -200,6 +200,11 @@ public final class Configuration {
             refuse.accept(least.origin + "=" + get(Settings.MIN_CHANNELS).get() + " is more than " + most.origin + "="
                     + get(Settings.MAX_CHANNELS).get() + "; raise the one or lower the other");
         }
+        if (entries.get(Settings.TRACE).refusal == null && get(Settings.TRACE) == TraceDetail.OFF
+                && isSet(Settings.RECORD)) {
+            refuse.accept(origin(Settings.RECORD) + " is set, and " + origin(Settings.TRACE)
+                    + "=off: steps are recorded where they are traced; unset one of the two");
+        }
         if (entries.get(Settings.TRACE).refusal == null && entries.get(Settings.PROXY_TRACE).refusal == null) {
             try {
                 traceDetail();

@@ -237,11 +237,6 @@ public final class Settings {
                     "1: large payloads of frames over shared memory are read where they lie in the sending process's"
                             + " memory, or it is an error; 0: they are copied into a ring and out of it; unset: read"
                             + " where the kernel allows it and that takes less of a core's time");
-    public static final Setting<ShmAccess> SHM_ACCESS =
-            setting(Part.SHM, "MILLRACE_SHM_ACCESS", choices(ShmAccess.class), ShmAccess.SEGMENT,
-                    "with what frames are copied into and out of shared memory: segment, the JDK's memory segments; or"
-                            + " chronicle, Chronicle Bytes, which a program that uses the library adds itself"
-                            + " (net.openhft:chronicle-bytes)");
 
     public static final Setting<Optional<String>> SOCKET_INTERFACES = optional(Part.SOCKET, "NCCL_SOCKET_IFNAME",
             text("prefixes of interface names with commas between; a leading ^ excludes them, a leading = wants"
@@ -328,6 +323,12 @@ public final class Settings {
     public static final Setting<Optional<Boolean>> PROXY_TRACE = optional(Part.TRACE, "NCCL_PROXY_TRACE", booleans(),
             "1: the last steps of each connection's proxy are recorded, and a message says where; 0: they are"
                     + " not; unset: as MILLRACE_TRACE says");
+    public static final Setting<Optional<Path>> RECORD = optional(Part.TRACE, "MILLRACE_RECORD", paths(),
+            "directory in which every step of every connection, and every operation, is recorded, for millrace record,"
+                    + " replay and simulate: a new one for each run; needs the trace");
+    public static final Setting<Long> RECORD_BYTES = setting(Part.TRACE, "MILLRACE_RECORD_BYTES",
+            new SizeType(64 << 10, 1L << 40, 1), 64L << 20,
+            "what each thread's file of a recording has room for, at 64 bytes a step; then the oldest are overwritten");
     public static final Setting<Duration> STALL_REPORT = setting(Part.TRACE, "MILLRACE_STALL_REPORT",
             new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
             "a connection that stands still for so long with something posted is told on standard error, with"

@@ -32,10 +32,13 @@ public final class EmulatedKernel implements StreamTask {
     private final BooleanSupplier proxiesStand;
     private final KernelWatch watch;
     private final long patienceNanos;
+    private final boolean timed;
     /** Why no block runs any more; null while they do. */
     private @Nullable Throwable leaving;
     private boolean stood;
     private boolean begun;
+    /** For who reads {@link #done} first. */
+    private long beganAt;
     private volatile boolean done;
     /** By {@link #LAST_MOVED} where another thread looks. */
     private long lastMoved;
@@ -58,6 +61,7 @@ public final class EmulatedKernel implements StreamTask {
         this.proxiesStand = proxiesStand;
         this.watch = watch;
         this.patienceNanos = watch.patienceNanos();
+        this.timed = watch.timesKernels();
     }
 
     @Override
@@ -97,7 +101,8 @@ public final class EmulatedKernel implements StreamTask {
             for (Block block : blocks) {
                 block.begin();
             }
-            LAST_MOVED.setOpaque(this, System.nanoTime());
+            beganAt = System.nanoTime();
+            LAST_MOVED.setOpaque(this, beganAt);
         }
         int moved = 0;
         boolean allDone = true;
@@ -112,6 +117,9 @@ public final class EmulatedKernel implements StreamTask {
             watch.moved();
         }
         if (allDone) {
+            if (timed) {
+                LAST_MOVED.setOpaque(this, System.nanoTime());
+            }
             done = true;
         } else {
             watch(moved);
@@ -147,8 +155,16 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
-    /** When a block last moved something, or began; another number from time to time while it moves. Any thread. */
-    long lastMoved() {
+    /** When its blocks began, of one that is {@link #done}; 0 if they never did. */
+    public long beganAt() {
+        return beganAt;
+    }
+
+    /**
+     * When a block last moved something, or began; another number from time to time while it moves; when the kernel
+     * ended, if kernels are timed. Any thread.
+     */
+    public long lastMoved() {
         return (long) LAST_MOVED.getOpaque(this);
     }
 

@@ -24,6 +24,11 @@ public interface KernelWatch {
     @Nullable
     MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
 
+    /** {@return whether anybody wants to know when a kernel ended} */
+    default boolean timesKernels() {
+        return false;
+    }
+
     /** What stood still moves again. */
     default void moved() {}
 }

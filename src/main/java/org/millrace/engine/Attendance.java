@@ -17,6 +17,7 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.bootstrap.RankLetter;
 import org.millrace.engine.bootstrap.RemoteFailure;
+import org.millrace.trace.ProcessTrace;
 
 /**
  * Which operations of a communicator the ranks have come to. A kernel that stands still asks: as long as a rank is
@@ -56,6 +57,7 @@ final class Attendance implements KernelWatch {
     private final long stallNanos;
     private final long lateNanos;
     private final long pauseNanos;
+    private final boolean recorded = ProcessTrace.isRecorded();
     /** The kernel that stands still; null while all move. Written by the device's thread. */
     private volatile @Nullable Object standing;
 
@@ -101,6 +103,11 @@ final class Attendance implements KernelWatch {
     @Override
     public long patienceNanos() {
         return stallNanos / 2;
+    }
+
+    @Override
+    public boolean timesKernels() {
+        return recorded;
     }
 
     @Override

@@ -18,6 +18,7 @@ import org.millrace.file.SharedDirectory;
 import org.millrace.net.connection.SilenceWatch;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyException.DisagreementException;
+import org.millrace.rehearsal.Recording;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
@@ -73,6 +74,7 @@ final class EngineTrace implements AutoCloseable {
             ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
                     detail == TraceDetail.STEPS);
         }
+        Recording.open(configuration, LogManager.getLogger(EngineTrace.class)::warn);
         ProcessTrace trace = ProcessTrace.current();
         if (first) {
             changed(configuration).forEach((name, value) -> SETTINGS.info("{} is {}", name, value));

@@ -104,6 +104,7 @@ final class OperationTrace implements AutoCloseable {
             end[at] = next;
             kernels[at] = kernel;
             launched++;
+            trace.launched();
         }
     }
 
@@ -116,6 +117,7 @@ final class OperationTrace implements AutoCloseable {
         long ended = 0;
         while (oldest < launched && kernels[at(oldest)].done()) {
             ended = end[at(oldest)];
+            ran(at(oldest));
             kernels[at(oldest++)] = null;
         }
         if (launched - oldest < kernels.length) {
@@ -141,6 +143,12 @@ final class OperationTrace implements AutoCloseable {
         }
     }
 
+    private void ran(int at) {
+        if (trace.isRecorded()) {
+            trace.ran(first[at], end[at], kernels[at].beganAt(), kernels[at].lastMoved());
+        }
+    }
+
     private synchronized void look() {
         trace.inFunction(device.functionSince());
         boolean allEnded = true;
@@ -158,6 +166,7 @@ final class OperationTrace implements AutoCloseable {
             }
             allEnded &= ended;
             if (allEnded) {
+                ran(at);
                 kernels[at] = null;
                 oldest = number + 1;
             }
@@ -168,6 +177,9 @@ final class OperationTrace implements AutoCloseable {
     public void close() {
         if (process != null) {
             process.unwatch(watcher);
+        }
+        if (trace != null && trace.isRecorded()) {
+            look(); // at what has ended since
         }
     }
 }

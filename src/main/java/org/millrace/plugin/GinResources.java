@@ -5,6 +5,7 @@ import static org.millrace.config.Settings.GIN_COPY_KERNEL;
 import static org.millrace.config.Settings.GIN_DIRECT;
 import static org.millrace.config.Settings.GIN_SHARED;
 import static org.millrace.config.Settings.LINK;
+import static org.millrace.config.Settings.RECORD;
 import static org.millrace.config.Settings.LONGEST_COPY_KERNEL;
 
 import java.time.Duration;
@@ -66,6 +67,9 @@ final class GinResources {
             boolean link = settings.get(LINK).isPresent(); // which direct copies would pass by
             int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
                     : GIN_COPY_KERNEL.defaultValue();
+            if (settings.isSet(RECORD)) {
+                complaints.add(RECORD.name() + " records connections and operations, and no puts of GIN");
+            }
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
                     settings.get(GIN_DIRECT, true, ON, complaints::add) && !link,
                     settings.get(GIN_SHARED, true, ON, complaints::add) && !link,

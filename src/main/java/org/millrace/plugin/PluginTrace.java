@@ -5,10 +5,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
+import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.config.TraceDetail;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.connection.SilenceWatch;
+import org.millrace.rehearsal.Recording;
 import org.millrace.trace.ProcessTrace;
 import org.millrace.trace.StallWatch;
 
@@ -41,6 +43,11 @@ final class PluginTrace {
         if (detail != TraceDetail.OFF) {
             ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
                     detail == TraceDetail.STEPS);
+        }
+        try {
+            Recording.open(settings, NcclLog::warn);
+        } catch (ConfigurationException refused) {
+            NcclLog.warn(refused.getMessage() + ". Nothing is recorded");
         }
         ProcessTrace trace = ProcessTrace.current();
         if (settings.get(Settings.PROXY_TRACE).orElse(false)) {

@@ -58,6 +58,7 @@ final class ProfilerPlugin {
             return;
         }
         made.describe(rank, ranks, nodes, "");
+        made.enqueuedByNativeCode();
         open.put(made.address(), new Open(made, new AtomicLong()));
         NativeMemory.putLong(operations, made.address());
         NativeMemory.putInt(mask, wanted == Events.KERNELS ? OPERATIONS | KERNELS : OPERATIONS);

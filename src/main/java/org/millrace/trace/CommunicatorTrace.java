@@ -17,11 +17,18 @@ public final class CommunicatorTrace implements AutoCloseable {
     /** By entry of the ring, what is written there. */
     private final @Nullable TraceName[] names = new TraceName[OPERATIONS];
     private final OperationBacklog backlog = new OperationBacklog();
+    /** Null if the process is not recorded. */
+    private final Recorder.@Nullable Operations recorder;
     private long enqueued;
+    private long launches;
+    /** Of what native code enqueues: all before it are recorded, and the times of all before the other. */
+    private long recorded;
+    private long timed;
     private boolean closed;
 
-    CommunicatorTrace(ProcessTrace process, int index, long base) {
+    CommunicatorTrace(ProcessTrace process, int index, long base, Recorder.@Nullable Operations recorder) {
         this.process = process;
+        this.recorder = recorder;
         this.index = index;
         this.base = base;
         this.ring = base + TraceLayout.RECORD_BYTES;
@@ -33,6 +40,9 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.set(base + CommunicatorFields.SIZE_OFFSET, size);
         TraceMemory.set(base + CommunicatorFields.NODES_OFFSET, nodes);
         TraceMemory.text(base + CommunicatorFields.NAME_OFFSET, CommunicatorFields.NAME_BYTES, name);
+        if (recorder != null) {
+            recorder.describe(rank, size, nodes, name);
+        }
     }
 
     /** From now on {@link #started(long)} and {@link #ended(long)} are called for every operation. */
@@ -70,6 +80,39 @@ public final class CommunicatorTrace implements AutoCloseable {
         return base;
     }
 
+    /** Native code writes down operations itself: where the process is recorded they are looked for, often. */
+    public void enqueuedByNativeCode() {
+        if (recorder != null) {
+            recorder.watch(this::recordNew);
+        }
+    }
+
+    /** Records what native code has enqueued since the last time; what the ring has no longer is missing. */
+    private synchronized void recordNew() {
+        long now = closed ? recorded : TraceMemory.getAcquire(base + CommunicatorFields.ENQUEUED_OFFSET);
+        for (recorded = Math.max(recorded, now - OPERATIONS + 1); recorded < now; recorded++) {
+            long at = entry(recorded);
+            String name = TraceMemory.text(at + CommunicatorFields.OPERATION_NAME_OFFSET,
+                    CommunicatorFields.OPERATION_NAME_BYTES);
+            recorder.enqueued(recorded, TraceMemory.get(at + CommunicatorFields.ENQUEUED_TIME_OFFSET), name,
+                    TraceMemory.get(at + CommunicatorFields.SEQUENCE_OFFSET),
+                    TraceMemory.get(at + CommunicatorFields.BYTES_OFFSET),
+                    TraceMemory.get(at + CommunicatorFields.COUNT_OFFSET),
+                    TraceMemory.getInt(at + CommunicatorFields.TYPE_OFFSET),
+                    TraceMemory.getInt(at + CommunicatorFields.PEER_OFFSET),
+                    TraceMemory.getInt(at + CommunicatorFields.ROOT_OFFSET), -1);
+        }
+        for (timed = Math.max(timed, now - OPERATIONS + 1); timed < now; timed++) {
+            long at = entry(timed);
+            long ended = TraceMemory.get(at + CommunicatorFields.ENDED_OFFSET);
+            if (ended == 0 || TraceMemory.get(at + CommunicatorFields.CHANNELS_STARTED_OFFSET) != TraceMemory
+                    .get(at + CommunicatorFields.CHANNELS_ENDED_OFFSET)) {
+                return;
+            }
+            recorder.ran(timed, TraceMemory.get(at + CommunicatorFields.STARTED_OFFSET), ended);
+        }
+    }
+
     /**
      * An operation was enqueued.
      *
@@ -95,7 +138,8 @@ public final class CommunicatorTrace implements AutoCloseable {
         TraceMemory.set(at + CommunicatorFields.CHANNELS_OFFSET, channels);
         TraceMemory.set(at + CommunicatorFields.PEER_OFFSET, peer);
         TraceMemory.set(at + CommunicatorFields.ROOT_OFFSET, root);
-        TraceMemory.set(at + CommunicatorFields.ENQUEUED_TIME_OFFSET, System.nanoTime());
+        long now = System.nanoTime();
+        TraceMemory.set(at + CommunicatorFields.ENQUEUED_TIME_OFFSET, now);
         TraceMemory.set(at + CommunicatorFields.STARTED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.ENDED_OFFSET, 0L);
         TraceMemory.set(at + CommunicatorFields.CHANNELS_STARTED_OFFSET, 0L);
@@ -106,6 +150,9 @@ public final class CommunicatorTrace implements AutoCloseable {
             name.store(at + CommunicatorFields.OPERATION_NAME_OFFSET);
         }
         TraceMemory.release(base + CommunicatorFields.ENQUEUED_OFFSET, enqueued + 1);
+        if (recorder != null) {
+            recorder.enqueued(enqueued, now, name.toString(), sequence, bytes, count, type, peer, root, launches);
+        }
         if (FlightEvents.wanted()) {
             FlightEvents.operation(TraceMemory.get(base + TraceLayout.COMMUNICATOR_OFFSET),
                     TraceMemory.getInt(base + TraceLayout.RANK_IN_GROUP_OFFSET), name, sequence, bytes);
@@ -150,6 +197,23 @@ public final class CommunicatorTrace implements AutoCloseable {
     public long enqueued(String name, long sequence, long bytes, long count, int type, int channels, int peer,
             int root) {
         return enqueued(TraceName.of(name), sequence, bytes, count, type, channels, peer, root);
+    }
+
+    /** A kernel is about to run all operations that were enqueued since the last. */
+    public synchronized void launched() {
+        launches++;
+    }
+
+    /** {@return whether {@link #ran} is of use} */
+    public boolean isRecorded() {
+        return recorder != null;
+    }
+
+    /** When the kernel of these operations began, and when it ended. */
+    public synchronized void ran(long first, long end, long began, long ended) {
+        for (long operation = first; recorder != null && operation < end; operation++) {
+            recorder.ran(operation, began, ended);
+        }
     }
 
     /** Its kernel has begun, as have those of all before it. */
@@ -207,6 +271,9 @@ public final class CommunicatorTrace implements AutoCloseable {
     @Override
     public synchronized void close() {
         if (!closed) {
+            if (recorder != null) {
+                recorder.close();
+            }
             closed = true;
             process.closeFailed(index);
         }

@@ -42,6 +42,8 @@ public final class ConnectionTrace implements AutoCloseable {
     private final long wire;
     /** Where the time is counted that passes while a step cannot be taken. */
     private final long full;
+    /** Null if the process is not recorded. */
+    private final Recorder.@Nullable Steps recorder;
     /** Null while none serves it: then all is stored at once. */
     private @Nullable AgentTrace agent;
     /** Whether something has happened that is not stored yet. */
@@ -63,11 +65,13 @@ public final class ConnectionTrace implements AutoCloseable {
     private long waiting;
     private boolean closed;
 
-    ConnectionTrace(ProcessTrace process, int index, long base, long ring, boolean sends) {
+    ConnectionTrace(ProcessTrace process, int index, long base, long ring, boolean sends,
+            Recorder.@Nullable Steps recorder) {
         this.process = process;
         this.index = index;
         this.base = base;
         this.ring = ring;
+        this.recorder = recorder;
         long kernel = base + ConnectionFields.WAIT_OFFSET;
         long peer = kernel + 2 * Long.BYTES;
         this.wire = kernel + Long.BYTES;
@@ -84,6 +88,9 @@ public final class ConnectionTrace implements AutoCloseable {
         time = System.nanoTime(); // what passed before was nobody's
         TraceMemory.set(base + LAST_CHANGE_OFFSET, time);
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, by.number());
+        if (recorder != null) {
+            recorder.served();
+        }
     }
 
     /** A frame goes to the network, or its slot does for what comes in; {@code end} is the first step after it. */
@@ -96,6 +103,9 @@ public final class ConnectionTrace implements AutoCloseable {
         frames++;
         bytes += size;
         taken = end;
+        if (recorder != null) {
+            recorder.taken(end, size, protocol);
+        }
         if (agent != null) {
             agent.moved(size);
         }
@@ -109,6 +119,9 @@ public final class ConnectionTrace implements AutoCloseable {
     public void done(long end) {
         framesDone++;
         done = end;
+        if (recorder != null) {
+            recorder.done(end);
+        }
         changed();
     }
 
@@ -119,6 +132,9 @@ public final class ConnectionTrace implements AutoCloseable {
     public void blocked(long step) {
         if (step != blocked) {
             blocked = step;
+            if (recorder != null) {
+                recorder.blocked();
+            }
             changed();
         }
     }

@@ -36,6 +36,7 @@ public final class ProcessTrace {
 
     private static volatile @Nullable ProcessTrace current;
     private static boolean opened;
+    private static volatile @Nullable Recorder recorder;
 
     private final TraceFile file;
     private final boolean steps;
@@ -92,6 +93,16 @@ public final class ProcessTrace {
 
     public static @Nullable ProcessTrace current() {
         return current;
+    }
+
+    /** Has the connections and communicators recorded that are made from now on. */
+    public static void recordTo(Recorder with) {
+        recorder = with;
+    }
+
+    /** {@return whether connections and communicators that are made now are recorded} */
+    public static boolean isRecorded() {
+        return recorder != null;
     }
 
     /** How many processes of this host write down what they do, this one among them; 1 if it does not. */
@@ -182,14 +193,16 @@ public final class ProcessTrace {
         if (FlightEvents.wanted()) {
             FlightEvents.connection(identity);
         }
+        Recorder with = recorder;
         return new ConnectionTrace(this, index, at, steps ? at + TraceLayout.RECORD_BYTES : 0,
-                identity.direction() != ConnectionIdentity.Direction.RECEIVE);
+                identity.direction() != ConnectionIdentity.Direction.RECEIVE,
+                with == null ? null : with.connection(identity));
     }
 
     /** For code that is to be compiled before the first connection: it writes where nobody reads. */
     public ConnectionTrace rehearsal(boolean sends) {
         long at = Arena.global().allocate(BLOCK_BYTES, Long.BYTES).address();
-        return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends);
+        return new ConnectionTrace(this, NO_BLOCK, at, steps ? at + TraceLayout.RECORD_BYTES : 0, sends, null);
     }
 
     /** What is written down of a communicator; null if there is no room. What is not known is -1, or empty. */
@@ -198,7 +211,9 @@ public final class ProcessTrace {
         if (index < 0) {
             return null;
         }
-        CommunicatorTrace made = new CommunicatorTrace(this, index, blocks.address(index));
+        Recorder with = recorder;
+        CommunicatorTrace made = new CommunicatorTrace(this, index, blocks.address(index),
+                with == null ? null : with.communicator(hash, rank, size, name));
         made.describe(rank, size, -1, name);
         show(index);
         return made;

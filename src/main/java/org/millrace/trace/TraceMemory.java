@@ -44,6 +44,11 @@ final class TraceMemory {
         return (long) LONG.getOpaque(MEMORY, address);
     }
 
+    /** Pairs with native code's release of a count: what it counts is seen. */
+    static long getAcquire(long address) {
+        return (long) LONG.getAcquire(MEMORY, address);
+    }
+
     static int getInt(long address) {
         return (int) INT.getOpaque(MEMORY, address);
     }

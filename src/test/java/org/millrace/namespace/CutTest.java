@@ -65,7 +65,7 @@ class CutTest {
     }
 
     private enum Cut {
-        /** Both ends are told, and the network is there. The engine's own connections to rank 0 are spared. */
+        /** Both ends are told, and the network is there. */
         RESET,
         /** One end is told; the other hears nothing, and nobody hears the first for a while. */
         HALF_OPEN,

@@ -26,7 +26,7 @@ import org.millrace.trace.Verdict;
 final class TestJob implements AutoCloseable {
 
     private static final String SECRET = "a-secret-of-twenty-characters";
-    static final int RENDEZVOUS = 4711;
+    private static final int RENDEZVOUS = 4711;
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final Pattern WHO = Pattern.compile("(?:^millrace|Millrace: GIN): rank (\\d)");
     private static final String ROUND = "AT ";

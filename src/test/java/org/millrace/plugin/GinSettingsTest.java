@@ -36,7 +36,13 @@ class GinSettingsTest {
         assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());
         assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ofNanos(150_000), List.of()),
                 read(Map.of("MILLRACE_LINK", "delay=1ms")::get), "what copies directly passes the link by");
-        assertEquals(List.of(), read(name -> "1").complaints());
+        assertEquals(List.of(), read(name -> name.equals("MILLRACE_RECORD") ? null : "1").complaints());
+    }
+
+    @Test
+    void putsAreNotRecordedAndAMessageSaysSo() {
+        List<String> told = read(Map.of("MILLRACE_RECORD", "/tmp")::get).complaints();
+        assertTrue(told.size() == 1 && told.getFirst().contains("MILLRACE_RECORD"), told::toString);
     }
 
     @ParameterizedTest

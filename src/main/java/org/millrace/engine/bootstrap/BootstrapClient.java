@@ -20,6 +20,7 @@ import org.millrace.engine.bootstrap.Message.OtherVersion;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * How every rank but 0 gets to rank 0: it connects, makes sure that it is rank 0, and shows that it belongs to the
@@ -69,14 +70,16 @@ final class BootstrapClient {
     private final Selector selector;
     private final RankIdentity self;
     private final int size;
+    private final SocketOptions sockets;
     private Duration patience;
 
-    BootstrapClient(Selector selector, RankIdentity self, int size) {
-        this(selector, self, size, ATTEMPT);
+    BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets) {
+        this(selector, self, size, sockets, ATTEMPT);
     }
 
     /** The same with another first attempt. */
-    BootstrapClient(Selector selector, RankIdentity self, int size, Duration attempt) {
+    BootstrapClient(Selector selector, RankIdentity self, int size, SocketOptions sockets, Duration attempt) {
+        this.sockets = sockets;
         this.selector = selector;
         this.self = self;
         this.size = size;
@@ -99,8 +102,7 @@ final class BootstrapClient {
                 RankZero rankZero = handshake(server, deadline);
                 prove(rankZero, server);
                 group.present(rankZero.challenge().identity());
-                return asked(new Member(group, selector, rankZero.connection(), rankZero.challenge().identity()),
-                        deadline);
+                return asked(new Member(group, selector, sockets, rankZero), deadline);
             } catch (IOException e) {
                 if (e instanceof UnprovenRefusalException
                         || e instanceof NotRankZeroException && !rendezvous.mayBeStale()) {

@@ -11,11 +11,23 @@ import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
 import java.nio.channels.SocketChannel;
 import java.util.ArrayDeque;
+import java.util.Objects;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
+import org.millrace.engine.bootstrap.Message.Received;
+import org.millrace.engine.bootstrap.Message.Recovery;
+import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.TcpStreams;
 import org.millrace.net.connection.TlsChannel;
+import org.millrace.net.socket.Outage;
+import org.millrace.net.socket.Reconnector;
+import org.millrace.net.socket.StreamRecovery;
 
-/** One connection that carries messages and never blocks. Used by one thread at a time. */
+/**
+ * One connection that carries messages and never blocks. Between hosts it may lose its stream, and goes on where it was
+ * over another one: each side says first how many whole frames of the other it has. Used by one thread at a time.
+ */
 final class ControlConnection {
 
     /** What to do with a message. */
@@ -24,8 +36,13 @@ final class ControlConnection {
         void receive(Message message) throws IOException;
     }
 
-    private final SocketChannel channel;
-    private final SelectionKey key;
+    /** Frames or bytes of the other side that have come, after which it is told. */
+    private static final int FRAMES_UNTOLD = 64;
+    private static final int BYTES_UNTOLD = 256 << 10;
+
+    private final Selector selector;
+    private SocketChannel channel;
+    private SelectionKey key;
     private final String remote;
     private final InetAddress local;
     private final InetAddress source;
@@ -36,10 +53,26 @@ final class ControlConnection {
     /** From the handshake on; null before. */
     private @Nullable FrameSeal outgoingSeal;
     private @Nullable FrameSeal incomingSeal;
+    /** Once it is known. */
+    private @Nullable RankIdentity peer;
     private boolean finishing;
+    private boolean closed;
+    /** Sealed frames that the other side may not have; null if no stream takes a lost one's place. */
+    private @Nullable ArrayDeque<ByteBuffer> kept;
+    /** The number of the first of those. */
+    private long firstKept;
+    private long toldFrames;
+    private int untoldBytes;
+    /** Makes a lost stream again; null if nobody does. */
+    private @Nullable StreamRecovery recovery;
+    private @Nullable Outage outage;
+    /** There is no stream, or one of which it is not known yet from where on to send. */
+    private boolean isLost;
+    private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
 
     /** Takes over a connected channel, which this closes. */
     ControlConnection(SocketChannel channel, Selector selector) throws IOException {
+        this.selector = selector;
         this.channel = channel;
         InetSocketAddress from = (InetSocketAddress) channel.getRemoteAddress();
         this.source = from.getAddress();
@@ -48,7 +81,11 @@ final class ControlConnection {
         channel.configureBlocking(false);
         channel.setOption(StandardSocketOptions.TCP_NODELAY, true);
         TcpStreams.keepAlive(channel);
-        this.key = TlsChannel.selectable(channel).register(selector, SelectionKey.OP_READ);
+        this.key = register();
+    }
+
+    private SelectionKey register() throws IOException {
+        return TlsChannel.selectable(channel).register(selector, SelectionKey.OP_READ);
     }
 
     InetAddress local() {
@@ -83,6 +120,7 @@ final class ControlConnection {
     /** The other end has shown that it knows the secret: it may send long messages, and has the name that it says. */
     void trust(RankIdentity who) {
         bodyLimit = MessageCodec.MAX_BODY;
+        peer = who;
         TcpStreams.watch(channel, who.toString(), who.host());
     }
 
@@ -97,7 +135,124 @@ final class ControlConnection {
     }
 
     boolean isOpen() {
-        return channel.isOpen();
+        return !closed;
+    }
+
+    /** Whether the other end is on another host: the way there may be cut. */
+    boolean leavesHost() {
+        return !local.equals(source);
+    }
+
+    /** Offers to make the stream again when it is lost, from rank 0, or answers that. */
+    void offerRecovery(Reconnector by) {
+        kept = new ArrayDeque<>();
+        firstKept = Objects.requireNonNull(outgoingSeal).frames();
+        send(MessageCodec.encode(new Recovery(by.offer())));
+    }
+
+    /**
+     * The other end has offered, or answered, that.
+     *
+     * @param accepts whether the other end connects
+     */
+    void recoverBy(Reconnector by, byte[] key, boolean accepts, byte[] offer) throws IOException {
+        ByteBuffer words = ByteBuffer.wrap(key);
+        recovery = StreamRecovery.of(by, new ConnectionKey(words.getLong(), words.getLong()), accepts, offer, channel,
+                selector::wakeup);
+        outage = new Outage("control connection with " + peer);
+    }
+
+    void neverRecover() {
+        kept = null;
+    }
+
+    /**
+     * The stream is lost; whether another one will take its place. A process that has ended closes its own in order.
+     */
+    boolean recovers(IOException why) {
+        StreamRecovery by = recovery;
+        if (by == null || closed || by.end() != null || why instanceof EOFException || why instanceof ProtocolException
+                || why instanceof SSLException) {
+            return false;
+        }
+        Objects.requireNonNull(outage).begins("its stream", String.valueOf(why.getMessage()), null, -1);
+        dropStream();
+        by.lost(0, true);
+        return true;
+    }
+
+    private void dropStream() {
+        isLost = true;
+        outgoing.clear();
+        header.clear();
+        body = null;
+        resumedFrom.clear();
+        ConnectionState.closeQuietly(channel);
+    }
+
+    /**
+     * Takes a stream that was made again, if there is one.
+     *
+     * @throws IOException if there will be none, or what came over it is not of this protocol
+     */
+    void recover(Receiver receiver) throws IOException {
+        StreamRecovery by = recovery;
+        if (by == null || !by.hasNews()) {
+            return;
+        }
+        by.readNews();
+        if (by.isLostThere(0) && channel.isOpen()) {
+            recovers(new IOException("the peer has lost it"));
+        }
+        StreamRecovery.Successor next = by.take(0);
+        if (next != null) {
+            Object owner = key.attachment();
+            dropStream();
+            channel = next.channel();
+            key = register();
+            key.attach(owner);
+            trust(Objects.requireNonNull(peer));
+            ByteBuffer answer = next.answer() == null ? ByteBuffer.allocate(0) : next.answer();
+            outgoing.add(answer);
+            outgoing.add(ByteBuffer.allocate(Long.BYTES).putLong(0, Objects.requireNonNull(incomingSeal).frames()));
+            key.interestOpsOr(SelectionKey.OP_WRITE);
+            serve(receiver);
+        } else if (by.end() != null && !channel.isOpen()) {
+            throw new IOException(by.end());
+        }
+    }
+
+    /** The other side has so many frames of this one: the rest is sent again. */
+    private void resume(long from) throws ProtocolException {
+        received(from);
+        if (from != firstKept) {
+            throw new ProtocolException("lacks messages that it said it has");
+        }
+        isLost = false;
+        Objects.requireNonNull(kept).forEach(frame -> outgoing.add(frame.duplicate()));
+        key.interestOpsOr(SelectionKey.OP_WRITE);
+        Objects.requireNonNull(outage).ended("its stream");
+    }
+
+    private void received(long frames) throws ProtocolException {
+        ArrayDeque<ByteBuffer> sent = kept;
+        if (sent == null || frames > firstKept + sent.size()) {
+            throw new ProtocolException("says that it has " + frames + " messages of this side, which sent fewer");
+        }
+        for (; firstKept < frames; firstKept++) {
+            sent.remove();
+        }
+    }
+
+    /** The other side need not keep what has come. */
+    private void tellReceived(int bytes) {
+        untoldBytes += bytes;
+        long frames = Objects.requireNonNull(incomingSeal).frames();
+        if (frames - toldFrames >= FRAMES_UNTOLD || untoldBytes >= BYTES_UNTOLD) {
+            toldFrames = frames;
+            untoldBytes = 0;
+            send(MessageCodec.encode(new Received(frames)));
+        }
     }
 
     /**
@@ -106,8 +261,14 @@ final class ControlConnection {
      */
     void send(ByteBuffer frame) {
         if (isOpen() && !finishing) {
-            outgoing.add(outgoingSeal == null ? frame.duplicate() : outgoingSeal.sealed(frame));
-            key.interestOpsOr(SelectionKey.OP_WRITE);
+            ByteBuffer whole = outgoingSeal == null ? frame.duplicate() : outgoingSeal.sealed(frame);
+            if (kept != null) {
+                kept.add(whole.duplicate());
+            }
+            if (!isLost) {
+                outgoing.add(whole);
+                key.interestOpsOr(SelectionKey.OP_WRITE);
+            }
         }
     }
 
@@ -118,7 +279,9 @@ final class ControlConnection {
     void finish() {
         if (isOpen() && !finishing) {
             finishing = true;
-            key.interestOpsOr(SelectionKey.OP_WRITE);
+            if (!isLost) {
+                key.interestOpsOr(SelectionKey.OP_WRITE);
+            }
         }
     }
 
@@ -171,13 +334,19 @@ final class ControlConnection {
             outgoing.poll();
         }
         key.interestOpsAnd(~SelectionKey.OP_WRITE);
-        if (finishing) {
+        if (finishing && !isLost) {
             channel.shutdownOutput();
         }
     }
 
     /** The next message; null if it is not there in whole. */
     private @Nullable Message next() throws IOException {
+        if (isLost) {
+            if (!filled(resumedFrom)) {
+                return null;
+            }
+            resume(resumedFrom.getLong(0));
+        }
         if (body == null) {
             if (!filled(header)) {
                 return null;
@@ -193,8 +362,16 @@ final class ControlConnection {
             open(incomingSeal, body);
         }
         Message message = MessageCodec.decode(header, body);
+        int bytes = body.limit();
         header.clear();
         body = null;
+        if (recovery != null) {
+            tellReceived(bytes);
+        }
+        if (message instanceof Received told) {
+            received(told.frames());
+            return next();
+        }
         return message;
     }
 
@@ -222,6 +399,10 @@ final class ControlConnection {
     }
 
     void close() {
+        closed = true;
+        if (recovery != null) {
+            recovery.close(finishing);
+        }
         try {
             channel.close();
         } catch (IOException e) {

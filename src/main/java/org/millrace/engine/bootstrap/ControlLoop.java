@@ -11,6 +11,9 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.socket.Reconnector;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * One rank's end of the control plane, {@link Coordinator} on rank 0 and {@link Member} elsewhere, and its thread,
@@ -27,10 +30,14 @@ abstract class ControlLoop {
     private final Selector selector;
     private final Queue<Runnable> requests = new ConcurrentLinkedQueue<>();
     private final Thread thread;
+    private final SocketOptions sockets;
+    /** Null while none is needed. */
+    private @Nullable Reconnector reconnector;
     private volatile boolean stopping;
 
     /** Takes over the selector and every channel that is registered with it. */
-    ControlLoop(GroupState group, Selector selector) {
+    ControlLoop(GroupState group, Selector selector, SocketOptions sockets) {
+        this.sockets = sockets;
         this.group = group;
         this.selector = selector;
         this.thread = Thread.ofPlatform().daemon().name("millrace-control-" + group.self().rank()).unstarted(this::run);
@@ -105,9 +112,25 @@ abstract class ControlLoop {
         }
     }
 
+    /** What makes lost connections again; null if nothing does. */
+    final @Nullable Reconnector reconnector() {
+        if (reconnector == null && sockets.reconnectDeadline().isPositive()) {
+            try {
+                reconnector = Reconnector.shared(sockets);
+            } catch (IOException e) {
+                LOG.warn("{}: control connections are not made again when they are lost: {}", group.self(),
+                        e.getMessage());
+            }
+        }
+        return reconnector;
+    }
+
     private void closeAll() {
         try {
             ended();
+            if (reconnector != null) {
+                reconnector.close();
+            }
             for (SelectionKey key : selector.keys()) {
                 key.channel().close();
             }

@@ -13,6 +13,7 @@ import org.millrace.engine.bootstrap.Message.Call;
 import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * One rank's connection to the other ranks of its group, for everything but data: they find each other, exchange what
@@ -82,7 +83,7 @@ public final class ControlPlane implements AutoCloseable {
             return new ControlPlane(group, null, options);
         }
         Deadline deadline = Deadline.in(options.deadline());
-        ControlPlane plane = new ControlPlane(group, connect(rendezvous, group, deadline), options);
+        ControlPlane plane = new ControlPlane(group, connect(rendezvous, group, deadline, options.sockets()), options);
         try {
             plane.loop.start();
             group.awaitComplete(deadline, rendezvous.toString());
@@ -94,13 +95,14 @@ public final class ControlPlane implements AutoCloseable {
         }
     }
 
-    private static ControlLoop connect(Rendezvous rendezvous, GroupState group, Deadline deadline) {
+    private static ControlLoop connect(Rendezvous rendezvous, GroupState group, Deadline deadline,
+            SocketOptions sockets) {
         try {
             Selector selector = Selector.open();
             try {
                 return group.self().rank() == 0
-                        ? Coordinator.open(group, rendezvous.open(group.self(), group.size()), selector)
-                        : new BootstrapClient(selector, group.self(), group.size()).connect(rendezvous, group,
+                        ? Coordinator.open(group, rendezvous.open(group.self(), group.size()), selector, sockets)
+                        : new BootstrapClient(selector, group.self(), group.size(), sockets).connect(rendezvous, group,
                                 deadline);
             } catch (IOException | RuntimeException e) {
                 selector.close();

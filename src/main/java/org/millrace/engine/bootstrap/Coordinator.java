@@ -18,7 +18,10 @@ import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Message.Recovery;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
+import org.millrace.net.socket.Reconnector;
+import org.millrace.net.socket.SocketOptions;
 
 /**
  * Rank 0: passes on what each rank says to all others, and tells them when one is lost. {@link Acceptor} decides who is
@@ -31,16 +34,18 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private final InetAddress address;
     private boolean leaving;
 
-    private Coordinator(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
-        super(group, selector);
+    private Coordinator(GroupState group, BootstrapListener listener, Selector selector, SocketOptions sockets)
+            throws IOException {
+        super(group, selector, sockets);
         this.address = listener.address();
         this.acceptor = new Acceptor(group, listener, selector, this, listener.channel()::accept);
     }
 
     /** Takes over the listener, and closes it if that fails. */
-    static Coordinator open(GroupState group, BootstrapListener listener, Selector selector) throws IOException {
+    static Coordinator open(GroupState group, BootstrapListener listener, Selector selector, SocketOptions sockets)
+            throws IOException {
         try {
-            return new Coordinator(group, listener, selector);
+            return new Coordinator(group, listener, selector, sockets);
         } catch (IOException | RuntimeException e) {
             listener.close();
             throw e;
@@ -97,7 +102,7 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
         }
     }
 
-    private void handleMember(AcceptedConnection peer, Message message) throws ProtocolException {
+    private void handleMember(AcceptedConnection peer, Message message) throws IOException {
         switch (message) {
             case Contribution part when part.rank() == peer.identity().rank() -> {
                 // before the data is handed to a caller of this rank, who may change it
@@ -108,8 +113,18 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
             case PeerMessage direct when direct.from() == peer.identity().rank() -> deliver(direct);
             case Failed failed -> fail(peer, told(peer.identity(), failed.failure()));
             case Departed departed -> depart(peer);
+            case Recovery answer -> recover(peer, answer.offer());
             default -> throw new ProtocolException(
                     "sent a " + message.getClass().getSimpleName() + " that is not for it to send");
+        }
+    }
+
+    private void recover(AcceptedConnection peer, byte[] offer) throws IOException {
+        Reconnector by = reconnector();
+        if (offer.length == 0 || by == null) {
+            peer.connection.neverRecover();
+        } else {
+            peer.connection.recoverBy(by, peer.nonce, true, offer);
         }
     }
 
@@ -133,6 +148,10 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     @Override
     public void admit(AcceptedConnection peer) throws IOException {
         members.add(peer);
+        Reconnector by = peer.connection.leavesHost() ? reconnector() : null;
+        if (by != null) {
+            peer.connection.offerRecovery(by);
+        }
         if (members.size() == group.size() - 1) {
             // Before any rank can learn that the group is complete: one that goes on to its next group must not find
             // this one's listener.
@@ -168,6 +187,9 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     private void lost(AcceptedConnection peer, IOException cause) {
         if (!peer.admitted()) {
             acceptor.lost(peer, cause);
+            return;
+        }
+        if (peer.stage == Stage.MEMBER && peer.connection.recovers(cause)) {
             return;
         }
         peer.connection.close();
@@ -218,6 +240,13 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     @Override
     void tick() {
         acceptor.tick();
+        for (AcceptedConnection member : members) {
+            try {
+                member.connection.recover(message -> handle(member, message));
+            } catch (IOException e) {
+                lost(member, e);
+            }
+        }
     }
 
     @Override
@@ -233,5 +262,6 @@ final class Coordinator extends ControlLoop implements Acceptor.Host {
     @Override
     void ended() {
         acceptor.ended();
+        members.forEach(member -> member.connection.close());
     }
 }

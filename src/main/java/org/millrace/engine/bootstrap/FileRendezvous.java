@@ -75,7 +75,7 @@ record FileRendezvous(Path path, JoinOptions options) implements Rendezvous {
     /** A file that a killed process left behind leads nowhere, or to somebody who does not know its secret. */
     private boolean isInUse(RendezvousFile found, RankIdentity self, int size) throws IOException {
         try (Selector selector = Selector.open()) {
-            new BootstrapClient(selector, self, size)
+            new BootstrapClient(selector, self, size, options.sockets())
                     .handshake(new ServerAddress(found.address(), secret(found), options.tls(), ""),
                             Deadline.in(options.deadline()))
                     .connection()

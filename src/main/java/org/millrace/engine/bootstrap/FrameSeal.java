@@ -22,6 +22,11 @@ final class FrameSeal {
         this.key = key;
     }
 
+    /** How many frames there were. */
+    long frames() {
+        return number;
+    }
+
     /** The next frame with its code behind it. */
     ByteBuffer sealed(ByteBuffer frame) {
         ByteBuffer sealed = ByteBuffer.allocate(frame.remaining() + BYTES);

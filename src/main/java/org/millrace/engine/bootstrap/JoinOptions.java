@@ -18,7 +18,8 @@ import org.millrace.net.socket.SocketOptions;
  *                       let in for {@code file:}, and any process for {@code tcp:}
  * @param secretRequired whether a group that other hosts can reach must have one, in place of a warning
  * @param tls            who this process is under TLS; null where ranks talk in clear
- * @param sockets        which of its addresses this machine announces, where a name means none that others reach
+ * @param sockets        which of its addresses this machine announces, where a name means none that others reach, and
+ *                       for how long connections between hosts that are lost are made again
  * @param listener       the program's
  */
 public record JoinOptions(Duration deadline, @Nullable String secret, boolean secretRequired, @Nullable TlsIdentity tls,
@@ -47,7 +48,7 @@ public record JoinOptions(Duration deadline, @Nullable String secret, boolean se
         String secret = configuration.get(Settings.SECRET);
         return new JoinOptions(configuration.get(Settings.CONNECT_DEADLINE), secret.isEmpty() ? null : secret,
                 configuration.get(Settings.REQUIRE_SECRET), TlsIdentity.of(configuration),
-                NetworkOptions.addresses(configuration), listener);
+                NetworkOptions.socket(configuration), listener);
     }
 
     /** The same, with a secret; null for none. */

@@ -10,22 +10,29 @@ import org.millrace.engine.bootstrap.Message.Contribution;
 import org.millrace.engine.bootstrap.Message.Departed;
 import org.millrace.engine.bootstrap.Message.Failed;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
+import org.millrace.engine.bootstrap.BootstrapClient.RankZero;
 import org.millrace.engine.bootstrap.Message.Present;
+import org.millrace.engine.bootstrap.Message.Recovery;
 import org.millrace.engine.bootstrap.Message.Rejected;
+import org.millrace.net.socket.Reconnector;
+import org.millrace.net.socket.SocketOptions;
 
 /** Every rank but 0: one connection to rank 0, which says what the others say. */
 final class Member extends ControlLoop {
 
     private final ControlConnection connection;
     private final RankIdentity coordinator;
+    /** Rank 0's, of the handshake: the connection is known by it. */
+    private final byte[] nonce;
     private boolean answered;
     private boolean leaving;
 
     /** Begins after this rank has sent its {@link Message.Proof}. */
-    Member(GroupState group, Selector selector, ControlConnection connection, RankIdentity coordinator) {
-        super(group, selector);
-        this.connection = connection;
-        this.coordinator = coordinator;
+    Member(GroupState group, Selector selector, SocketOptions sockets, RankZero rankZero) {
+        super(group, selector, sockets);
+        connection = rankZero.connection();
+        coordinator = rankZero.challenge().identity();
+        nonce = rankZero.challenge().nonce();
     }
 
     @Override
@@ -81,7 +88,19 @@ final class Member extends ControlLoop {
         }
     }
 
+    @Override
+    void tick() {
+        try {
+            connection.recover(this::handle);
+        } catch (IOException e) {
+            lost(e);
+        }
+    }
+
     private void lost(IOException e) {
+        if (connection.recovers(e)) {
+            return;
+        }
         connection.close();
         if (!leaving) {
             boolean spokeWrongly = e instanceof ProtocolException;
@@ -91,7 +110,17 @@ final class Member extends ControlLoop {
         }
     }
 
-    private void handle(Message message) throws ProtocolException {
+    private void recover(byte[] offer) throws IOException {
+        Reconnector by = reconnector();
+        if (by == null) {
+            tell(new Recovery(new byte[0]));
+        } else {
+            connection.recoverBy(by, nonce, false, offer);
+            connection.offerRecovery(by);
+        }
+    }
+
+    private void handle(Message message) throws IOException {
         answered = true;
         switch (message) {
             case Present arrival -> group.present(arrival.identity());
@@ -99,6 +128,7 @@ final class Member extends ControlLoop {
             case PeerMessage direct -> group.arrived(direct);
             case Failed failed -> group.failed(failed.failure());
             case Departed departed -> depart(departed.rank());
+            case Recovery recovery -> recover(recovery.offer());
             case Rejected rejected -> {
                 group.poison(new RemoteFailure(group.self().rank(),
                         coordinator + " does not let it in: " + rejected.reason()));
@@ -114,6 +144,11 @@ final class Member extends ControlLoop {
         if (rank == coordinator.rank()) {
             connection.close();
         }
+    }
+
+    @Override
+    void ended() {
+        connection.close();
     }
 
     @Override

@@ -53,6 +53,17 @@ sealed interface Message {
     record Failed(RemoteFailure failure) implements Message {
     }
 
+    /**
+     * Where this side makes the connection again when it is lost; empty if it does not. From rank 0 first; both keep
+     * from then on what the other has not {@link Received}.
+     */
+    record Recovery(byte[] offer) implements Message {
+    }
+
+    /** How many frames of the other side have come, since the handshake. */
+    record Received(long frames) implements Message {
+    }
+
     /** A rank leaves, and that is no failure. The last message of a connection. */
     record Departed(int rank) implements Message {
     }

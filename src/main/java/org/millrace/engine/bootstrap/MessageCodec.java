@@ -18,6 +18,8 @@ import org.millrace.engine.bootstrap.Message.OtherVersion;
 import org.millrace.engine.bootstrap.Message.PeerMessage;
 import org.millrace.engine.bootstrap.Message.Present;
 import org.millrace.engine.bootstrap.Message.Proof;
+import org.millrace.engine.bootstrap.Message.Received;
+import org.millrace.engine.bootstrap.Message.Recovery;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.net.connection.PeerText;
 
@@ -33,7 +35,7 @@ import org.millrace.net.connection.PeerText;
 final class MessageCodec {
 
     static final int MAGIC = 0x4D4C5243; // "MLRC"
-    static final int VERSION = 3;
+    static final int VERSION = 4;
     static final int HEADER_BYTES = 9;
 
     /** Most that one rank may contribute to a collective call. */
@@ -54,6 +56,8 @@ final class MessageCodec {
     private static final byte FAILED = 7;
     private static final byte DEPARTED = 8;
     private static final byte PEER_MESSAGE = 9;
+    private static final byte RECOVERY = 10;
+    private static final byte RECEIVED = 11;
 
     private MessageCodec() {}
 
@@ -118,6 +122,14 @@ final class MessageCodec {
                 out.writeByte(DEPARTED);
                 out.writeInt(departed.rank());
             }
+            case Recovery recovery -> {
+                out.writeByte(RECOVERY);
+                writeBytes(recovery.offer(), out);
+            }
+            case Received received -> {
+                out.writeByte(RECEIVED);
+                out.writeLong(received.frames());
+            }
             case PeerMessage direct -> {
                 out.writeByte(PEER_MESSAGE);
                 out.writeInt(direct.from());
@@ -180,6 +192,8 @@ final class MessageCodec {
                     readLine(in), PeerText.lines(text(in))));
             case DEPARTED -> new Departed(in.getInt());
             case PEER_MESSAGE -> new PeerMessage(in.getInt(), in.getInt(), in.getLong(), readBytes(in));
+            case RECOVERY -> new Recovery(readBytes(in));
+            case RECEIVED -> new Received(in.getLong());
             default -> throw new ProtocolException("sent a message of unknown type " + type);
         };
     }

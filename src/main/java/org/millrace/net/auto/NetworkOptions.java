@@ -25,9 +25,8 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
         PluginOptions plugin) {
 
     public static NetworkOptions of(Configuration configuration) {
-        ShmOptions shm = ShmOptions.defaults()
-                .withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)))
-                .withAccess(configuration.get(Settings.SHM_ACCESS));
+        ShmOptions shm =
+                ShmOptions.defaults().withSingleCopy(SingleCopy.of(configuration.get(Settings.SHM_SINGLE_COPY)));
         PluginOptions plugin = PluginOptions.defaults()
                 .withDevices(configuration.get(Settings.NET_DEVICES), configuration.get(Settings.NET_MAX_RECVS));
         return new NetworkOptions(configuration.get(Settings.NETWORK), socket(configuration), shm,

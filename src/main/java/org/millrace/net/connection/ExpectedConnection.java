@@ -44,6 +44,11 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
         return !came.isEmpty();
     }
 
+    /** Whether the connection is made but for a word of the client's, which may still begin anew. */
+    protected boolean isAnswered() {
+        return false;
+    }
+
     protected final List<C> came() {
         return came;
     }
@@ -83,7 +88,7 @@ public abstract class ExpectedConnection<C extends IncomingHello> implements Pen
             if (!isComplete()) {
                 listener.advance();
             }
-            if (!isComplete()) {
+            if (!isComplete() && !isAnswered()) {
                 return null;
             }
             boolean goesOn = false;

@@ -6,14 +6,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
-import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.channels.FileChannel;
-import net.openhft.chronicle.bytes.PointerBytesStore;
-import net.openhft.chronicle.core.Memory;
-import net.openhft.chronicle.core.OS;
-import org.millrace.config.ShmAccess;
 import org.millrace.file.FileName;
 import org.millrace.net.connection.ConnectionState;
 
@@ -22,7 +17,7 @@ import org.millrace.net.connection.ConnectionState;
  * segment is checked against its length, and against its being mapped: one after {@link #close} throws
  * {@link IllegalStateException}, also if another thread closed it.
  */
-public sealed class RingMemory {
+public final class RingMemory {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 
@@ -39,7 +34,8 @@ public sealed class RingMemory {
         end = segment.byteSize();
     }
 
-    static RingMemory map(FileChannel channel, long bytes) throws IOException {
+    /** Takes the channel over, and closes it if there is no mapping. */
+    private static RingMemory map(FileChannel channel, long bytes) throws IOException {
         // Shared, so that any thread may close it: the threads that use it then get an exception, and never touch
         // memory that is unmapped.
         Arena arena = Arena.ofShared();
@@ -47,6 +43,7 @@ public sealed class RingMemory {
             return new RingMemory(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
         } catch (IOException | RuntimeException e) {
             arena.close();
+            channel.close();
             throw e;
         }
     }
@@ -72,18 +69,13 @@ public sealed class RingMemory {
         MemorySegment.copy(from, fromOffset, segment, offset, bytes);
     }
 
-    /** Copies from the ring to the caller's memory. */
+    /**
+     * Copies from the ring to the caller's memory. It stores words of 8 bytes whole where addresses and length are
+     * multiples of 8: {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises
+     * "coherent units", and below 64 bytes of accesses of 8.
+     */
     void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
         MemorySegment.copy(segment, offset, to, toOffset, bytes);
-    }
-
-    /**
-     * Whether {@link #copyOut} stores words of 8 bytes whole where addresses and length are multiples of 8.
-     * {@link MemorySegment#copy} is made of {@code jdk.internal.misc.Unsafe.copyMemory}, which promises "coherent
-     * units", and below 64 bytes of accesses of 8.
-     */
-    boolean copiesWholeWords() {
-        return true;
     }
 
     /** Gives the mapping back; may be called again, and by any thread. */
@@ -127,8 +119,8 @@ public sealed class RingMemory {
      *
      * @param first position of the first byte
      */
-    public static RingMemory create(SharedFile file, ShmAccess access, int capacity, long first) throws IOException {
-        RingMemory ring = map(file.channel(), access, RingLayout.fileBytes(capacity));
+    public static RingMemory create(SharedFile file, int capacity, long first) throws IOException {
+        RingMemory ring = map(file.channel(), RingLayout.fileBytes(capacity));
         RingLayout.initialize(ring, capacity, first);
         return ring;
     }
@@ -140,8 +132,7 @@ public sealed class RingMemory {
      * @param name    of its file, for messages
      * @throws ShmUnavailableException if it is not as the peer said
      */
-    public static RingMemory open(FileChannel channel, FileName name, ShmAccess access, int capacity)
-            throws IOException {
+    public static RingMemory open(FileChannel channel, FileName name, int capacity) throws IOException {
         long bytes = RingLayout.fileBytes(capacity);
         long length = channel.size();
         if (length != bytes) {
@@ -149,7 +140,7 @@ public sealed class RingMemory {
             throw new ShmUnavailableException(
                     "the ring " + name + " has " + length + " bytes, and the peer said " + bytes);
         }
-        RingMemory ring = map(channel, access, bytes);
+        RingMemory ring = map(channel, bytes);
         String problem = RingLayout.problem(ring, capacity);
         if (problem != null) {
             ring.close();
@@ -163,88 +154,4 @@ public sealed class RingMemory {
         return RingLayout.fileBytes(capacity);
     }
 
-    private static RingMemory map(FileChannel channel, ShmAccess access, long bytes) throws IOException {
-        try {
-            return switch (access) {
-                case SEGMENT -> map(channel, bytes);
-                case CHRONICLE -> OfChronicle.map(channel, bytes);
-            };
-        } catch (LinkageError e) {
-            channel.close();
-            throw new ShmUnavailableException("rings cannot be accessed with Chronicle Bytes: " + e
-                    + "; put net.openhft:chronicle-bytes on the class path "
-                    + "and --sun-misc-unsafe-memory-access=allow on the command line, "
-                    + "or set MILLRACE_SHM_ACCESS=segment", e);
-        } catch (IOException | RuntimeException e) {
-            channel.close();
-            throw e;
-        }
-    }
-
-    /**
-     * A ring as a byte store of Chronicle Bytes, over a mapping that the JDK made. Its accesses save about a nanosecond
-     * each, as they check neither bounds nor whether the memory is still mapped: positions are taken modulo the
-     * capacity before they come here, the caller's memory is checked by its region, and the mapping lives until nothing
-     * refers to it any more, so that no thread can lose it in the middle of a copy.
-     */
-    static final class OfChronicle extends RingMemory {
-
-        private static final Memory MEMORY = OS.memory();
-
-        private final PointerBytesStore store = new PointerBytesStore();
-
-        private OfChronicle(FileChannel channel, Arena arena, MemorySegment segment) {
-            super(channel, arena, segment);
-            store.set(segment.address(), segment.byteSize());
-        }
-
-        static OfChronicle map(FileChannel channel, long bytes) throws IOException {
-            Arena arena = Arena.ofAuto();
-            return new OfChronicle(channel, arena, channel.map(MapMode.READ_WRITE, 0, bytes, arena));
-        }
-
-        @Override
-        long getLong(long offset) {
-            return store.readLong(offset);
-        }
-
-        @Override
-        void putLong(long offset, long value) {
-            store.writeLong(offset, value);
-        }
-
-        @Override
-        long getLongAcquire(long offset) {
-            return store.readVolatileLong(offset);
-        }
-
-        @Override
-        void putLongRelease(long offset, long value) {
-            store.writeOrderedLong(offset, value);
-        }
-
-        @Override
-        void copyIn(long offset, MemorySegment from, long fromOffset, long bytes) {
-            MEMORY.copyMemory(from.address() + fromOffset, segment.address() + offset, bytes);
-            Reference.reachabilityFence(this);
-        }
-
-        @Override
-        void copyOut(long offset, MemorySegment to, long toOffset, long bytes) {
-            MEMORY.copyMemory(segment.address() + offset, to.address() + toOffset, bytes);
-            Reference.reachabilityFence(this);
-        }
-
-        /** Chronicle promises nothing. */
-        @Override
-        boolean copiesWholeWords() {
-            return false;
-        }
-
-        /** Leaves the mapping to the garbage collector. */
-        @Override
-        void unmap() {
-            // Nothing here could unmap it safely: an access of another thread would not be noticed.
-        }
-    }
 }

@@ -252,11 +252,6 @@ abstract sealed class RingSide {
             position += RingLayout.align(bytes);
         }
 
-        /** Whether {@link #readPayload} does: it begins and ends within a payload at multiples of a line. */
-        boolean copiesWholeWords() {
-            return memory.copiesWholeWords();
-        }
-
         /** Gives the producer the room of all that was read. */
         void release() {
             release(position);

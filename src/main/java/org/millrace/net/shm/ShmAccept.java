@@ -90,6 +90,6 @@ final class ShmAccept extends ExpectedConnection<ShmListener.Client> {
         if (name.isSealed() && !options.sealed()) {
             throw new IOException("sealed rings are switched off");
         }
-        return RingMemory.open(SharedFile.open(options.directory(), name), name, options.access(), capacity);
+        return RingMemory.open(SharedFile.open(options.directory(), name), name, capacity);
     }
 }

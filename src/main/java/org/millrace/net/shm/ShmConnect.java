@@ -120,7 +120,7 @@ final class ShmConnect extends OutgoingConnection {
     private void makeRing() throws IOException {
         SharedFile made = makeFile();
         file = made;
-        ring = RingMemory.create(made, options.access(), options.ringBytes(), firstPosition);
+        ring = RingMemory.create(made, options.ringBytes(), firstPosition);
         SingleCopyHandshake.invite(ring, options);
         if (!PrivateFile.isOurs(listener)) {
             throw new ShmUnavailableException(this + ": the listener's process is another user's");

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Optional;
 import org.apache.logging.log4j.LogManager;
-import org.millrace.config.ShmAccess;
 import org.millrace.file.SharedDirectory;
 
 /**
@@ -22,13 +21,12 @@ import org.millrace.file.SharedDirectory;
  * @param connectDeadline   within which a connection must be made, from the call of connect
  * @param handshakeDeadline within which a client of a listener must have said who it is, and its connection must be
  *                          expected
- * @param access            with what rings are read and written
  * @param singleCopy        whether large payloads are read in the sender's memory
  * @param sealed            whether rings lie in files that nobody can make shorter, in no directory, where both
  *                          processes can
  */
 public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int framesInFlight, Duration connectDeadline,
-        Duration handshakeDeadline, ShmAccess access, SingleCopy singleCopy, boolean sealed) {
+        Duration handshakeDeadline, SingleCopy singleCopy, boolean sealed) {
 
     private static final int MIN_RING_BYTES = 16 << 10;
     private static final int MAX_RING_BYTES = 1 << 30;
@@ -63,11 +61,11 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     /**
      * What serves most machines: rings of 2 MiB in {@code /dev/shm} (in the directory for temporary files, with a
      * warning, where only that can be written to), pieces of 128 KiB, 16 frames in flight, 30 s to connect, 10 s for a
-     * handshake, memory segments.
+     * handshake.
      */
     public static ShmOptions defaults() {
         return new ShmOptions(defaultDirectory(), 2 << 20, 128 << 10, 16, Duration.ofSeconds(30),
-                Duration.ofSeconds(10), ShmAccess.SEGMENT, SingleCopy.of(Optional.empty()), true);
+                Duration.ofSeconds(10), SingleCopy.of(Optional.empty()), true);
     }
 
     private static Path defaultDirectory() {
@@ -81,39 +79,33 @@ public record ShmOptions(Path directory, int ringBytes, int pieceBytes, int fram
     }
 
     public ShmOptions withDirectory(Path shared) {
-        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline, access,
+        return new ShmOptions(shared, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
                 singleCopy, sealed);
     }
 
     /** These options with other rings and pieces, bytes. */
     public ShmOptions withRing(int ring, int piece) {
-        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, access,
-                singleCopy, sealed);
-    }
-
-    public ShmOptions withFramesInFlight(int frames) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, access,
-                singleCopy, sealed);
-    }
-
-    public ShmOptions withDeadlines(Duration connect, Duration handshake) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, access, singleCopy,
+        return new ShmOptions(directory, ring, piece, framesInFlight, connectDeadline, handshakeDeadline, singleCopy,
                 sealed);
     }
 
-    public ShmOptions withAccess(ShmAccess with) {
-        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                with, singleCopy, sealed);
+    public ShmOptions withFramesInFlight(int frames) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, frames, connectDeadline, handshakeDeadline, singleCopy,
+                sealed);
+    }
+
+    public ShmOptions withDeadlines(Duration connect, Duration handshake) {
+        return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connect, handshake, singleCopy, sealed);
     }
 
     public ShmOptions withSingleCopy(SingleCopy with) {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                access, with, sealed);
+                with, sealed);
     }
 
     /** These options with rings in files of the directory, as where the kernel has no others. */
     public ShmOptions withFiles() {
         return new ShmOptions(directory, ringBytes, pieceBytes, framesInFlight, connectDeadline, handshakeDeadline,
-                access, singleCopy, false);
+                singleCopy, false);
     }
 }

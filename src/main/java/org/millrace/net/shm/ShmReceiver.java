@@ -283,7 +283,7 @@ final class ShmReceiver extends ConnectionEnd implements FrameReceiver {
 
     @Override
     public boolean storesWholeWords(long bytes) {
-        return consumer.copiesWholeWords() && bytes < leastInPlace; // the kernel promises nothing
+        return bytes < leastInPlace; // the kernel promises nothing
     }
 
     @Override

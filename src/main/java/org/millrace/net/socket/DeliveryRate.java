@@ -15,6 +15,11 @@ final class DeliveryRate {
      */
     private static final double FIRST_NANOS_PER_BYTE = 1;
 
+    /**
+     * A piece that took longer was held up by something else than its rail's speed, which counts as soon as that ends.
+     */
+    private static final long LONGEST_NANOS = 100_000_000;
+
     private final long horizonBytes;
     private double bytes;
     private double nanos;
@@ -39,7 +44,7 @@ final class DeliveryRate {
     /** Notes that so many bytes were acknowledged. */
     void delivered(long count, long now) {
         bytes += count;
-        nanos += Math.max(now - since, 1);
+        nanos += Math.clamp(now - since, 1, LONGEST_NANOS);
         since = now;
         if (bytes > horizonBytes) {
             bytes /= 2;

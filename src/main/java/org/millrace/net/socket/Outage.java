@@ -9,25 +9,26 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ProcessTrace;
 
 /** Tells of the streams that a connection loses, and of those that are made again. One thread. */
-final class Outage {
+public final class Outage {
 
     private static final Logger LOG = LogManager.getLogger(Outage.class);
 
-    private final StreamSet connection;
-    private final Map<Rail, Long> lostSince = new HashMap<>();
+    private final Object connection;
+    private final Map<Object, Long> lostSince = new HashMap<>();
     private boolean waits;
 
-    Outage(StreamSet connection) {
+    /** @param connection for messages */
+    public Outage(Object connection) {
         this.connection = connection;
     }
 
     /**
-     * A stream of a rail is lost.
+     * A stream of a rail is lost, or the only one.
      *
      * @param left what the connection goes on over; null if it waits
      * @param owed pieces that are sent again; -1 if this end sends none
      */
-    void begins(Rail rail, String why, @Nullable String left, int owed) {
+    public void begins(Object rail, String why, @Nullable String left, int owed) {
         waits |= left == null;
         lostSince.putIfAbsent(rail, System.nanoTime());
         LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
@@ -39,7 +40,7 @@ final class Outage {
     }
 
     /** A stream of a rail is there again. */
-    void ended(Rail rail) {
+    public void ended(Object rail) {
         Long since = lostSince.remove(rail);
         if (since != null) {
             long nanos = System.nanoTime() - since;

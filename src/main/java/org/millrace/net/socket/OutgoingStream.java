@@ -121,7 +121,7 @@ public final class OutgoingStream {
             }
             return !answer.hasRemaining();
         } catch (IOException e) {
-            throw new ConnectionException(
+            throw new Unanswered(
                     "the listener broke the connection while it was asked for " + what + ": " + e.getMessage(), e);
         }
     }

@@ -29,13 +29,14 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.connection.Admission;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HelloFormat;
+import org.millrace.net.connection.TlsChannel;
 
 /**
  * Makes lost streams again, on a thread of its own, which sleeps while none is lost: one for all networks of a process
  * that have the same options. It has a port, as listeners are closed when their connections are made, and a secret, by
  * which it is known as the same process.
  */
-final class Reconnector implements Runnable {
+public final class Reconnector implements Runnable {
 
     private static final Logger LOG = LogManager.getLogger(Reconnector.class);
     /** Processes that have not shown that they know the secret. */
@@ -77,7 +78,7 @@ final class Reconnector implements Runnable {
     }
 
     /** The process's for these options; each network that has it closes it. */
-    static Reconnector shared(SocketOptions options) throws IOException {
+    public static Reconnector shared(SocketOptions options) throws IOException {
         synchronized (OF_PROCESS) {
             Reconnector known = OF_PROCESS.get(options);
             if (known == null) {
@@ -160,8 +161,21 @@ final class Reconnector implements Runnable {
         selector.wakeup();
     }
 
+    /** What the other end of a stream is told that is no network's: see {@link StreamRecovery#of}. */
+    public byte[] offer() {
+        List<InetSocketAddress> here = Interfaces.choose(options)
+                .addresses()
+                .stream()
+                .map(address -> new InetSocketAddress(address, port()))
+                .toList();
+        return ByteBuffer.allocate(StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES)
+                .put(StreamHello.encode(this))
+                .put(AddressFormat.encodeList(here))
+                .array();
+    }
+
     /** The last network that uses this ends it: returns when the thread has ended. */
-    void close() {
+    public void close() {
         synchronized (OF_PROCESS) {
             if (--users > 0) {
                 return;
@@ -329,6 +343,8 @@ final class Reconnector implements Runnable {
         private @Nullable SocketChannel channel;
         private boolean connected;
         private boolean known;
+        /** Of TLS, as far as is known. */
+        private int stage;
         private long epoch;
         private long begin = System.nanoTime();
         private long pause = FIRST_PAUSE_NANOS;
@@ -382,10 +398,12 @@ final class Reconnector implements Runnable {
                 }
             }
             if (!isWritten(open, question) || !isRead(open, challenge)) {
+                noteProgress(open, now);
                 checkTime(now, patience, "no answer in the handshake");
                 return false;
             }
             if (proof == null) {
+                begin = now;
                 proof = ResumeFormat.proof(connection.secret(), question, challenge);
             }
             if (!isWritten(open, proof) || !isRead(open, answer)) {
@@ -397,10 +415,24 @@ final class Reconnector implements Runnable {
             return hear(open, now);
         }
 
+        /** A host that is slow is no network that is cut: its time counts from what came last. */
+        private void noteProgress(SocketChannel open, long now) {
+            int reached =
+                    !(open instanceof TlsChannel tls) || tls.isEstablished() ? 2 : tls.isChallengePassed() ? 1 : 0;
+            if (reached != stage) {
+                stage = reached;
+                begin = now;
+            }
+        }
+
         private boolean hear(SocketChannel open, long now) throws IOException {
             int said = ResumeFormat.said(answer, connection.secret(), question, challenge);
             answer.clear();
-            if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
+            if (said == ResumeFormat.GONE && !connection.connects() && !connection.isHeard()) {
+                closeChannel();
+                again(now); // it has perhaps not read yet that it was accepted
+                return false;
+            } else if (said == ResumeFormat.GONE || said == ResumeFormat.CLOSED) {
                 closeChannel();
                 connection.end("its process has given the connection up, or closed it", said == ResumeFormat.CLOSED);
                 return true;
@@ -429,6 +461,7 @@ final class Reconnector implements Runnable {
         private SocketChannel open() throws IOException {
             StreamRecovery.Peer peer = connection.peer(stream);
             connected = false;
+            stage = -1;
             known = false;
             proof = null;
             challenge.clear();

@@ -1,7 +1,12 @@
 package org.millrace.net.socket;
 
+import java.io.EOFException;
 import java.io.IOException;
+import java.net.ProtocolException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import org.apache.logging.log4j.LogManager;
@@ -15,13 +20,22 @@ import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
 
-/** A connection that a listener expects: the streams that came for it so far, all of one client. */
+/**
+ * A connection that a listener expects: the streams that came for it so far, all of one client. A client that is
+ * answered says that it has the answer; one that lost its streams before begins anew, and is let in until then.
+ */
 final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     private static final Logger LOG = LogManager.getLogger(SocketAccept.class);
 
     private final OpenResources network;
     private final @Nullable Reconnector reconnector;
+    /** The streams of the client that has been answered, and has not said yet that it knows; empty if none has. */
+    private List<SocketListener.Client> answered = List.of();
+    /** Of those. */
+    private @Nullable StreamRecovery recovery;
+    private final ByteBuffer confirmation = ByteBuffer.allocate(HandshakeReply.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+    private boolean isAsked;
 
     /** @param reconnector makes lost streams again; null if nobody does */
     SocketAccept(KeyedListener<SocketListener.Client> listener, OpenResources network, ConnectionKey key,
@@ -33,6 +47,9 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
 
     @Override
     protected void check(SocketListener.Client stream) throws Refusal {
+        if (isAnswered() && !stream.isOfProcess(answered.getFirst())) {
+            throw new Refusal(HandshakeReply.KEY_TAKEN, "another client has connected with key " + key());
+        }
         if (came().isEmpty()) {
             return;
         }
@@ -52,41 +69,104 @@ final class SocketAccept extends ExpectedConnection<SocketListener.Client> {
     }
 
     @Override
+    protected boolean isAnswered() {
+        return !answered.isEmpty();
+    }
+
+    @Override
     protected void dropAll() {
         came().forEach(SocketListener.Client::close);
         came().clear();
+        dropAnswered();
     }
 
-    /** A client whose stream breaks before it has its answer begins anew, and the network may be cut here. */
+    private void dropAnswered() {
+        if (recovery != null) {
+            recovery.close(false);
+            recovery = null;
+        }
+        answered.forEach(SocketListener.Client::close);
+        answered = List.of();
+        confirmation.clear();
+        isAsked = false;
+    }
+
     @Override
     protected @Nullable FrameReceiver accept() {
-        List<SocketListener.Client> streams = came();
-        streams.sort(Comparator.comparingInt(stream -> stream.hello().stream()));
-        SocketListener.Client first = streams.getFirst();
-        StreamHello hello = first.hello();
-        SocketChannel[] channels = new SocketChannel[streams.size()];
-        Rail[] rails = new Rail[streams.size()];
-        StreamRecovery recovery = null;
-        String peer;
         try {
-            peer = first.process();
-            recovery = recovery(streams);
-            for (int i = 0; i < channels.length; i++) {
-                SocketListener.Client stream = streams.get(i);
-                channels[i] = stream.channel();
-                stream.accept(reconnector);
-                Rail rail = stream.rail();
-                rails[i] = i > 0 && rails[i - 1].number() == rail.number() ? rails[i - 1] : rail;
+            if (isComplete()) {
+                dropAnswered(); // by a client that has left it
+                answer();
             }
+            return isConfirmed() ? receiver() : null;
         } catch (IOException e) {
-            if (recovery != null) {
-                recovery.close(false);
-            }
+            LOG.info("{}: the peer {} left while it was accepted, and is expected again: {}", this,
+                    isAnswered() ? answered.getFirst() : came().getFirst(), e.getMessage());
             dropAll();
-            LOG.info("{}: the peer {} left while it was accepted, and is expected again: {}", this, first,
-                    e.getMessage());
             return null;
         }
+    }
+
+    private void answer() throws IOException {
+        List<SocketListener.Client> streams = new ArrayList<>(came());
+        streams.sort(Comparator.comparingInt(stream -> stream.hello().stream()));
+        recovery = recovery(streams);
+        for (SocketListener.Client stream : streams) {
+            stream.accept(reconnector);
+        }
+        answered = streams;
+        came().clear();
+    }
+
+    /**
+     * Whether the client knows that it is connected. If the stream that it is to say so on is lost, its process is
+     * asked, or asks for another stream; without either, it begins anew.
+     *
+     * @throws IOException if it cannot say so any more
+     */
+    private boolean isConfirmed() throws IOException {
+        String end = recovery == null ? null : recovery.end();
+        if (recovery != null && (recovery.isHeard() || end != null && recovery.isClosedThere())) {
+            return true;
+        }
+        if (end != null) {
+            throw new IOException(end);
+        }
+        try {
+            if (!isAsked && answered.getFirst().channel().read(confirmation) < 0) {
+                throw new EOFException("it closed the connection before it knew that it was accepted");
+            }
+        } catch (IOException e) {
+            if (recovery == null) {
+                throw e;
+            }
+            isAsked = true;
+            recovery.lost(0, answered.size() == 1);
+        }
+        if (confirmation.hasRemaining()) {
+            return false;
+        }
+        if (!StreamHello.FORMAT.isBegunBy(confirmation)
+                || HandshakeReply.decode(confirmation) != HandshakeReply.ACCEPTED) {
+            throw new ProtocolException("it said something else than that it knows that it was accepted");
+        }
+        if (recovery != null) {
+            recovery.heard();
+        }
+        return true;
+    }
+
+    private FrameReceiver receiver() throws IOException {
+        SocketListener.Client first = answered.getFirst();
+        StreamHello hello = first.hello();
+        SocketChannel[] channels = new SocketChannel[answered.size()];
+        Rail[] rails = new Rail[channels.length];
+        for (int i = 0; i < channels.length; i++) {
+            channels[i] = answered.get(i).channel();
+            Rail rail = answered.get(i).rail();
+            rails[i] = i > 0 && rails[i - 1].number() == rail.number() ? rails[i - 1] : rail;
+        }
+        String peer = first.process();
         String name = "socket connection " + key() + " from " + first + ", " + peer
                 + StreamSet.count(hello.rails(), hello.streams());
         StreamSet set = new StreamSet(network, name, peer, channels, recovery);

@@ -266,8 +266,17 @@ final class SocketConnect extends OutgoingConnection {
         for (int rail = 0, perRail = byStream.length / rails.size(); rail < rails.size(); rail++) {
             Arrays.fill(byStream, rail * perRail, (rail + 1) * perRail, new Rail(rail, rails.get(rail).toString()));
         }
+        StreamRecovery recovery = recovery(channels);
+        try {
+            channels[0].write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT));
+        } catch (IOException e) {
+            if (recovery == null) {
+                throw new Unanswered("the listener broke the connection that it had accepted: " + e.getMessage(), e);
+            }
+            // It asks, or is asked for another stream.
+        }
         StreamSet set = new StreamSet(network(), name + StreamSet.count(rails.size(), channels.length), peer, channels,
-                recovery(channels));
+                recovery);
         FrameSender sender = new SocketSender(set, byStream,
                 Pieces.over(channels.length, options.stripeThreshold(), options.framesInFlight()), System::nanoTime);
         network().opened(set, sender::close);

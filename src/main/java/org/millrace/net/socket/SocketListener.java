@@ -122,6 +122,11 @@ final class SocketListener extends KeyedListener<SocketListener.Client> {
             resume = StreamHello.resumeIn(bytes);
         }
 
+        /** Whether another is one of the same process, perhaps of an earlier attempt; both hellos must be here. */
+        boolean isOfProcess(Client other) {
+            return pid == other.pid && resume().equals(other.resume());
+        }
+
         /** What it said of its reconnector; its hello must be here. */
         ByteBuffer resume() {
             return Objects.requireNonNull(resume);

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HelloFormat;
 
 /**
@@ -32,7 +33,8 @@ import org.millrace.net.connection.HelloFormat;
  *
  * <p>
  * The own secret and the port are those of the connecting process's {@link Reconnector}; port 0 if it makes no lost
- * stream again. The listener says the same of itself behind its reply, in {@value #RESUME_BYTES} bytes.
+ * stream again. The listener says the same of itself behind its reply, in {@value #RESUME_BYTES} bytes. When a client
+ * has read that on all its streams, it sends an {@link HandshakeReply#ACCEPTED} of its own on the first.
  *
  * <p>
  * A hello that says 0 streams is no part of a connection: it asks for the listener's addresses.
@@ -48,7 +50,7 @@ import org.millrace.net.connection.HelloFormat;
 record StreamHello(int threshold, long attempt, int stream, int streams, int rail, int rails, int window) {
 
     /** Version of all that goes over the wire. */
-    static final int VERSION = 5;
+    static final int VERSION = 6;
 
     static final HelloFormat FORMAT = new HelloFormat("MILLRACE", VERSION, 104);
 

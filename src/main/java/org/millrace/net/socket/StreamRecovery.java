@@ -5,12 +5,18 @@ import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.channels.SocketChannel;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.DurationType;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 
 /**
@@ -22,13 +28,13 @@ import org.millrace.net.connection.ConnectionState;
  * A stream has an epoch, which grows with each attempt to make it. The receiver's thread takes a successor when it has
  * closed what was before, and answers only then: so no byte of an older epoch is read once the sender may send again.
  */
-final class StreamRecovery {
+public final class StreamRecovery {
 
     /** A port that a host refuses for so long has no process behind it. */
     private static final long REFUSED_NANOS = 1_000_000_000;
 
     /** A stream that takes a lost one's place, with what the receiving end is to say on it first. */
-    record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
+    public record Successor(SocketChannel channel, long epoch, @Nullable ByteBuffer answer) {
     }
 
     /** Where a stream of the other end's process is asked for. */
@@ -59,6 +65,11 @@ final class StreamRecovery {
     private final ResumeFormat.Id id;
     private final byte[] secret;
     private final Peer[] peers;
+    private final int streams;
+    /** Called when there is news, by the reconnector. */
+    private final Runnable onNews;
+    /** Of a single stream: which of its peer's addresses is next. */
+    private int turn;
     private final AtomicReferenceArray<@Nullable Successor> successors;
     /** By stream: that which is in use, or was last. Written by the thread that moves frames. */
     private final AtomicLongArray epochs;
@@ -85,18 +96,53 @@ final class StreamRecovery {
      * @param peers  by stream
      */
     StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers) {
+        this(reconnector, id, secret, peers, peers.length, () -> {});
+    }
+
+    private StreamRecovery(Reconnector reconnector, ResumeFormat.Id id, byte[] secret, Peer[] peers, int streams,
+            Runnable onNews) {
+        this.streams = streams;
+        this.onNews = onNews;
         this.reconnector = reconnector;
         this.id = id;
         this.secret = secret;
         this.peers = peers;
-        successors = new AtomicReferenceArray<>(peers.length);
-        epochs = new AtomicLongArray(peers.length);
-        lostThere = new AtomicLongArray(peers.length);
-        tried = new long[peers.length];
-        for (int stream = 0; stream < peers.length; stream++) {
+        successors = new AtomicReferenceArray<>(streams);
+        epochs = new AtomicLongArray(streams);
+        lostThere = new AtomicLongArray(streams);
+        tried = new long[streams];
+        for (int stream = 0; stream < streams; stream++) {
             lostThere.set(stream, -1);
         }
         reconnector.add(this);
+    }
+
+    /**
+     * A stream of no network's, whose peer is asked at its address, and at others in turn.
+     *
+     * @param accepts whether the other end connects
+     * @param theirs  the other end's {@link Reconnector#offer}
+     * @throws ProtocolException if it is none
+     */
+    public static StreamRecovery of(Reconnector reconnector, ConnectionKey key, boolean accepts, byte[] theirs,
+            SocketChannel stream, Runnable onNews) throws IOException {
+        if (theirs.length != StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES) {
+            throw new ProtocolException("made an offer of " + theirs.length + " bytes to make lost streams again");
+        }
+        ByteBuffer bytes = ByteBuffer.wrap(theirs).order(ByteOrder.LITTLE_ENDIAN);
+        Set<Peer> peers = new LinkedHashSet<>();
+        peers.add(Peer.of(stream, false, StreamHello.resumePort(bytes)));
+        try {
+            AddressFormat
+                    .decodeList(bytes.slice(StreamHello.RESUME_BYTES, AddressFormat.LIST_BYTES).order(bytes.order()))
+                    .forEach(address -> peers.add(new Peer(null, address)));
+        } catch (ConnectionException e) {
+            throw new ProtocolException(e.getMessage());
+        }
+        StreamRecovery made = new StreamRecovery(reconnector, new ResumeFormat.Id(key, 0, accepts),
+                StreamHello.resumeSecret(bytes), peers.toArray(Peer[]::new), 1, onNews);
+        made.heard();
+        return made;
     }
 
     ResumeFormat.Id id() {
@@ -107,12 +153,13 @@ final class StreamRecovery {
         return secret;
     }
 
+    /** Where a stream is asked for next. */
     Peer peer(int stream) {
-        return peers[stream];
+        return streams == 1 ? peers[turn++ % peers.length] : peers[stream];
     }
 
     int streams() {
-        return peers.length;
+        return streams;
     }
 
     private long deadlineNanos() {
@@ -136,17 +183,17 @@ final class StreamRecovery {
     // The thread that moves frames
 
     /** Whether there is something to look at since the last {@link #readNews}. */
-    boolean hasNews() {
+    public boolean hasNews() {
         return news;
     }
 
-    void readNews() {
+    public void readNews() {
         news = false;
     }
 
     /** A stream's successor, which is this end's from now on; null if there is none. */
     @Nullable
-    Successor take(int stream) {
+    public Successor take(int stream) {
         Successor next = successors.getAndSet(stream, null);
         if (next != null) {
             epochs.set(stream, next.epoch);
@@ -156,17 +203,17 @@ final class StreamRecovery {
     }
 
     /** Whether the other end has lost the stream as it is now. */
-    boolean isLostThere(int stream) {
+    public boolean isLostThere(int stream) {
         return lostThere.get(stream) == epochs.get(stream);
     }
 
     @Nullable
-    String end() {
+    public String end() {
         return end;
     }
 
     /** Whether the other end was closed in order; {@link #end} has told the end. */
-    boolean isClosedThere() {
+    public boolean isClosedThere() {
         return closedThere;
     }
 
@@ -175,7 +222,7 @@ final class StreamRecovery {
      *
      * @param last whether it was the last
      */
-    void lost(int stream, boolean last) {
+    public void lost(int stream, boolean last) {
         if (last) {
             noneSince = System.nanoTime() | 1;
         }
@@ -187,10 +234,10 @@ final class StreamRecovery {
      *
      * @param inOrder whether it is closed on purpose, and owes nothing
      */
-    void close(boolean inOrder) {
+    public void close(boolean inOrder) {
         closed = true;
         reconnector.remove(this, inOrder);
-        for (int stream = 0; stream < peers.length; stream++) {
+        for (int stream = 0; stream < streams; stream++) {
             close(successors.getAndSet(stream, null));
         }
     }
@@ -205,6 +252,11 @@ final class StreamRecovery {
 
     long epoch(int stream) {
         return epochs.get(stream);
+    }
+
+    /** Whether the other end is known to have the connection: that which accepts it answers first. */
+    boolean isHeard() {
+        return heard != 0;
     }
 
     /** The other end's host and process were heard. */
@@ -222,7 +274,7 @@ final class StreamRecovery {
             return;
         }
         close(successors.getAndSet(stream, next));
-        news = true;
+        tell();
         if (closed) {
             close(successors.getAndSet(stream, null));
         }
@@ -234,11 +286,16 @@ final class StreamRecovery {
         }
     }
 
+    private void tell() {
+        news = true;
+        onNews.run();
+    }
+
     /** The other end says that it has lost a stream. */
     void lostThere(int stream, long epoch) {
         heard();
         lostThere.set(stream, epoch);
-        news = true;
+        tell();
     }
 
     /** There will be no stream any more. */
@@ -249,7 +306,7 @@ final class StreamRecovery {
     void end(String why, boolean closedInOrder) {
         closedThere = closedInOrder;
         end = why;
-        news = true;
+        tell();
     }
 
     /** An attempt has failed: that may end all, if no stream is left. */

@@ -39,6 +39,7 @@ import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.engine.bootstrap.Message.Rejected;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
 import org.millrace.net.Warnings;
+import org.millrace.net.socket.SocketOptions;
 
 /** Ranks that do not fit, strangers at rank 0's listener, and strangers where rank 0 should be. */
 @Timeout(120)
@@ -181,7 +182,7 @@ class AcceptorTest {
         }
         ServerAddress place = Rendezvous.parse(rendezvous, options).find(0);
         try (Selector selector = Selector.open()) {
-            BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2);
+            BootstrapClient client = new BootstrapClient(selector, RankIdentity.local(1), 2, SocketOptions.defaults());
             AtomicReference<String> refusal = new AtomicReference<>();
             Ranks.await("rank 0 answers", () -> {
                 try {

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.engine.bootstrap.Message.Proof;
 import org.millrace.net.connection.Relay;
+import org.millrace.net.socket.SocketOptions;
 
 /** How a rank comes to rank 0. */
 @Timeout(60)
@@ -71,7 +72,7 @@ class BootstrapClientTest {
                 return said;
             });
             GroupState group = new GroupState(RankIdentity.local(1), 2);
-            new BootstrapClient(selector, group.self(), 2, ATTEMPT)
+            new BootstrapClient(selector, group.self(), 2, SocketOptions.defaults(), ATTEMPT)
                     .connect(Rendezvous.parse("tcp:127.0.0.1:" + relay.address().getPort(), options), group,
                             Deadline.in(Duration.ofSeconds(10)))
                     .close();

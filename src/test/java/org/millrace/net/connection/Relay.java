@@ -16,7 +16,7 @@ import java.util.function.UnaryOperator;
 /** Somebody between two processes, who sees all that they say, and may change it. */
 public final class Relay implements AutoCloseable {
 
-    private final ServerSocket server = new ServerSocket(0, 16, InetAddress.getLoopbackAddress());
+    private final ServerSocket server;
     private final InetSocketAddress to;
     private final ByteArrayOutputStream seen = new ByteArrayOutputStream();
     private final List<Socket> sockets = new ArrayList<>();
@@ -24,6 +24,12 @@ public final class Relay implements AutoCloseable {
     private volatile UnaryOperator<byte[]> change = bytes -> bytes;
 
     public Relay(InetSocketAddress to) throws IOException {
+        this(InetAddress.getLoopbackAddress(), to);
+    }
+
+    /** The same at an address of this host. */
+    public Relay(InetAddress at, InetSocketAddress to) throws IOException {
+        server = new ServerSocket(0, 16, at);
         this.to = to;
         start(this::accept);
     }
@@ -41,6 +47,17 @@ public final class Relay implements AutoCloseable {
     /** How many connections are still to be closed at once. */
     public int leftToBreak() {
         return toBreak.get();
+    }
+
+    /** Resets all connections, whatever is on its way; returns how many ends that were. */
+    public synchronized int cut() throws IOException {
+        int count = sockets.size();
+        for (Socket socket : sockets) {
+            socket.setSoLinger(true, 0);
+            closeQuietly(socket);
+        }
+        sockets.clear();
+        return count;
     }
 
     public InetSocketAddress address() {

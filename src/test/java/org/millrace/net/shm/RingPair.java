@@ -53,9 +53,9 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             one.configureBlocking(false);
             other.configureBlocking(false);
             SharedFile file = file(RingMemory.fileBytes(options.ringBytes()));
-            RingMemory ofSender = RingMemory.create(file, options.access(), options.ringBytes(), firstPosition);
-            RingMemory ofReceiver = RingMemory.open(SharedFile.open(directory, file.name()), file.name(),
-                    options.access(), options.ringBytes());
+            RingMemory ofSender = RingMemory.create(file, options.ringBytes(), firstPosition);
+            RingMemory ofReceiver =
+                    RingMemory.open(SharedFile.open(directory, file.name()), file.name(), options.ringBytes());
             file.withdraw();
             SingleCopyHandshake.invite(ofSender, options);
             PeerMemory found = SingleCopyHandshake.answer(ofReceiver, options, ProcessIdentity.CURRENT);

@@ -1,16 +1,13 @@
 package org.millrace.net.shm;
 
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.lang.foreign.Arena;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.stream.Collectors;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
@@ -50,18 +47,11 @@ public final class ShmPeer implements AutoCloseable {
     private static Process start(ShmOptions options) throws IOException {
         return new ProcessBuilder(List.of(ProcessHandle.current().info().command().orElseThrow(),
                 "--enable-native-access=ALL-UNNAMED", "-XX:+UseSerialGC", "-Xmx128m", "-XX:TieredStopAtLevel=1", "-cp",
-                classPathWithoutChronicle(), ShmPeer.class.getName(), options.directory().toString(),
+                System.getProperty("java.class.path"), ShmPeer.class.getName(), options.directory().toString(),
                 Integer.toString(options.ringBytes()), Integer.toString(options.pieceBytes()),
                 options.singleCopy().use().name(), Integer.toString(options.singleCopy().fromBytes())))
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
-    }
-
-    /** The peer's side shows that rings need Chronicle Bytes only where they are chosen to be accessed with it. */
-    private static String classPathWithoutChronicle() {
-        return Arrays.stream(System.getProperty("java.class.path").split(File.pathSeparator))
-                .filter(part -> !part.contains("openhft"))
-                .collect(Collectors.joining(File.pathSeparator));
     }
 
     private static byte[] address(Process process) throws IOException {

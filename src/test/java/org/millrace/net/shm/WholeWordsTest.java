@@ -1,7 +1,6 @@
 package org.millrace.net.shm;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
@@ -13,7 +12,6 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.config.ShmAccess;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 
@@ -79,13 +77,5 @@ class WholeWordsTest {
             }
         }
         return torn;
-    }
-
-    @Test
-    void chroniclePromisesNothing() throws Exception {
-        ShmOptions options = ShmOptions.defaults().withAccess(ShmAccess.CHRONICLE);
-        try (RingPair ring = RingPair.make(options, 0)) {
-            assertFalse(ring.receiver().storesWholeWords(BYTES));
-        }
     }
 }

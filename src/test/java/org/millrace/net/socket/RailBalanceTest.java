@@ -125,6 +125,26 @@ class RailBalanceTest {
         }
     }
 
+    /** A network that is silent for seconds says nothing of how fast a rail is when it is there again. */
+    @Test
+    void aRailThatStoodStillBeforeHelpsOneThatStandsStillNow() throws IOException {
+        try (Arena arena = Arena.ofShared(); RelayedRails ends = new RelayedRails(2, 64 << 10, WINDOW)) {
+            MemoryRegion memory = ends.register(arena.allocate(2 * FRAME_BYTES));
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            for (int cut = 0; cut < 3; cut++) {
+                send(ends, memory, 1, 0, STEP_BYTES);
+                ends.nanos += 3_000_000_000L;
+                send(ends, memory, 1, STEP_BYTES, STEP_BYTES);
+            }
+            assertEquals(2, ends.sender.railsLeft());
+            frameBytes = 24 << 10;
+            inFlight = 1;
+            send(ends, memory, 20, STEP_BYTES, STEP_BYTES);
+            long steps = send(ends, memory, 20, STEP_BYTES, 0);
+            assertTrue(steps < 1_000_000_000 / STEP_NANOS, steps + " steps");
+        }
+    }
+
     /** Its bytes are none, but it owes them. */
     @Test
     void emptyFramesGoOnWhileARailStandsStill() throws IOException {

@@ -1,8 +1,10 @@
 package org.millrace.net.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
@@ -37,16 +39,25 @@ public final class RawPeer implements AutoCloseable {
                             .encode(AddressFormat.secret(listener.address()), key, null)
                             .array());
         }
-        FrameReceiver made = null;
-        while (made == null) {
-            made = expected.poll();
-        }
-        receiver = made;
+        receiver = accepted(expected, streams[0].getOutputStream());
         for (Socket stream : streams) {
             byte[] answer = stream.getInputStream().readNBytes(HandshakeReply.BYTES + StreamHello.RESUME_BYTES);
             assertEquals(HandshakeReply.ACCEPTED,
                     HandshakeReply.decode(ByteBuffer.wrap(answer).order(ByteOrder.LITTLE_ENDIAN)));
         }
+    }
+
+    /** Has a client accepted, and says on its first stream that it knows. */
+    static FrameReceiver accepted(Pending<FrameReceiver> expected, OutputStream first) throws IOException {
+        while (!((SocketAccept) expected).isAnswered()) {
+            assertNull(expected.poll());
+        }
+        first.write(HandshakeReply.ACCEPTED.encode(StreamHello.FORMAT).array());
+        FrameReceiver made = null;
+        while (made == null) {
+            made = expected.poll();
+        }
+        return made;
     }
 
     public FrameReceiver receiver() {

@@ -17,6 +17,7 @@ import java.net.StandardSocketOptions;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.Channels;
 import java.nio.channels.ServerSocketChannel;
 import java.nio.channels.SocketChannel;
 import java.nio.file.Path;
@@ -87,11 +88,7 @@ class SocketFuzzTest {
             byte[] secret = AddressFormat.secret(listener.address());
             try (SocketChannel peer = SocketChannel.open(address)) {
                 peer.write(new StreamHello(1000, 1, 0, 1, 0, 1, 16).encode(secret, key, null));
-                FrameReceiver receiver = null;
-                while (receiver == null) {
-                    receiver = expected.poll();
-                }
-                receiver.close();
+                RawPeer.accepted(expected, Channels.newOutputStream(peer)).close();
             }
         }
     }

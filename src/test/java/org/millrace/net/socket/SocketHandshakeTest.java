@@ -185,10 +185,7 @@ class SocketHandshakeTest {
             untilDropped(1);
             assertEquals(HandshakeReply.KEY_TAKEN, answerTo(second));
             try (Socket rest = say(hello(StreamHello.VERSION, secret(), key, 1, 1))) {
-                FrameReceiver receiver = null;
-                while (receiver == null) {
-                    receiver = expected.poll();
-                }
+                RawPeer.accepted(expected, first.getOutputStream());
                 assertTrue(first.isConnected() && rest.isConnected());
             }
         }

@@ -6,7 +6,6 @@ import org.millrace.bench.frames.FramePipe;
 import org.millrace.bench.frames.FrameStream;
 import org.millrace.bench.measure.Loop;
 import org.millrace.bench.measure.Pair;
-import org.millrace.config.ShmAccess;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
@@ -19,7 +18,6 @@ public final class FrameSuite implements Suite {
 
     private static final String SOCKET = "socket";
     private static final String SHM = "shm";
-    private static final String CHRONICLE = "shm-chronicle";
     private static final List<Integer> SIZES = List.of(0, 4 << 10, 64 << 10, 1 << 20);
     private static final List<Integer> ALL_SIZES =
             List.of(0, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20);
@@ -41,7 +39,7 @@ public final class FrameSuite implements Suite {
         return "Two spinning threads, Millrace's networks. Round trip: a frame there and one back. Stream: frames "
                 + "one way, as many under way as the network "
                 + "takes, all with the same payload memory. Shared memory: rings read and written with memory "
-                + "segments, and with Chronicle Bytes. C moves the "
+                + "segments. C moves the "
                 + "same bytes, 64 bytes of header and the payload, over a TCP connection, up to 16 frames with one "
                 + "call, or through rings of the same length, "
                 + "without checks, frames in flight and ends of connections. In a stream of short frames the side "
@@ -51,7 +49,7 @@ public final class FrameSuite implements Suite {
 
     @Override
     public List<String> variants(boolean full) {
-        return List.of(SOCKET, SHM, CHRONICLE);
+        return List.of(SOCKET, SHM);
     }
 
     @Override
@@ -88,11 +86,8 @@ public final class FrameSuite implements Suite {
     }
 
     private static Network network(String variant) {
-        return switch (variant) {
-            case SOCKET -> new SocketNetwork(SocketOptions.defaults());
-            case SHM -> new ShmNetwork(ShmOptions.defaults());
-            default -> new ShmNetwork(ShmOptions.defaults().withAccess(ShmAccess.CHRONICLE));
-        };
+        return variant.equals(SOCKET) ? new SocketNetwork(SocketOptions.defaults())
+                : new ShmNetwork(ShmOptions.defaults());
     }
 
     private static String title(int bytes) {

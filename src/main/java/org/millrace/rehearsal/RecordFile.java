@@ -1,0 +1,118 @@
+package org.millrace.rehearsal;
+
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileChannel.MapMode;
+import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
+import org.millrace.file.PrivateFile;
+
+/**
+ * The records of a thread. It stores into memory that is there: a thread of the recorder's goes ahead, gives the file
+ * its blocks, and makes pages writable, so that the one that records waits neither for a disk nor for the write-back
+ * that has made them read-only. Where that falls behind, records are dropped, and counted.
+ */
+final class RecordFile {
+
+    private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
+    /** By address, as the trace is written: the mapping lives as long as the process. */
+    private static final MemorySegment MEMORY = everything();
+    private static final int PAGE_BYTES = 4096;
+    private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
+    /** So many bytes are ready, at the most: some milliseconds of the smallest steps. */
+    private static final long AHEAD_BYTES = 2 << 20;
+    private static final VarHandle READY;
+    static {
+        try {
+            READY = MethodHandles.lookup().findVarHandle(RecordFile.class, "ready", long.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final @Nullable FileChannel channel;
+    private final long header;
+    private final long records;
+    private final long capacity;
+    private final long ahead;
+    private final ByteBuffer zeros = ByteBuffer.allocateDirect(PAGE_BYTES);
+    /** Of the thread that records. */
+    private long count;
+    private long lost;
+    /** All records before it may be stored. By {@link #READY} where another thread looks. */
+    private long ready;
+
+    private RecordFile(@Nullable FileChannel channel, long header, long capacity) {
+        this.channel = channel;
+        this.header = header;
+        this.records = header + RecordFormat.HEADER_BYTES;
+        this.capacity = capacity;
+        this.ahead = Math.min(AHEAD_BYTES / RecordFormat.RECORD_BYTES, capacity / 2);
+    }
+
+    @SuppressWarnings("restricted") // only memory that this has mapped is accessed
+    private static MemorySegment everything() {
+        return MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+    }
+
+    /** {@return a new file, of at most so many bytes besides its header} */
+    static RecordFile create(Path path, long bytes) throws IOException {
+        FileChannel channel = PrivateFile.create(path, RecordFormat.HEADER_BYTES);
+        long capacity = Math.max(2 * PAGE_RECORDS, Long.highestOneBit(bytes / RecordFormat.RECORD_BYTES));
+        long header = channel.map(MapMode.READ_WRITE, 0,
+                RecordFormat.HEADER_BYTES + capacity * RecordFormat.RECORD_BYTES, Arena.global()).address();
+        RecordFile made = new RecordFile(channel, header, capacity);
+        MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.VERSION_OFFSET, RecordFormat.VERSION);
+        MEMORY.set(ValueLayout.JAVA_INT, header + RecordFormat.RECORD_BYTES_OFFSET, RecordFormat.RECORD_BYTES);
+        MEMORY.set(ValueLayout.JAVA_LONG, header + RecordFormat.CAPACITY_OFFSET, capacity);
+        LONG.setRelease(MEMORY, header + RecordFormat.MAGIC_OFFSET, RecordFormat.MAGIC); // from now on it is one
+        made.prepare();
+        return made;
+    }
+
+    /** {@return what drops every record} */
+    static RecordFile none() {
+        return new RecordFile(null, Arena.global().allocate(RecordFormat.HEADER_BYTES, Long.BYTES).address(), 2);
+    }
+
+    /** Appends a record, over the oldest if there is no other room. One thread at a time. */
+    void append(long head, long first, long second, long third, long fourth, long fifth, long sixth, long seventh) {
+        if (count >= (long) READY.getAcquire(this)) { // pairs with prepare()
+            LONG.setOpaque(MEMORY, header + RecordFormat.LOST_OFFSET, ++lost);
+            return;
+        }
+        long at = records + (count & capacity - 1) * RecordFormat.RECORD_BYTES;
+        LONG.setOpaque(MEMORY, at, head);
+        LONG.setOpaque(MEMORY, at + Long.BYTES, first);
+        LONG.setOpaque(MEMORY, at + 2 * Long.BYTES, second);
+        LONG.setOpaque(MEMORY, at + 3 * Long.BYTES, third);
+        LONG.setOpaque(MEMORY, at + 4 * Long.BYTES, fourth);
+        LONG.setOpaque(MEMORY, at + 5 * Long.BYTES, fifth);
+        LONG.setOpaque(MEMORY, at + 6 * Long.BYTES, sixth);
+        LONG.setOpaque(MEMORY, at + 7 * Long.BYTES, seventh);
+        LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count); // pairs with readers of the file
+    }
+
+    /** Makes pages ready: on the recorder's thread. */
+    void prepare() throws IOException {
+        long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
+        long page = ready;
+        for (; page < wanted; page += PAGE_RECORDS) {
+            long offset = (page & capacity - 1) * RecordFormat.RECORD_BYTES;
+            if (page < capacity) { // bytes that are only promised would kill the process when none are left
+                zeros.clear();
+                while (zeros.hasRemaining()) {
+                    channel.write(zeros, RecordFormat.HEADER_BYTES + offset + zeros.position());
+                }
+            }
+            LONG.getAndAdd(MEMORY, records + offset, 0L); // a write, of what is there
+            READY.setRelease(this, page + PAGE_RECORDS);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+package org.millrace.rehearsal;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.file.PrivateFile;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.Recorder;
+
+/**
+ * What a process does, in files: one that says what connections and communicators are, in lines of text, and one of
+ * records ({@link RecordFormat}) for each thread that serves connections, and for operations. A thread takes over the
+ * file of one that has ended.
+ */
+public final class Recording implements Recorder {
+
+    private static final long PAUSE_NANOS = 1_000_000;
+
+    private static boolean opened;
+
+    /** A file, and who writes it. */
+    private record Writer(Thread thread, RecordFile file) {
+    }
+
+    private final Path directory;
+    private final String name;
+    private final long bytes;
+    private final Consumer<String> complain;
+    private final FileChannel definitions;
+    private final ThreadLocal<@Nullable RecordFile> ofThread = new ThreadLocal<>();
+    private final List<Writer> writers = new CopyOnWriteArrayList<>();
+    private final List<Runnable> looks = new CopyOnWriteArrayList<>();
+    private final Object operationLock = new Object();
+    private final RecordFile operations;
+    private final Map<String, Integer> names = new HashMap<>();
+    private int files;
+    private int connections;
+    private int communicators;
+    private boolean failed;
+
+    /**
+     * A recording of this process.
+     *
+     * @param bytes    of each file of records
+     * @param complain is told, once, that something cannot be recorded
+     */
+    Recording(Path directory, long bytes, Consumer<String> complain) throws IOException {
+        this.directory = directory;
+        this.bytes = bytes;
+        this.complain = complain;
+        ProcessIdentity self = ProcessIdentity.CURRENT;
+        name = RecordFormat.PREFIX + ProcessIdentity.HOST.replaceAll("[^A-Za-z0-9.-]", "_") + "-" + self.pid() + "-"
+                + System.nanoTime();
+        Files.createDirectories(directory);
+        definitions = PrivateFile.create(directory.resolve(name + RecordFormat.DEFINITIONS_SUFFIX), 0);
+        define("millrace-recording", RecordFormat.VERSION);
+        Instant now = Instant.now(); // two clocks at once: processes' times are compared
+        define("process", ProcessIdentity.HOST, self.pid(), now.getEpochSecond() * 1_000_000_000L + now.getNano(),
+                System.nanoTime());
+        operations = newFile();
+    }
+
+    /**
+     * Begins to record this process, if a configuration wants it, and it was not begun before.
+     *
+     * @param complain is told, once, what cannot be recorded later
+     * @throws ConfigurationException if it cannot be; the message says what to do
+     */
+    public static synchronized void open(Configuration configuration, Consumer<String> complain) {
+        Path directory = configuration.get(Settings.RECORD).orElse(null);
+        if (directory == null || opened) {
+            return;
+        }
+        String what = Settings.RECORD.name() + "=" + directory;
+        if (ProcessTrace.current() == null) {
+            throw new ConfigurationException(what
+                    + ": steps are recorded where they are traced, and this process has no" + " trace; unset "
+                    + Settings.TRACE.name() + ", or make room where " + Settings.TRACE_DIRECTORY.name() + " is");
+        }
+        opened = true;
+        try {
+            Recording recording = new Recording(directory, configuration.get(Settings.RECORD_BYTES), complain);
+            configuration.get(Settings.LINK).ifPresent(link -> recording.define("link", link));
+            ProcessTrace.recordTo(recording);
+            Thread.ofPlatform().daemon().name("millrace-recorder").start(recording::prepare);
+        } catch (IOException unwritable) {
+            throw new ConfigurationException(what + " cannot be written to: " + unwritable
+                    + "; name a directory that this user may write to, or unset it");
+        }
+    }
+
+    private RecordFile newFile() throws IOException {
+        return RecordFile.create(directory.resolve(name + "-" + files++ + RecordFormat.SUFFIX), bytes);
+    }
+
+    @Override
+    public synchronized Recorder.Steps connection(ConnectionIdentity identity) {
+        define("connection", connections, Long.toHexString(identity.communicator()), identity.rank(), identity.peer(),
+                identity.channel(), identity.direction(), identity.kind(), Long.toHexString(identity.keyHigh()),
+                Long.toHexString(identity.keyLow()), identity.order(), identity.network(), identity.peerText());
+        return new StepRecorder(this, connections++);
+    }
+
+    @Override
+    public synchronized Recorder.Operations communicator(long hash, int rank, int size, String text) {
+        return new OperationRecorder(this, communicators++, hash);
+    }
+
+    /** Appends a line of words to the definitions. */
+    synchronized void define(Object... words) {
+        StringBuilder line = new StringBuilder();
+        for (Object word : words) {
+            line.append(line.isEmpty() ? "" : "\t").append(String.valueOf(word).replaceAll("[\t\n]", " "));
+        }
+        ByteBuffer encoded = ByteBuffer.wrap(line.append('\n').toString().getBytes(StandardCharsets.UTF_8));
+        try {
+            if (definitions.size() > bytes) {
+                fail("there are more connections than " + Settings.RECORD_BYTES.name() + " has room for");
+                return;
+            }
+            while (encoded.hasRemaining()) {
+                definitions.write(encoded, definitions.size());
+            }
+        } catch (IOException full) {
+            fail(full.toString());
+        }
+    }
+
+    private synchronized void fail(String why) {
+        if (!failed) {
+            failed = true;
+            complain.accept("the recording in " + directory + " is not complete: " + why);
+        }
+    }
+
+    /** {@return the number of a name, by which records say it} */
+    int name(String text) {
+        synchronized (operationLock) {
+            return names.computeIfAbsent(text, added -> {
+                define("name", names.size(), added);
+                return names.size();
+            });
+        }
+    }
+
+    /** The file of the thread that calls. */
+    RecordFile file() {
+        RecordFile own = ofThread.get();
+        return own == null ? claim() : own;
+    }
+
+    private synchronized RecordFile claim() {
+        Thread self = Thread.currentThread();
+        RecordFile file = null;
+        for (Writer each : writers) {
+            if (!each.thread.isAlive()) {
+                writers.remove(each);
+                file = each.file;
+                break;
+            }
+        }
+        try {
+            file = file == null ? newFile() : file;
+            writers.add(new Writer(self, file));
+        } catch (IOException full) {
+            fail(full.toString());
+            file = RecordFile.none();
+        }
+        ofThread.set(file);
+        return file;
+    }
+
+    void appendOperation(long head, long first, long second, long third, long fourth, long fifth, long sixth,
+            long seventh) {
+        synchronized (operationLock) {
+            operations.append(head, first, second, third, fourth, fifth, sixth, seventh);
+        }
+    }
+
+    void watch(Runnable look) {
+        looks.add(look);
+    }
+
+    void unwatch(Runnable look) {
+        looks.remove(look);
+    }
+
+    private void prepare() {
+        while (true) {
+            prepareOnce();
+            LockSupport.parkNanos(PAUSE_NANOS);
+        }
+    }
+
+    /** Has pages ready where threads record, and looks at what native code writes. */
+    void prepareOnce() {
+        looks.forEach(Runnable::run);
+        try {
+            operations.prepare();
+            for (Writer each : writers) {
+                each.file.prepare();
+            }
+        } catch (IOException full) {
+            fail(full.toString());
+        }
+    }
+}
