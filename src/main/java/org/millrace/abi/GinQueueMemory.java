@@ -107,11 +107,6 @@ public final class GinQueueMemory extends PolledStruct {
         return true;
     }
 
-    /** x */
-    public long touch(long at) {
-        return (long) Words.LONG.getOpaque(Words.MEMORY, base + at) ^ (long) Words.LONG.getOpaque(Words.MEMORY, base + at + 64);
-    }
-
     /**
      * Stores a descriptor's words, in no order that a reader may rely on. The thread that posts makes a release fence
      * before: it pairs with the acquires of {@link #take}.

@@ -57,9 +57,6 @@ public final class PeerQueue {
         return hasCurrent || take();
     }
 
-    private static final int AHEAD = Integer.parseInt(java.util.Objects.requireNonNullElse(System.getenv("MILLRACE_X_AHEAD"), "0"));
-    private long ahead;
-
     private boolean take() {
         if (context.isClosed() || seen - completed == done.length) {
             return false;
@@ -67,9 +64,6 @@ public final class PeerQueue {
         long at = memory.at(peer, seen);
         if (!memory.isBegun(at) || !memory.take(at, current.words())) {
             return false;
-        }
-        if (AHEAD != 0) {
-            ahead ^= memory.touch(memory.at(peer, seen + AHEAD));
         }
         current.decode(memory.format());
         hasCurrent = true;
