@@ -384,7 +384,7 @@ public final class Reconnector implements Runnable {
         }
 
         private void again(long now) {
-            begin = now + pause;
+            begin = now + pause / connection.ways();
             pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
         }
 
@@ -393,7 +393,7 @@ public final class Reconnector implements Runnable {
             if (!connected) {
                 connected = open.finishConnect();
                 if (!connected) {
-                    checkTime(now, CONNECT_NANOS, "no answer to a connection attempt");
+                    checkTime(now, CONNECT_NANOS / connection.ways(), "no answer to a connection attempt");
                     return false;
                 }
             }

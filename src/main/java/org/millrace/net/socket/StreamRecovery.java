@@ -158,6 +158,11 @@ public final class StreamRecovery {
         return streams == 1 ? peers[turn++ % peers.length] : peers[stream];
     }
 
+    /** How many addresses take turns. */
+    int ways() {
+        return streams == 1 ? peers.length : 1;
+    }
+
     int streams() {
         return streams;
     }
