@@ -145,6 +145,11 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
 
     /** {@return how long each kind of operation took, in nanoseconds, of all whose time is known; shortest first} */
     public Map<Kind, long[]> times() {
+        return times(calls);
+    }
+
+    /** {@return the same of some operations} */
+    public static Map<Kind, long[]> times(List<Call> calls) {
         Map<Kind, LongStream.Builder> all = new TreeMap<>();
         for (Call call : calls) {
             if (call.nanos() >= 0) {

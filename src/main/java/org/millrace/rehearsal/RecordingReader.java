@@ -34,18 +34,27 @@ public final class RecordingReader {
     private final List<Step> steps = new ArrayList<>();
     private final List<Call> calls = new ArrayList<>();
     private final Map<String, List<Connection>> byKey = new HashMap<>();
+    private final boolean wantsSteps;
     private long lost;
     private boolean truncated;
 
-    private RecordingReader() {}
+    private RecordingReader(boolean wantsSteps) {
+        this.wantsSteps = wantsSteps;
+    }
+
+    /** Reads all of a directory: see {@link #read(Path, boolean)}. */
+    public static RecordedRun read(Path directory) {
+        return read(directory, true);
+    }
 
     /**
      * Reads all recordings of a directory.
      *
+     * @param steps whether steps are wanted, which are many
      * @throws MillraceException if there is none, or one cannot be read; the message says which, and what to do
      */
-    public static RecordedRun read(Path directory) {
-        RecordingReader reader = new RecordingReader();
+    public static RecordedRun read(Path directory, boolean steps) {
+        RecordingReader reader = new RecordingReader(steps);
         try (Stream<Path> all = Files.list(directory)) {
             List<Path> files = all.filter(file -> named(file).startsWith(RecordFormat.PREFIX)).sorted().toList();
             List<Definitions> read = new ArrayList<>();
@@ -203,7 +212,7 @@ public final class RecordingReader {
             switch (RecordFormat.kind(head)) {
                 case RecordFormat.STEP -> {
                     Connection connection = connections.get(subject);
-                    if (connection != null) {
+                    if (wantsSteps && connection != null) {
                         steps.add(new Step(connection, RecordFormat.small(head), epoch + words[1], epoch + words[2],
                                 words[3], words[4], words[5], words[6]));
                     }

@@ -5,17 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.plugin.HostProgram;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordingReader;
+import org.millrace.rehearsal.ReplayPlan;
 
 /** Runs that are recorded, and what the command line says of them. */
 @Tag("slow")
@@ -31,18 +34,15 @@ class RecordCommandTest {
         return directory.resolve("recording").toString();
     }
 
-    private void record(String... more) {
-        List<String> arguments = new ArrayList<>(List.of("perf", "all_reduce", "-r", "2", "--processes",
-                "--ranks-per-host", "1", "--net", "socket", "-b", "2K", "-e", "2K", "-n", Integer.toString(ITERATIONS),
-                "-w", "0", "-D", "MILLRACE_RECORD=" + at()));
-        arguments.addAll(List.of(more));
-        Run perf = Run.of(arguments.toArray(String[]::new));
+    private void record(String collective) {
+        Run perf = Run.of("perf", collective, "-r", "2", "--processes", "--ranks-per-host", "1", "--net", "socket",
+                "-b", "2K", "-e", "2K", "-n", Integer.toString(ITERATIONS), "-w", "0", "-D", "MILLRACE_RECORD=" + at());
         assertEquals(0, perf.status(), perf::toString);
     }
 
     @Test
     void everyOperationAndEveryStepIsThere() throws Exception {
-        record();
+        record("all_reduce");
         RecordedRun run = RecordingReader.read(directory.resolve("recording"));
         assertEquals(2, run.processes().size());
         assertEquals(0, run.lost());
@@ -87,6 +87,31 @@ class RecordCommandTest {
                 .filter(event -> "X".equals(((Map<?, ?>) event).get("ph")))
                 .count();
         assertEquals(run.steps().size() + run.calls().size(), spans);
+    }
+
+    private static String said(RecordedRun.Call call) {
+        return call.kind() + " " + call.count() + " " + call.type() + " " + call.peer() + " " + call.root();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"all_reduce", "alltoall", "broadcast"})
+    void aReplayDoesTheSameOperations(String collective) {
+        record(collective);
+        Path kept = directory.resolve("replay");
+        Run replay = Run.of("replay", at(), "--net", "socket", "--link", "rate=10Gbit,delay=100us", "--speed", "100",
+                "--out", kept.toString());
+        assertEquals(0, replay.status(), replay::toString);
+        assertTrue(replay.out().contains("recorded, ") && replay.out().contains(" of 2 ranks"), replay::toString);
+        ReplayPlan before =
+                ReplayPlan.of(RecordingReader.read(directory.resolve("recording")), Optional.empty(), false);
+        ReplayPlan again = ReplayPlan.of(RecordingReader.read(kept), Optional.empty(), false);
+        for (int rank = 0; rank < 2; rank++) {
+            List<RecordedRun.Call> all = again.calls(rank);
+            assertTrue(before.calls(rank).size() >= ITERATIONS);
+            assertEquals(before.calls(rank).stream().map(RecordCommandTest::said).toList(),
+                    all.subList(before.warmUp().size(), all.size()).stream().map(RecordCommandTest::said).toList());
+        }
+        assertEquals("rate=10Gbit,delay=100us", RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
     }
 
     /** Two that libnccl's proxy was taken from, killed in the middle. */
