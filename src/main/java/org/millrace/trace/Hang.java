@@ -273,8 +273,9 @@ public final class Hang extends HangingGroup {
             }
             boolean open = link.state() == TracedState.OPEN;
             return new Verdict(Cause.SILENT, hash, of, null, null, operation,
-                    link.isCut() ? "its connection " + link.peer() : "nothing comes back on the connection of " + of.words() + " with " + link.peer() + ", the first of "
-                            + link.streams() + " over it",
+                    link.isCut() ? "its connection " + link.peer()
+                            : "nothing comes back on the connection of " + of.words() + " with " + link.peer()
+                                    + ", the first of " + link.streams() + " over it",
                     link, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
         }
     }

@@ -240,7 +240,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
         if (total >= 0 || last && recovery == null) {
             return; // what is missing of what there was will not come, or all has come
         }
-        connection.outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
+        connection.outage.begins(lost.rail(),
+                cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
                 last ? null : remaining(), -1);
         if (recovery != null) {
             recovery.lost(Arrays.asList(streams).indexOf(lost), last);

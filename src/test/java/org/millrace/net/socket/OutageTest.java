@@ -26,7 +26,9 @@ import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
 import org.millrace.trace.Verdict;
 
-/** A connection that loses its last stream is told of, by all that tells of connections, and so is that it has another. */
+/**
+ * A connection that loses its last stream is told of, by all that tells of connections, and so is that it has another.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class OutageTest {
 
@@ -72,8 +74,10 @@ class OutageTest {
             assertEquals(1, why().size());
             String why = why().getFirst();
             String self = ProcessIdentity.CURRENT.pid() + " on 127.0.0.1";
-            assertTrue(why.startsWith("The way from ") && why.contains(" to pid " + self + " is cut: its connection lost ")
-                    && why.contains("waits until it is made again. Nothing has come for "), why);
+            assertTrue(
+                    why.startsWith("The way from ") && why.contains(" to pid " + self + " is cut: its connection lost ")
+                            && why.contains("waits until it is made again. Nothing has come for "),
+                    why);
             assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
             ends.nextHeader();
             assertEquals(2, warnings.all().stream().filter(each -> each.contains("is made again after")).count(),
