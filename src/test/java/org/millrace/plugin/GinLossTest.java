@@ -98,8 +98,8 @@ class GinLossTest {
             GinExchange[] ranks = new GinExchange[2];
             FullMesh[] meshes = new FullMesh[2];
             GinRankPair.together(rank -> {
-                meshes[rank] = FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, PATIENCE,
-                        () -> null);
+                meshes[rank] =
+                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, PATIENCE, () -> null);
                 ranks[rank] = new GinExchange(rank, meshes[rank], PATIENCE);
             });
             for (int round = 0; round < 4; round++) {

@@ -70,7 +70,9 @@ public final class GinCommunicator {
         }
     }
 
-    /** Has the agent's thread do something now and then that must not wait. To be called before an agent serves this. */
+    /**
+     * Has the agent's thread do something now and then that must not wait. To be called before an agent serves this.
+     */
     public void upkeep(Runnable what) {
         upkeep = what;
     }
