@@ -80,8 +80,7 @@ class OutageTest {
                     why);
             assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
             ends.nextHeader();
-            assertEquals(2, warnings.all().stream().filter(each -> each.contains("is made again after")).count(),
-                    "on either side: " + warnings.all());
+            warnings.await("is made again after"); // the receiver may have its successor before it sees the loss
             assertFalse(isCut());
             assertEquals(List.of(), why());
             // one that is closed meanwhile waits no more
