@@ -67,6 +67,7 @@ final class GinGroup implements AutoCloseable {
         if (losses != null) {
             losses.opened(leaver);
         }
+        communicator.upkeep(exchange::keepUp);
         device.agent().add(communicator);
     }
 
