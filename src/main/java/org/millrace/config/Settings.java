@@ -382,9 +382,12 @@ public final class Settings {
             setting(Part.GIN, "MILLRACE_GIN_SHARED", values(SWITCH, ON_BY_DEFAULT), true,
                     "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they"
                             + " share");
-    public static final Setting<Integer> GIN_COPY_KERNEL = setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
-            integers(0, LONGEST_COPY_KERNEL, "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
-            USUAL_COPY_KERNEL, "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last");
+    public static final Setting<Integer> GIN_COPY_KERNEL =
+            setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
+                    integers(0, LONGEST_COPY_KERNEL,
+                            "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
+                    USUAL_COPY_KERNEL,
+                    "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
             values(KERNELS,
