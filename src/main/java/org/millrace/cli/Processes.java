@@ -109,7 +109,8 @@ final class Processes {
     /** Whether a process is there, in a word. */
     static String state(TracedProcess process) {
         return !process.alive() ? process.failed() ? "failed" : "dead"
-                : process.failed() ? "failing" : process.isSilent() ? quiet(process) : "running";
+                : process.failed() ? "failing"
+                        : process.isSilent() ? quiet(process) : process.isCut() ? "cut" : "running";
     }
 
     /** One of another namespace may have ended, and nobody here can tell. */

@@ -5,18 +5,20 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
 import org.millrace.gin.GinException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
 import org.millrace.net.FullMesh;
 import org.millrace.net.PeerClosedException;
 
 /**
  * What the ranks of a group tell each other when they register memory and make contexts, over connections of their own.
- * One thread at a time; every call is collective.
+ * One thread at a time but for {@link #keepUp}; all other calls are collective.
  */
 final class GinExchange implements AutoCloseable {
 
@@ -40,6 +42,7 @@ final class GinExchange implements AutoCloseable {
     private final FullMesh mesh;
     private final Duration deadline;
     private final FrameHeader header = new FrameHeader();
+    private final ReentrantLock lock = new ReentrantLock();
     private long calls;
 
     GinExchange(int rank, FullMesh mesh, Duration deadline) {
@@ -111,6 +114,42 @@ final class GinExchange implements AutoCloseable {
      * @return as many of each; null of this one
      */
     long[][] exchange(long[][] mine) {
+        lock.lock();
+        try {
+            return exchangeAlone(mine);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Has what was told last arrive: a peer may wait for it whose connection was cut since. Any thread calls it now and
+     * then; it does not wait.
+     */
+    void keepUp() {
+        if (lock.tryLock()) {
+            try {
+                for (int peer = 0; peer < ranks; peer++) {
+                    keepUp(mesh.senders()[peer], mesh.receivers()[peer]);
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    private static void keepUp(@Nullable FrameSender sender, @Nullable FrameReceiver receiver) {
+        try {
+            if (sender != null && receiver != null) {
+                sender.progress();
+                receiver.progress();
+            }
+        } catch (ConnectionException lost) {
+            // the next exchange tells it, if there is one
+        }
+    }
+
+    private long[][] exchangeAlone(long[][] mine) {
         long[][] theirs = new long[ranks][];
         boolean[] told = new boolean[ranks];
         long end = System.nanoTime() + deadline.toNanos();

@@ -67,6 +67,7 @@ final class GinGroup implements AutoCloseable {
         if (losses != null) {
             losses.opened(leaver);
         }
+        communicator.upkeep(exchange::keepUp);
         device.agent().add(communicator);
     }
 
@@ -110,10 +111,10 @@ final class GinGroup implements AutoCloseable {
 
         @Override
         public void stalled(String what) {
-            NcclLog.warn("GIN: " + what
-                    + ". A kernel that another kernel of its process must start first stands so: set"
-                    + " CUDA_MODULE_LOADING=EAGER. With MILLRACE_GIN_COPY_KERNEL, copies that wait behind other streams'"
-                    + " kernels do, too: CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
+            NcclLog.warn(
+                    "GIN: " + what + ". A kernel that another kernel of its process must start first stands so: set"
+                            + " CUDA_MODULE_LOADING=EAGER. Copies that wait behind other streams'"
+                            + " kernels do, too: CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
         }
     }
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -61,7 +62,7 @@ public final class Hang extends HangingGroup {
         }
         for (TracedProcess process : processes) {
             if (process.alive()) {
-                verdicts.addAll(untold(process, states.apply(process), verdicts));
+                verdicts.addAll(untold(process, states.apply(process), verdicts, quiet));
             }
         }
         return verdicts;
@@ -70,12 +71,14 @@ public final class Hang extends HangingGroup {
     /**
      * Silent links of a process for which no communicator stands still: nothing is asked of them, or it does not show.
      */
-    private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told) {
+    private static List<Verdict> untold(TracedProcess process, ProcessState state, List<Verdict> told, Duration quiet) {
         TracedRank rank = new TracedRank(process, state, 0, process.rank(), null);
         Set<Long> self = Set.of(process.identity().pid());
+        Set<Object> ends = new HashSet<>();
         return process.silences()
                 .stream()
-                .filter(link -> link.state() == TracedState.OPEN)
+                .filter(link -> link.state() == TracedState.OPEN && Silence.counts(link, process.read(), quiet))
+                .filter(link -> ends.add(List.of(link.local(), link.remote())))
                 .map(link -> new Silence(rank, link).verdict(0, null, process.read(), self))
                 .filter(verdict -> told.stream()
                         .noneMatch(other -> other.subject().equals(verdict.subject()) && other.concerns(self)))
@@ -109,7 +112,7 @@ public final class Hang extends HangingGroup {
             return null;
         }
         boolean lost = failed || waiting.stream().anyMatch(link -> link.sign() == Sign.FAILED);
-        Silence silence = Silence.longest(links.members(), lost);
+        Silence silence = Silence.longest(links.members(), lost, quiet);
         if (silence != null) {
             return silence.verdict(links.hash(), operation(silence.of()), now(), pids());
         }
@@ -246,13 +249,19 @@ public final class Hang extends HangingGroup {
     private record Silence(TracedRank of, TracedSilence link) {
 
         /** The longest of some ranks of this host; also of connections that have failed since, if {@code lost}. */
-        static @Nullable Silence longest(List<TracedRank> ranks, boolean lost) {
+        static @Nullable Silence longest(List<TracedRank> ranks, boolean lost, Duration quiet) {
             return ranks.stream()
                     .flatMap(rank -> rank.process().silences().stream().map(link -> new Silence(rank, link)))
+                    .filter(each -> counts(each.link, each.of.process().read(), quiet))
                     .filter(each -> each.link.state() == TracedState.OPEN
                             || lost && each.link.state() == TracedState.FAILED)
                     .min(Comparator.comparingLong(each -> each.link.since()))
                     .orElse(null);
+        }
+
+        /** One that was cut a moment ago may be there again in a moment. */
+        static boolean counts(TracedSilence link, long now, Duration quiet) {
+            return !link.isCut() || now - link.since() >= quiet.toNanos();
         }
 
         /** What to say of it; {@code hash} is 0 if no communicator stands still for it. */
@@ -264,8 +273,9 @@ public final class Hang extends HangingGroup {
             }
             boolean open = link.state() == TracedState.OPEN;
             return new Verdict(Cause.SILENT, hash, of, null, null, operation,
-                    "nothing comes back on the connection of " + of.words() + " with " + link.peer() + ", the first of "
-                            + link.streams() + " over it",
+                    link.isCut() ? "its connection " + link.peer()
+                            : "nothing comes back on the connection of " + of.words() + " with " + link.peer()
+                                    + ", the first of " + link.streams() + " over it",
                     link, link.since(), Duration.ofNanos((open ? now : link.closed()) - link.since()), members);
         }
     }

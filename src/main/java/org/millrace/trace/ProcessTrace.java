@@ -240,7 +240,13 @@ public final class ProcessTrace {
      *
      * @param streams how many streams of this process it has; 0 for a link between two other hosts
      */
-    public synchronized @Nullable SilenceTrace silence(long since, int streams, String local, String remote,
+    public @Nullable SilenceTrace silence(long since, int streams, String local, String remote, String peer) {
+        SilenceTrace written = link(since, streams, local, remote, peer);
+        silences += written == null ? 0 : 1;
+        return written;
+    }
+
+    private synchronized @Nullable SilenceTrace link(long since, int streams, String local, String remote,
             String peer) {
         int index = blocks.take(TraceLayout.SILENCE, 0, -1);
         if (index < 0) {
@@ -253,8 +259,17 @@ public final class ProcessTrace {
         TraceMemory.text(at + SilenceFields.REMOTE_OFFSET, SilenceFields.REMOTE_BYTES, remote);
         TraceMemory.text(at + SilenceFields.PEER_OFFSET, SilenceFields.PEER_BYTES, peer);
         show(index);
-        silences++;
         return new SilenceTrace(this, index, at);
+    }
+
+    /**
+     * A connection has lost its last stream, and waits for another.
+     *
+     * @return what is traced of that until it has one, or is lost; null if there is no room
+     */
+    public @Nullable SilenceTrace cut(String connection, String peer, String what) {
+        outage(connection, what, 0);
+        return link(System.nanoTime(), SilenceFields.CUT, "", peer, what);
     }
 
     /** How often a link has fallen silent. */

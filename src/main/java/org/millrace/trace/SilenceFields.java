@@ -17,13 +17,15 @@ final class SilenceFields {
     static final int SINCE_OFFSET = 128;
     /** How many streams of connections the link has. */
     static final int STREAMS_OFFSET = 136;
+    /** In their place: it is one connection, without a stream; in place of the first peer is what it waits for. */
+    static final int CUT = -1;
 
     static final int LOCAL_OFFSET = 192;
     static final int LOCAL_BYTES = 64;
     static final int REMOTE_OFFSET = 256;
     static final int REMOTE_BYTES = 96;
     static final int PEER_OFFSET = 352;
-    static final int PEER_BYTES = 96;
+    static final int PEER_BYTES = 160;
 
     private SilenceFields() {}
 }

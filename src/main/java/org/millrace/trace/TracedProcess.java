@@ -45,6 +45,11 @@ public record TracedProcess(Path file, ProcessIdentity identity, boolean alive, 
         return !alive || isBeating() && (read - heartbeat) / 1e9 > SILENT_SECONDS;
     }
 
+    /** Whether a connection of its has no stream, and waits for one. */
+    public boolean isCut() {
+        return silences.stream().anyMatch(link -> link.state() == TracedState.OPEN && link.isCut());
+    }
+
     /** Whether it has anything open, and so says ten times a second that it runs. */
     public boolean isBeating() {
         return connections.stream().anyMatch(one -> one.state() == TracedState.OPEN);

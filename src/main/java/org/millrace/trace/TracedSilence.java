@@ -19,6 +19,11 @@ record TracedSilence(TracedState state, long since, long closed, int streams, St
         return streams == 0;
     }
 
+    /** Whether it is a connection that has no stream, and waits for one. */
+    boolean isCut() {
+        return streams == SilenceFields.CUT;
+    }
+
     static @Nullable TracedSilence parse(TraceBytes block) {
         TracedState state = TracedState.of(block.intAt(TraceLayout.STATE_OFFSET));
         return state == null ? null

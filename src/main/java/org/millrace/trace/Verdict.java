@@ -95,7 +95,9 @@ public record Verdict(Cause cause, long hash, @Nullable TracedRank culprit, @Nul
                             : " was the first to stop running, of " + members.size() + " processes that have all ended")
                     + what + ": " + detail;
             case STOPPED -> capital(who) + " is stopped (SIGCONT lets it go on)" + what + ": " + detail;
-            case SILENT -> "The network between " + ends() + what + ": " + detail;
+            case SILENT ->
+                (silence != null && silence.isCut() ? "The way from " + who + " to " + silence.remote() + " is cut"
+                        : "The network between " + ends()) + what + ": " + detail;
             case CUT -> "The connection from " + who + " to " + other() + " has failed" + what + ": " + detail;
             case WIRE -> "Bytes from " + who + " to " + other() + " do not arrive" + what + ": " + detail;
             case NOT_CONSUMED -> "The kernel of " + who + " does not take what has arrived" + what + ": " + detail;

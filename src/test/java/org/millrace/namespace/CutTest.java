@@ -32,7 +32,9 @@ import org.millrace.trace.TracedProcess;
  * Jobs of three hosts whose network is cut again and again at random moments, for less than the deadline: all of them
  * end right, and every byte is looked at. {@code -Dmillrace.cuts=60} cuts each kind of job so often, and runs all of
  * them; {@code -Dmillrace.cuts.seed=1000} draws other cuts; {@code -Dmillrace.cuts.job=gin} runs the jobs whose names
- * begin so; {@code -Dmillrace.cuts.long=10} makes so many cuts of more than the deadline. Prints what each cut took.
+ * begin so; {@code -Dmillrace.cuts.long=10} makes so many cuts of more than the deadline;
+ * {@code -Dmillrace.cuts.shortest=10000 -Dmillrace.cuts.longest=50000 -Dmillrace.cuts.deadline=60s} makes others of
+ * those that heal. Prints what each cut took.
  */
 @Timeout(1800)
 @Tag("root")
@@ -47,8 +49,9 @@ class CutTest {
     private static final String SHORT_DEADLINE = "2s";
     private static final long SEED = Long.getLong("millrace.cuts.seed", 1);
     private static final String ONLY = System.getProperty("millrace.cuts.job", "");
-    private static final int SHORTEST_MILLIS = 100;
-    private static final int LONGEST_MILLIS = 3000;
+    private static final int SHORTEST_MILLIS = Integer.getInteger("millrace.cuts.shortest", 100);
+    private static final int LONGEST_MILLIS = Integer.getInteger("millrace.cuts.longest", 3000);
+    private static final String USUAL_DEADLINE = System.getProperty("millrace.cuts.deadline", "5s");
     private static final int PAUSE_MILLIS = 500;
     /** From the end of a cut to a round that all have done since. */
     private static final Duration PATIENCE = Duration.ofSeconds(30);
@@ -177,7 +180,7 @@ class CutTest {
     @MethodSource("cases")
     void everyCutHeals(Case of) throws Exception {
         int cuts = CUTS > 0 ? CUTS : FEW_CUTS;
-        start(of, "5s", SEED);
+        start(of, USUAL_DEADLINE, SEED);
         Random random = new Random(SEED + of.toString().hashCode());
         List<Cut> kinds = new ArrayList<>();
         double sum = 0;

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -37,6 +38,8 @@ import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.shm.ShmNetwork;
+import org.millrace.net.Railed;
+import org.millrace.net.Warnings;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
@@ -81,6 +84,43 @@ class GinLossTest {
                 listeners[rank].close();
                 networks[rank].close();
             }
+        }
+    }
+
+    /** Nobody uses these connections between two exchanges, nor sees that they have lost their streams. */
+    @Test
+    void anExchangeGoesOnOverConnectionsThatWereCutMeanwhile() throws Exception {
+        try (Network network = open("socket");
+                Listener one = network.listen();
+                Listener other = network.listen();
+                Warnings warnings = new Warnings("org.millrace.net.socket.Outage")) {
+            byte[][] addresses = {one.address(), other.address()};
+            GinExchange[] ranks = new GinExchange[2];
+            FullMesh[] meshes = new FullMesh[2];
+            GinRankPair.together(rank -> {
+                meshes[rank] =
+                        FullMesh.connect(network, rank == 0 ? one : other, addresses, rank, 1, PATIENCE, () -> null);
+                ranks[rank] = new GinExchange(rank, meshes[rank], PATIENCE);
+            });
+            for (int round = 0; round < 4; round++) {
+                if (round > 0) {
+                    ((Railed) (round == 1 ? meshes[0].senders()[1] : meshes[0].receivers()[1])).cutRail(0);
+                }
+                int said = 100 * round;
+                AtomicInteger done = new AtomicInteger();
+                GinRankPair.together(rank -> {
+                    long[][] words = new long[2][GinExchange.WORDS];
+                    words[1 - rank][0] = said + rank;
+                    assertEquals(said + 1 - rank, ranks[rank].exchange(words)[1 - rank][0]);
+                    done.incrementAndGet();
+                    while (done.get() < 2) { // as the agent's thread does
+                        ranks[rank].keepUp();
+                    }
+                });
+            }
+            warnings.await("is made again");
+            ranks[0].close();
+            ranks[1].close();
         }
     }
 

@@ -159,7 +159,7 @@ final class ControlConnection {
         ByteBuffer words = ByteBuffer.wrap(key);
         recovery = StreamRecovery.of(by, new ConnectionKey(words.getLong(), words.getLong()), accepts, offer, channel,
                 selector::wakeup);
-        outage = new Outage("control connection with " + peer);
+        outage = new Outage("control connection with " + peer, String.valueOf(peer));
     }
 
     void neverRecover() {
@@ -400,8 +400,9 @@ final class ControlConnection {
 
     void close() {
         closed = true;
-        if (recovery != null) {
+        if (recovery != null && outage != null) {
             recovery.close(finishing);
+            outage.over();
         }
         try {
             channel.close();

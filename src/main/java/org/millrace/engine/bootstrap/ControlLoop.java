@@ -125,12 +125,17 @@ abstract class ControlLoop {
         return reconnector;
     }
 
+    final void closeReconnector() {
+        if (reconnector != null) {
+            reconnector.close();
+            reconnector = null;
+        }
+    }
+
     private void closeAll() {
         try {
             ended();
-            if (reconnector != null) {
-                reconnector.close();
-            }
+            closeReconnector();
             for (SelectionKey key : selector.keys()) {
                 key.channel().close();
             }

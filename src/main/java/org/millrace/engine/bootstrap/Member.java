@@ -77,6 +77,7 @@ final class Member extends ControlLoop {
 
     void close() {
         connection.close();
+        closeReconnector();
     }
 
     @Override

@@ -28,6 +28,8 @@ public final class GinCommunicator {
 
     /** Passes without work after which every queue is looked at in each. */
     private static final int QUIET_PASSES = 64;
+    /** From one call of {@link #upkeep} to the next; a power of two. */
+    private static final int UPKEEP_PASSES = 256;
 
     private final LocalRank rank;
     private final GinPeer[] peers;
@@ -37,6 +39,8 @@ public final class GinCommunicator {
     private final WaitRelease waits;
     /** How many passes in a row have found nothing to do; the agent's thread alone uses it. */
     private long workless;
+    private long passes;
+    private Runnable upkeep = () -> {};
     /** While it is served. */
     private volatile @Nullable GinAgent agent;
     /** Whether the network touches no window any more, whatever was under way. */
@@ -64,6 +68,13 @@ public final class GinCommunicator {
             peers[peer] = peer == rank ? GinPeer.self(this.rank)
                     : new PeerConnection(this.rank, peer, senders[peer], receivers[peer]);
         }
+    }
+
+    /**
+     * Has the agent's thread do something now and then that must not wait. To be called before an agent serves this.
+     */
+    public void upkeep(Runnable what) {
+        upkeep = what;
     }
 
     public int rank() {
@@ -262,6 +273,9 @@ public final class GinCommunicator {
     /** One pass over all peers; on the agent's thread. */
     int progress() {
         failure.throwIfDue();
+        if ((++passes & UPKEEP_PASSES - 1) == 0) {
+            upkeep.run();
+        }
         int work = 0;
         for (GinPeer peer : peers) {
             work += peer.progress(workless > QUIET_PASSES);

@@ -7,19 +7,29 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.SilenceTrace;
 
-/** Tells of the streams that a connection loses, and of those that are made again. One thread. */
+/** Tells of the streams that a connection loses, and of those that are made again. */
 public final class Outage {
 
     private static final Logger LOG = LogManager.getLogger(Outage.class);
 
     private final Object connection;
+    private final String peer;
     private final Map<Object, Long> lostSince = new HashMap<>();
     private boolean waits;
+    /** While it waits, what others see of that; null if there is no trace. */
+    private @Nullable SilenceTrace cut;
 
-    /** @param connection for messages */
-    public Outage(Object connection) {
+    /**
+     * Of one connection.
+     *
+     * @param connection for messages
+     * @param peer       the process at its other end
+     */
+    public Outage(Object connection, String peer) {
         this.connection = connection;
+        this.peer = peer;
     }
 
     /**
@@ -28,35 +38,42 @@ public final class Outage {
      * @param left what the connection goes on over; null if it waits
      * @param owed pieces that are sent again; -1 if this end sends none
      */
-    public void begins(Object rail, String why, @Nullable String left, int owed) {
-        waits |= left == null;
+    public synchronized void begins(Object rail, String why, @Nullable String left, int owed) {
         lostSince.putIfAbsent(rail, System.nanoTime());
         LOG.warn("{}: lost {} ({}){}; the connection {}", connection, rail, why,
                 owed < 0 ? "" : ": " + owed + " of its pieces are sent again",
                 left == null ? "waits until it is made again" : "goes on over " + left);
         if (left == null) {
-            trace("lost " + rail + " (" + why + "), its last; waits until it is made again", 0);
+            waits = true;
+            over();
+            ProcessTrace trace = ProcessTrace.current();
+            cut = trace == null ? null
+                    : trace.cut(connection.toString(), peer,
+                            "lost " + rail + " (" + why + "), its last; waits until it is made again");
         }
     }
 
     /** A stream of a rail is there again. */
-    public void ended(Object rail) {
+    public synchronized void ended(Object rail) {
         Long since = lostSince.remove(rail);
         if (since != null) {
             long nanos = System.nanoTime() - since;
-            if (waits) {
-                trace(rail + " is made again after " + nanos / 1_000_000 + " ms", nanos);
+            ProcessTrace trace = ProcessTrace.current();
+            if (waits && trace != null) {
+                trace.outage(connection.toString(), rail + " is made again after " + nanos / 1_000_000 + " ms", nanos);
             }
             LOG.log(waits ? Level.WARN : Level.INFO, "{}: {} is made again after {} ms", connection, rail,
                     nanos / 1_000_000);
             waits = false;
+            over();
         }
     }
 
-    private void trace(String what, long nanos) {
-        ProcessTrace trace = ProcessTrace.current();
-        if (trace != null) {
-            trace.outage(connection.toString(), what, nanos);
+    /** Nobody waits any more. */
+    public synchronized void over() {
+        if (cut != null) {
+            cut.heard();
+            cut = null;
         }
     }
 }

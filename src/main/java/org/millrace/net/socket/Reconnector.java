@@ -26,6 +26,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.Admission;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.HelloFormat;
@@ -53,6 +54,7 @@ public final class Reconnector implements Runnable {
     private static final long CLOSING_NANOS = TimeUnit.SECONDS.toNanos(1);
     private static final long CLOSING_ROW_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int MAX_CLOSED = 4096;
+    static final int OFFER_BYTES = StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES;
     private static final Map<SocketOptions, Reconnector> OF_PROCESS = new HashMap<>();
 
     private final SocketOptions options;
@@ -163,12 +165,17 @@ public final class Reconnector implements Runnable {
 
     /** What the other end of a stream is told that is no network's: see {@link StreamRecovery#of}. */
     public byte[] offer() {
-        List<InetSocketAddress> here = Interfaces.choose(options)
-                .addresses()
-                .stream()
-                .map(address -> new InetSocketAddress(address, port()))
-                .toList();
-        return ByteBuffer.allocate(StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES)
+        List<InetSocketAddress> here = List.of();
+        try {
+            here = Interfaces.choose(options)
+                    .addresses()
+                    .stream()
+                    .map(address -> new InetSocketAddress(address, port()))
+                    .toList();
+        } catch (ConnectionException noInterface) {
+            LOG.debug("no other address is offered than that of the stream", noInterface);
+        }
+        return ByteBuffer.allocate(OFFER_BYTES)
                 .put(StreamHello.encode(this))
                 .put(AddressFormat.encodeList(here))
                 .array();
@@ -384,7 +391,7 @@ public final class Reconnector implements Runnable {
         }
 
         private void again(long now) {
-            begin = now + pause;
+            begin = now + pause / connection.ways();
             pause = Math.min(2 * pause, LAST_PAUSE_NANOS);
         }
 
@@ -393,7 +400,7 @@ public final class Reconnector implements Runnable {
             if (!connected) {
                 connected = open.finishConnect();
                 if (!connected) {
-                    checkTime(now, CONNECT_NANOS, "no answer to a connection attempt");
+                    checkTime(now, CONNECT_NANOS / connection.ways(), "no answer to a connection attempt");
                     return false;
                 }
             }

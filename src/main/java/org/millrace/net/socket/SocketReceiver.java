@@ -36,7 +36,6 @@ final class SocketReceiver implements FrameReceiver, Railed {
     private long total = -1;
     /** Whom the peer that said it has lost itself; null if nobody. */
     private @Nullable String lostPeer;
-    private final Outage outage;
     /** Why the last stream was lost; null if there was no error. */
     private @Nullable IOException lostCause;
     /** Rails that one pass has found lost, when they were the last: their order is not known. */
@@ -51,7 +50,6 @@ final class SocketReceiver implements FrameReceiver, Railed {
         this.connection = connection;
         recovery = connection.recovery();
         this.pieces = pieces;
-        outage = new Outage(connection);
         frames = new ReceiveWindow(pieces);
         // A place more for each stream: a piece may be in the middle of a stream that is lost, as is not known yet, and
         // come again on another.
@@ -194,7 +192,7 @@ final class SocketReceiver implements FrameReceiver, Railed {
                     lose(streams[stream], e);
                     continue;
                 }
-                outage.ended(streams[stream].rail());
+                connection.outage.ended(streams[stream].rail());
             }
         }
     }
@@ -242,7 +240,8 @@ final class SocketReceiver implements FrameReceiver, Railed {
         if (total >= 0 || last && recovery == null) {
             return; // what is missing of what there was will not come, or all has come
         }
-        outage.begins(lost.rail(), cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
+        connection.outage.begins(lost.rail(),
+                cause == null ? "the peer's end of it is gone" : String.valueOf(cause.getMessage()),
                 last ? null : remaining(), -1);
         if (recovery != null) {
             recovery.lost(Arrays.asList(streams).indexOf(lost), last);

@@ -49,7 +49,6 @@ public final class SocketSender implements FrameSender, Railed {
     private final ShortPieces shortPieces;
     private final PieceQueue again;
     private final LongSupplier clock;
-    private final Outage outage;
     private int calls;
     /** When the last piece was given to a stream, in calls. */
     private int givenAt;
@@ -73,7 +72,6 @@ public final class SocketSender implements FrameSender, Railed {
         recovery = connection.recovery();
         this.pieces = pieces;
         this.clock = clock;
-        outage = new Outage(connection);
         frames = new SendWindow(pieces);
         streams = new SendStream[rails.length];
         for (int stream = 0; stream < streams.length; stream++) {
@@ -204,7 +202,7 @@ public final class SocketSender implements FrameSender, Railed {
                 connection.replace(stream, next.channel());
                 streams[stream] = newStream(stream, before.rail(), false);
                 reinjection.replaced(stream);
-                outage.ended(streams[stream].rail());
+                connection.outage.ended(streams[stream].rail());
             }
         }
         String end = from.end();
@@ -343,7 +341,7 @@ public final class SocketSender implements FrameSender, Railed {
         if (last && (recovery == null || cause instanceof SSLException)) {
             throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar());
         }
-        outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
+        connection.outage.begins(lost.rail(), lost.isCut() ? "cut on purpose" : why, last ? null : remaining(), owed);
         if (recovery != null) {
             recovery.lost(indexOf(lost), last);
         }

@@ -126,16 +126,17 @@ public final class StreamRecovery {
      */
     public static StreamRecovery of(Reconnector reconnector, ConnectionKey key, boolean accepts, byte[] theirs,
             SocketChannel stream, Runnable onNews) throws IOException {
-        if (theirs.length != StreamHello.RESUME_BYTES + AddressFormat.LIST_BYTES) {
+        if (theirs.length != Reconnector.OFFER_BYTES) {
             throw new ProtocolException("made an offer of " + theirs.length + " bytes to make lost streams again");
         }
         ByteBuffer bytes = ByteBuffer.wrap(theirs).order(ByteOrder.LITTLE_ENDIAN);
         Set<Peer> peers = new LinkedHashSet<>();
         peers.add(Peer.of(stream, false, StreamHello.resumePort(bytes)));
+        ByteBuffer list = bytes.slice(StreamHello.RESUME_BYTES, AddressFormat.LIST_BYTES).order(bytes.order());
         try {
-            AddressFormat
-                    .decodeList(bytes.slice(StreamHello.RESUME_BYTES, AddressFormat.LIST_BYTES).order(bytes.order()))
-                    .forEach(address -> peers.add(new Peer(null, address)));
+            if (list.getInt(0) != 0) {
+                AddressFormat.decodeList(list).forEach(address -> peers.add(new Peer(null, address)));
+            }
         } catch (ConnectionException e) {
             throw new ProtocolException(e.getMessage());
         }
@@ -156,6 +157,11 @@ public final class StreamRecovery {
     /** Where a stream is asked for next. */
     Peer peer(int stream) {
         return streams == 1 ? peers[turn++ % peers.length] : peers[stream];
+    }
+
+    /** How many addresses take turns. */
+    int ways() {
+        return streams == 1 ? peers.length : 1;
     }
 
     int streams() {

@@ -34,6 +34,7 @@ public final class StreamSet extends ConnectionState {
     private final @Nullable TcpStream[] watched;
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
+    final Outage outage;
     /** By stream: whether the last words are said there, and the other end is given time to read them. */
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
@@ -59,6 +60,7 @@ public final class StreamSet extends ConnectionState {
         super(network, name, peer);
         this.channels = channels;
         this.recovery = recovery;
+        outage = new Outage(this, peer);
         lingers = new boolean[channels.length];
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
         watched = new TcpStream[channels.length];
@@ -141,6 +143,7 @@ public final class StreamSet extends ConnectionState {
         if (recovery != null) {
             recovery.close(false);
         }
+        outage.over();
         String what = cause == null ? "the peer's end of the connection is gone, without a shutdown message"
                 : cause.getMessage();
         return fail(new ConnectionException(
@@ -206,6 +209,7 @@ public final class StreamSet extends ConnectionState {
     @Override
     protected synchronized void release() {
         reported(null);
+        outage.over();
         released = true;
         if (recovery != null) {
             recovery.close(false);

@@ -53,9 +53,9 @@ public final class Relay implements AutoCloseable {
     public synchronized int cut() throws IOException {
         int count = sockets.size();
         for (Socket socket : sockets) {
-            socket.setSoLinger(true, 0);
-            closeQuietly(socket);
+            socket.setSoLinger(true, 0); // before any is closed: those who carry close the other ends
         }
+        sockets.forEach(Relay::closeQuietly);
         sockets.clear();
         return count;
     }

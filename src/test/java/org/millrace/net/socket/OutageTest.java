@@ -1,0 +1,100 @@
+package org.millrace.net.socket;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import jdk.jfr.Recording;
+import jdk.jfr.consumer.RecordingFile;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.millrace.file.ProcessIdentity;
+import org.millrace.net.Connected;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.Railed;
+import org.millrace.net.Warnings;
+import org.millrace.trace.Hang;
+import org.millrace.trace.ProcessTrace;
+import org.millrace.trace.TraceReader;
+import org.millrace.trace.TracedProcess;
+import org.millrace.trace.Verdict;
+
+/**
+ * A connection that loses its last stream is told of, by all that tells of connections, and so is that it has another.
+ */
+@Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class OutageTest {
+
+    @TempDir
+    Path directory;
+
+    private List<TracedProcess> traces() throws IOException {
+        Path of = Objects.requireNonNull(ProcessTrace.current()).path().getParent();
+        return TraceReader.readAll(of, (file, problem) -> {})
+                .stream()
+                .filter(each -> each.identity().pid() == ProcessIdentity.CURRENT.pid())
+                .toList();
+    }
+
+    private boolean isCut() throws IOException {
+        return traces().stream().anyMatch(TracedProcess::isCut);
+    }
+
+    private List<String> why() throws IOException {
+        return Hang.verdicts(this::traces, Duration.ZERO)
+                .stream()
+                .map(Verdict::sentence)
+                .filter(sentence -> sentence.contains(" is cut: "))
+                .toList();
+    }
+
+    @Test
+    void itsBeginningAndItsEndAreTold() throws IOException {
+        ProcessTrace.open(directory, false);
+        Path events = directory.resolve("recording.jfr");
+        try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
+                Connected ends = Connected.make(network, network);
+                Warnings warnings = new Warnings(Outage.class.getName());
+                Recording recording = new Recording()) {
+            recording.enable("millrace.Outage");
+            recording.start();
+            assertFalse(isCut());
+            ((Railed) ends.sender()).cutRail(0);
+            ends.sender().progress();
+            assertTrue(isCut());
+            assertEquals(1, warnings.all().size());
+            assertTrue(warnings.await("lost rail 0").contains("waits until it is made again"));
+            assertEquals(1, why().size());
+            String why = why().getFirst();
+            String self = ProcessIdentity.CURRENT.pid() + " on 127.0.0.1";
+            assertTrue(
+                    why.startsWith("The way from ") && why.contains(" to pid " + self + " is cut: its connection lost ")
+                            && why.contains("waits until it is made again. Nothing has come for "),
+                    why);
+            assertTrue(ends.sender().offer(new FrameHeader(), null, 0));
+            ends.nextHeader();
+            warnings.await("is made again after"); // the receiver may have its successor before it sees the loss
+            assertFalse(isCut());
+            assertEquals(List.of(), why());
+            // one that is closed meanwhile waits no more
+            ((Railed) ends.sender()).cutRail(0);
+            ends.sender().progress();
+            assertTrue(isCut());
+            ends.sender().abort();
+            ends.receiver().close();
+            assertFalse(isCut());
+            recording.stop();
+            recording.dump(events);
+        }
+        List<String> said = RecordingFile.readAllEvents(events).stream().map(event -> event.getString("what")).toList();
+        assertTrue(said.stream().anyMatch(text -> text.contains("its last; waits until it is made again"))
+                && said.stream().anyMatch(text -> text.contains("is made again after")), said.toString());
+    }
+}
