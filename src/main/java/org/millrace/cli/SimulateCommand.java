@@ -22,8 +22,9 @@ import picocli.CommandLine.Spec;
 /** {@code millrace simulate DIR}. */
 @Command(
         name = "simulate",
-        description = {"Say what the recorded operations would take on other numbers of ranks, over other links: by a"
-                + " model of rings and trees of proxies, with the costs of steps that were recorded.",
+        description = {
+                "Say what the recorded operations would take on other numbers of ranks, over other links: by a"
+                        + " model of rings and trees of proxies, with the costs of steps that were recorded.",
                 "Times are microseconds of one operation, and what the longest way through it consists of."},
         sortOptions = false)
 final class SimulateCommand implements Callable<Integer> {
@@ -67,8 +68,8 @@ final class SimulateCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         require(perHost > 0, "--ranks-per-host: a whole number above 0");
-        require(ranks.stream().allMatch(each -> each >= 2 && each <= MOST_RANKS), "--ranks: whole numbers from 2 to "
-                + MOST_RANKS);
+        require(ranks.stream().allMatch(each -> each >= 2 && each <= MOST_RANKS),
+                "--ranks: whole numbers from 2 to " + MOST_RANKS);
         LinkShape shape;
         try {
             shape = link == null ? LinkShape.NONE : LinkShape.parse(link);
@@ -79,21 +80,23 @@ final class SimulateCommand implements Callable<Integer> {
         require(!run.calls().isEmpty(), directory + " has no operations; under libnccl they are told where NCCL has an"
                 + " interface for profilers");
         Forecast forecast = new Forecast(run, shape, perHost);
-        Columns table = new Columns("<OPERATION", "BYTES", "RANKS", "<ALGORITHM", "CALLS", "RECORDED", "TIME", "LATENCY",
-                "BANDWIDTH", "PROXY", "KERNEL", "STRAGGLERS");
+        Columns table = new Columns("<OPERATION", "BYTES", "RANKS", "<ALGORITHM", "CALLS", "RECORDED", "TIME",
+                "LATENCY", "BANDWIDTH", "PROXY", "KERNEL", "STRAGGLERS");
         List<Forecast.Row> all = new ArrayList<>();
         List<String> totals = new ArrayList<>();
         for (int count : ranks) {
             List<Forecast.Row> rows = forecast.rows(count);
             for (Forecast.Row row : rows) {
-                table.add(row.kind().name(), Long.toString(row.kind().bytes()), Integer.toString(count), row.algorithm(),
-                        Long.toString(row.calls()), row.recorded() == 0 ? "" : micros(row.recorded()),
+                table.add(row.kind().name(), Long.toString(row.kind().bytes()), Integer.toString(count),
+                        row.algorithm(), Long.toString(row.calls()), row.recorded() == 0 ? "" : micros(row.recorded()),
                         micros(row.time() + row.stragglers()), micros(row.latency()), micros(row.bandwidth()),
                         micros(row.proxy()), micros(row.kernel()), micros(row.stragglers()));
             }
             all.addAll(rows);
-            totals.add(String.format(Locale.ROOT, "all calls of a rank, one after the other, each by the quicker algorithm,"
-                    + " on %d ranks: %.3f ms", count, Forecast.total(rows) / 1e6));
+            totals.add(String.format(Locale.ROOT,
+                    "all calls of a rank, one after the other, each by the quicker algorithm,"
+                            + " on %d ranks: %.3f ms",
+                    count, Forecast.total(rows) / 1e6));
         }
         PrintWriter out = spec.commandLine().getOut();
         out.println(forecast.basis());
@@ -121,10 +124,16 @@ final class SimulateCommand implements Callable<Integer> {
         StringBuilder page = new StringBuilder("<!DOCTYPE html><meta charset=\"utf-8\"><title>millrace simulate</title>"
                 + "<style>body{font:14px sans-serif}td{padding:2px 8px;white-space:nowrap}i{display:inline-block;"
                 + "height:14px}</style><h1>What operations would take</h1><p>");
-        page.append("Link: ").append(escape(link == null ? "that of the recording" : link)).append(". ")
-                .append(escape(basis)).append("</p><p>");
+        page.append("Link: ")
+                .append(escape(link == null ? "that of the recording" : link))
+                .append(". ")
+                .append(escape(basis))
+                .append("</p><p>");
         for (int part = 0; part < PARTS.length; part++) {
-            page.append("<i style=\"width:14px;background:").append(COLORS[part]).append("\"></i> ").append(PARTS[part])
+            page.append("<i style=\"width:14px;background:")
+                    .append(COLORS[part])
+                    .append("\"></i> ")
+                    .append(PARTS[part])
                     .append(" ");
         }
         page.append("</p><table>");
@@ -135,12 +144,21 @@ final class SimulateCommand implements Callable<Integer> {
                     .max()
                     .orElse(1);
             double[] parts = {row.latency(), row.bandwidth(), row.proxy(), row.kernel(), row.stragglers()};
-            page.append("<tr><td>").append(escape(row.kind().name())).append("<td>").append(row.kind().bytes())
-                    .append(" B<td>").append(row.ranks()).append(" ranks<td>").append(row.algorithm()).append("<td>")
-                    .append(micros(row.time() + row.stragglers())).append(" us<td>");
+            page.append("<tr><td>")
+                    .append(escape(row.kind().name()))
+                    .append("<td>")
+                    .append(row.kind().bytes())
+                    .append(" B<td>")
+                    .append(row.ranks())
+                    .append(" ranks<td>")
+                    .append(row.algorithm())
+                    .append("<td>")
+                    .append(micros(row.time() + row.stragglers()))
+                    .append(" us<td>");
             for (int part = 0; part < parts.length; part++) {
-                page.append(String.format(Locale.ROOT, "<i title=\"%s %s us\" style=\"width:%.1fpx;background:%s\"></i>",
-                        PARTS[part], micros(parts[part]), 600 * parts[part] / longest, COLORS[part]));
+                page.append(
+                        String.format(Locale.ROOT, "<i title=\"%s %s us\" style=\"width:%.1fpx;background:%s\"></i>",
+                                PARTS[part], micros(parts[part]), 600 * parts[part] / longest, COLORS[part]));
             }
             page.append("</tr>\n");
         }

@@ -15,9 +15,9 @@ import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Step;
 
 /**
- * What a recording says that frames cost, on their way between two devices, and in a kernel that hands them on. Both are
- * taken for a server that works on one frame after another, and hands each on some time after: from one that came while
- * the server was busy it is seen how long it works, from others how long all of it takes.
+ * What a recording says that frames cost, on their way between two devices, and in a kernel that hands them on. Both
+ * are taken for a server that works on one frame after another, and hands each on some time after: from one that came
+ * while the server was busy it is seen how long it works, from others how long all of it takes.
  *
  * @param kernel    from a frame's being told to the device, to the proxy's taking the one that follows from it
  * @param wire      from a frame's being taken to its being told to the other device, without the link's part
@@ -149,10 +149,11 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] sk
         for (Step step : run.steps()) { // by time
             Connection on = step.connection();
             if (on.sends()) {
-                LinkShape link = links.computeIfAbsent(on.process(), process -> process.link()
-                        .filter(text -> !text.startsWith("@"))
-                        .map(LinkShape::parse)
-                        .orElse(LinkShape.NONE));
+                LinkShape link = links.computeIfAbsent(on.process(),
+                        process -> process.link()
+                                .filter(text -> !text.startsWith("@"))
+                                .map(LinkShape::parse)
+                                .orElse(LinkShape.NONE));
                 double free = Math.max(lines.getOrDefault(on.process(), 0.0), step.taken());
                 free += link.bitsPerSecond() == 0 ? 0
                         : (step.size() + HEADER_BYTES) * Byte.SIZE * 1e9 / link.bitsPerSecond();

@@ -17,8 +17,8 @@ import org.millrace.rehearsal.Simulation.Program;
 import org.millrace.rehearsal.Simulation.Rank;
 
 /**
- * What the operations of a recording would take on other numbers of ranks, over other links. Ranks are alike, and so are
- * hosts: of a ring one host stands for all, of a tree a rank of each level.
+ * What the operations of a recording would take on other numbers of ranks, over other links. Ranks are alike, and so
+ * are hosts: of a ring one host stands for all, of a tree a rank of each level.
  */
 public final class Forecast {
 
@@ -62,8 +62,9 @@ public final class Forecast {
         this.link = link;
         this.perHost = perHost;
         if (!link.jitter().isZero() || link.down()) {
-            throw new MillraceException("a link that is simulated has a rate, a delay and a loss; jitter and down have no"
-                    + " meaning there: leave them out, or use millrace replay");
+            throw new MillraceException(
+                    "a link that is simulated has a rate, a delay and a loss; jitter and down have no"
+                            + " meaning there: leave them out, or use millrace replay");
         }
     }
 
@@ -82,16 +83,16 @@ public final class Forecast {
     /** {@return the recorded operations on so many ranks; by kind, and by algorithm where there are several} */
     public List<Row> rows(int ranks) {
         if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {
-            throw new MillraceException(ranks + " ranks are no whole hosts of " + perHost
-                    + " (--ranks-per-host), or fewer than 2");
+            throw new MillraceException(
+                    ranks + " ranks are no whole hosts of " + perHost + " (--ranks-per-host), or fewer than 2");
         }
         Map<Kind, long[]> times = RecordedRun.times(run.calls());
         List<Row> rows = new ArrayList<>();
         kinds().forEach((kind, calls) -> {
-            double recorded = RecordedRun.median(times.getOrDefault(
-                    kind.name().equals("alltoall") || kind.name().equals("sendrecv") ? new Kind(RecordedRun.SEND,
-                            kind.bytes()) : kind,
-                    new long[0]));
+            double recorded = RecordedRun
+                    .median(times.getOrDefault(kind.name().equals("alltoall") || kind.name().equals("sendrecv")
+                            ? new Kind(RecordedRun.SEND, kind.bytes())
+                            : kind, new long[0]));
             add(rows, kind, ranks, "ring", calls, recorded);
             if (kind.name().equals(Operation.ALL_REDUCE.label()) && ranks > 2) {
                 add(rows, kind, ranks, "tree", calls, recorded);
@@ -242,9 +243,9 @@ public final class Forecast {
     }
 
     /**
-     * Two trees, each of half the channels: who has children in one is a leaf in the other. A leaf's line is also that of
-     * who is a leaf's parent in the other tree, which is that of the level above; whoever has children sends half of the
-     * data up as a leaf, too.
+     * Two trees, each of half the channels: who has children in one is a leaf in the other. A leaf's line is also that
+     * of who is a leaf's parent in the other tree, which is that of the level above; whoever has children sends half of
+     * the data up as a leaf, too.
      */
     private void tree(Simulation simulation, double bytes, int ranks) {
         int channels = Math.max(TREES, costs.channels()) / TREES;

@@ -6,9 +6,9 @@ import java.util.PriorityQueue;
 import org.millrace.net.link.LinkShape;
 
 /**
- * Frames that kernels hand on to each other, by way of their ranks' proxies and lines: one queue of events, in the order
- * of their times, and of their making where these are equal. Each time carries what it consists of, along the way of
- * dependencies that it came: so the parts of the end are the parts of the longest way.
+ * Frames that kernels hand on to each other, by way of their ranks' proxies and lines: one queue of events, in the
+ * order of their times, and of their making where these are equal. Each time carries what it consists of, along the way
+ * of dependencies that it came: so the parts of the end are the parts of the longest way.
  */
 final class Simulation {
 
@@ -108,9 +108,7 @@ final class Simulation {
     }
 
     private enum Stage {
-        PROXY,
-        LINE,
-        ARRIVES
+        PROXY, LINE, ARRIVES
     }
 
     private record Event(Moment moment, long number, Block from, Stage stage) implements Comparable<Event> {
@@ -159,11 +157,11 @@ final class Simulation {
                 queue.add(new Event(now.later(0, 0, from.rank.proxyFree - time, 0), made++, from, Stage.LINE));
             }
             case LINE -> {
-                from.rank.lineFree = Math.max(time, from.rank.lineFree)
-                        + from.copies * nanos(from.bytes, link.bitsPerSecond());
+                from.rank.lineFree =
+                        Math.max(time, from.rank.lineFree) + from.copies * nanos(from.bytes, link.bitsPerSecond());
                 double left = Math.max(from.rank.lineFree, time + nanos(from.bytes, link.bitsPerConnection()));
-                queue.add(new Event(now.later(link.delay().toNanos(), left - time, costs.wire().after(from.bytes), 0), made++, from,
-                        Stage.ARRIVES));
+                queue.add(new Event(now.later(link.delay().toNanos(), left - time, costs.wire().after(from.bytes), 0),
+                        made++, from, Stage.ARRIVES));
             }
             case ARRIVES -> from.targets.forEach(target -> {
                 target.arrived++;
