@@ -73,8 +73,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     /** Whether it begins anew when a listener does not answer. */
     protected final boolean mayTryAgain() {
-        return nanosLeft() > 0
-                && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
+        return nanosLeft() > 0 && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
     }
 
     protected final OpenResources network() {
