@@ -94,7 +94,8 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] sk
 
     /** Under libnccl nobody tells a connection's channel: there are as many as a process sends on. */
     private static int channels(RecordedRun run) {
-        List<Connection> used = run.steps().stream().map(Step::connection).filter(Connection::sends).distinct().toList();
+        List<Connection> used =
+                run.steps().stream().map(Step::connection).filter(Connection::sends).distinct().toList();
         long named = used.stream().filter(one -> one.kind() == 0).mapToInt(Connection::channel).distinct().count();
         long unnamed = used.stream().filter(one -> one.kind() < 0).count() / Math.max(1, run.processes().size());
         return (int) Math.max(1, Math.max(named, unnamed));
