@@ -89,14 +89,16 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] sk
 
     static Costs of(RecordedRun run) {
         long longest = run.steps().stream().mapToLong(Step::size).max().orElse(0);
-        long channels = run.steps()
-                .stream()
-                .filter(step -> step.connection().kind() == 0)
-                .mapToInt(step -> step.connection().channel())
-                .distinct()
-                .count();
-        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), Math.max(1, (int) channels),
-                skews(run));
+        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), channels(run), skews(run));
+    }
+
+    /** Under libnccl nobody tells a connection's channel: there are as many as a process sends on. */
+    private static int channels(RecordedRun run) {
+        List<Connection> used =
+                run.steps().stream().map(Step::connection).filter(Connection::sends).distinct().toList();
+        long named = used.stream().filter(one -> one.kind() == 0).mapToInt(Connection::channel).distinct().count();
+        long unnamed = used.stream().filter(one -> one.kind() < 0).count() / Math.max(1, run.processes().size());
+        return (int) Math.max(1, Math.max(named, unnamed));
     }
 
     /** In an operation the next frame that goes out follows from the oldest that came in and none has followed from. */
