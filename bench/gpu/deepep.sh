@@ -14,7 +14,7 @@
 #            multiprocessors where it is told nothing: --num-sms 24); sides: that shape with each of SIDES in turn, TURNS (3) times, and between them an
 #            all-to-all of the same bytes by NCCL's own proxy and by the takeover; a table at the end; lost: a rank is killed between dispatches, what the
 #            others say and when they end
-# SIDES      NAME:SETTING,SETTING ..., default: direct: kernel:MILLRACE_GIN_COPY_KERNEL=20000 staged:MILLRACE_GIN_DIRECT=0
+# SIDES      NAME:SETTING,SETTING ..., default: direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0
 #            tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0
 # SETTINGS   environment for all ranks, as NAME=VALUE NAME=VALUE; MILLRACE_NET (shm) says over which network
 # RANKS (2), RANKS_PER_HOST (1), LIMIT (90 s for a test whose kernels are compiled), COMPILE_LIMIT (300 s for one whose are not) and DEADLINE (seconds for all
@@ -227,7 +227,7 @@ sides() {
   build_nccl_perf || return 1
   : >"$output/sides"
   for turn in $(seq "${TURNS:-3}"); do
-    for side in ${SIDES:-direct: kernel:MILLRACE_GIN_COPY_KERNEL=20000 staged:MILLRACE_GIN_DIRECT=0 tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0}; do
+    for side in ${SIDES:-direct: engines:MILLRACE_GIN_COPY_KERNEL=0 staged:MILLRACE_GIN_DIRECT=0 tcp:MILLRACE_NET=socket,MILLRACE_GIN_DIRECT=0,MILLRACE_GIN_SHARED=0}; do
       name=${side%%:*}
       SETTINGS="${SETTINGS:-} $(tr ',' ' ' <<<"${side#*:}")" LINES_OF_FIGURES=-0 run "$name.$turn" "$uncompiled" test_ep.py --allow-hybrid-mode 0 \
         --test-first-only ${EP_ARGUMENTS:---num-sms 24} || failed=1

@@ -4,14 +4,14 @@
 #   bench/gpu/gin.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
 #
 # Bytes travel from GPU to GPU; MILLRACE_GIN_DIRECT=0 stages them in memory that the ranks share, and MILLRACE_GIN_SHARED=0 with it sends them over the network.
-# MILLRACE_GIN_COPY_KERNEL=200 has a kernel make small copies from the first on that stays on the GPU for 200 us after the last of them; 0: there is none.
+# A kernel makes small copies; MILLRACE_GIN_COPY_KERNEL=0: the copy engines make all.
 # Beside its results each run says how many descriptors Java served, context by context, and how many GIN progress threads of NCCL ran (none, if all is well).
 #
 # Then tokens are dispatched to experts and combined, as in DeepEP (nccl_expert.cu), by every number of ranks in EXPERT_RANKS (2 4) that there are GPUs for.
 #
 # GIN_C=1 runs nccl_gin over gin_c.c as well, a plugin that does the same in C for NCCL 2.28: one spinning thread, bytes staged piece by piece in memory that
-# the ranks share. C, Java staged, Java with a copying kernel, and that staged take turns, two each, after Java's run on every network; a table shows all their
-# round trips.
+# the ranks share. C, Java staged, Java by copy engines, and that staged take turns, two each, after Java's run on every network; a table shows all their round
+# trips.
 #
 # RANKS (2), RANKS_PER_HOST (1), MAX_BYTES (64 MiB), ITERATIONS (400), TOKENS (1000000), SEED (another each time; printed) and LIMIT (90 s a run) may be set.
 # Ranks for which there is no GPU share one, in turns of milliseconds: what they check holds, their times say nothing. GPUS says how many to believe in.
@@ -80,11 +80,11 @@ compare_with_c() { # beside nccl_gin's run of $network
   for turn in 1 2; do
     plugin=$work/libnccl-net-gin-c.so nccl_gin "c_${network}_$turn"
     MILLRACE_GIN_DIRECT=0 nccl_gin "staged_${network}_$turn"
-    MILLRACE_GIN_COPY_KERNEL=200 nccl_gin "kernel_${network}_$turn"
-    MILLRACE_GIN_DIRECT=0 MILLRACE_GIN_COPY_KERNEL=200 nccl_gin "staged_kernel_${network}_$turn"
+    MILLRACE_GIN_COPY_KERNEL=0 nccl_gin "engines_${network}_$turn"
+    MILLRACE_GIN_DIRECT=0 MILLRACE_GIN_COPY_KERNEL=0 nccl_gin "staged_engines_${network}_$turn"
   done
   for turn in 1 2; do
-    labels+=("kernel_${network}_$turn" "c_${network}_$turn" "staged_${network}_$turn" "staged_kernel_${network}_$turn")
+    labels+=("engines_${network}_$turn" "c_${network}_$turn" "staged_${network}_$turn" "staged_engines_${network}_$turn")
   done
   beside "gin_$network" "${labels[@]}"
 }

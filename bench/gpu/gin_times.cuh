@@ -1,6 +1,6 @@
 /*
  * Round trips between ranks 0 and 1 over context 0, how long a flush takes, and how many puts there are a second: the best of several runs, after one that warms
- * up. And how long who waits for the device, or frees memory, waits behind such puts: for what Millrace has on the GPU then.
+ * up.
  */
 #pragma once
 #include "gin_setting.cuh"
@@ -99,7 +99,6 @@ static void timeFlush(const Setting &s) {
 #define TOKEN_BYTES 7168
 #define BURST_BLOCKS 24
 #define BURST_EACH 64
-#define DELAYS 200
 
 /* Ranks 0 and 1 at once: from many blocks to places in any order. Ends when all of the other's are there. */
 __global__ void burst(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWindow_t from, size_t places, unsigned signal, uint64_t before) {
@@ -115,19 +114,6 @@ __global__ void burst(ncclDevComm devComm, int contexts, ncclWindow_t to, ncclWi
   gin.flush(ncclCoopThread());
 }
 
-static int compareMicros(const void *one, const void *other) { return *(const double *)one < *(const double *)other ? -1 : *(const double *)one > *(const double *)other; }
-
-static double micros(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return t.tv_sec * 1e6 + t.tv_nsec * 1e-3;
-}
-
-static void printDelays(const char *what, double *delays) {
-  qsort(delays, DELAYS, sizeof *delays, compareMicros);
-  printf("delay of %-22s behind a burst: p50 %8.1f us, p99 %8.1f us, max %8.1f us\n", what, delays[DELAYS / 2], delays[DELAYS * 99 / 100], delays[DELAYS - 1]);
-}
-
 static void timeBursts(const Setting &s) {
   const int blocks = BURST_BLOCKS / s.contexts * s.contexts, many = blocks * BURST_EACH;
   const size_t places = s.slot / TOKEN_BYTES;
@@ -140,23 +126,4 @@ static void timeBursts(const Setting &s) {
   float each = bestOf(s, many, launch);
   if (rank == 0)
     printf("puts of %d B from %d blocks on %d contexts: %10.3f us each, %7.2f GB/s one way\n", TOKEN_BYTES, blocks, s.contexts, each, TOKEN_BYTES / each / 1e3);
-  double synchronized[DELAYS], freed[DELAYS];
-  for (int i = 0; i < 2 * DELAYS; i++) {
-    void *memory = NULL;
-    everybody(s);
-    if (i % 2)
-      CUDA(cudaMalloc(&memory, 1 << 20)); /* it is not freed before the burst has ended */
-    launch(i);
-    run();
-    double begin = micros();
-    if (i % 2)
-      CUDA(cudaFree(memory));
-    else
-      CUDA(cudaDeviceSynchronize());
-    (i % 2 ? freed : synchronized)[i / 2] = micros() - begin;
-  }
-  if (rank == 0) {
-    printDelays("cudaDeviceSynchronize", synchronized);
-    printDelays("cudaFree", freed);
-  }
 }

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-#define MILLRACE_COPY_COMMANDS 64
+#define MILLRACE_COPY_COMMANDS 256
 #define MILLRACE_COPY_WORDS 4
 /* Blocks of threads that make the longer copies. */
-#define MILLRACE_COPY_WORKERS 16
+#define MILLRACE_COPY_WORKERS 32
 /* As many copies may be given to a worker before it has made the first of them. */
 #define MILLRACE_COPY_GIVEN 64
 
@@ -43,7 +43,7 @@ typedef struct millraceCopyMailbox {
   millraceCopyCommand commands[MILLRACE_COPY_COMMANDS];
   uint32_t done;
   uint32_t copied[MILLRACE_COPY_WORKERS];
-  char pad1[60];
+  char pad1[124];
   uint32_t state;
   char pad2[124];
 } __attribute__((aligned(128))) millraceCopyMailbox;

@@ -17,12 +17,12 @@ typedef ulonglong2 Line;
 enum { ALL = 0xffffffff, LANES = 32 };
 /* Loads of each lane that are under way at once: all of a copy. */
 enum { LOADS = 4 };
-/* A look brings this many commands, half of one to a lane: reads across PCIe that are under way at once. */
-enum { LOOK_COMMANDS = LANES / 2 };
+/* A look brings a command to each lane: reads across PCIe that are under way at once. */
+enum { LOOK_COMMANDS = LANES };
 /* Looks at the commands for each at the time. */
 enum { LOOKS = 8 };
 /* Copies that a worker makes before it says so, while others wait for it already: a fence takes as long as a copy. */
-enum { COPIES_AT_ONCE = 4 };
+enum { COPIES_AT_ONCE = 8 };
 /* A launch whose workers find no room within this time gives up, so that nobody waits behind it: the host launches again. */
 enum { ARRIVAL_NANOS = 100000 };
 /* Few registers too: a worker is to find room beside a block of a program that takes every multiprocessor. */
@@ -52,11 +52,27 @@ struct Workers {
     u32 left[STREAMS];                // which launch of a stream gives its workers no more
 };
 
-/* Half a command. A fence behind it pairs with the host's stores of its words, behind which lies what is to be copied. */
+/* Half a command. Pairs with the host's releases of its words, behind which lies what is to be copied. A fence behind a relaxed load would wait for all that
+ * the warp has stored, which takes as long as the load. */
 static __device__ Line load_half(const uint64_t *words) {
     Line value;
-    asm volatile("ld.relaxed.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.x), "=l"(value.y) : "l"(words) : "memory");
+    asm volatile("ld.acquire.sys.global.v2.u64 {%0, %1}, [%2];" : "=l"(value.x), "=l"(value.y) : "l"(words) : "memory");
     return value;
+}
+
+static __device__ bool is_missing(Line half, u32 number) {
+    return half.x >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)number || half.y >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)number;
+}
+
+/* Half an even or odd one of the commands: the first 16 lie in one half a lane, the others in a second. By all lanes. */
+static __device__ Line half_of(Line first, Line second, u32 lane, u32 odd) {
+    u32 from = lane * 2 % LANES + odd;
+    u64 x = __shfl_sync(ALL, first.x, from), y = __shfl_sync(ALL, first.y, from);
+    u64 upper_x = __shfl_sync(ALL, second.x, from), upper_y = __shfl_sync(ALL, second.y, from);
+    Line half;
+    half.x = lane < LANES / 2 ? x : upper_x;
+    half.y = lane < LANES / 2 ? y : upper_y;
+    return half;
 }
 
 static __device__ u32 load_acquire_host(const uint32_t *word) {
@@ -171,29 +187,38 @@ static __device__ void give(Workers *workers, Command command, u32 first, u32 en
     __syncwarp();
 }
 
-/* Carries out, or gives away, the commands from number on that are there, of those that one look brings; returns how many. */
-static __device__ u32 look(const millraceCopyMailbox *mailbox, Workers *workers, u32 number, u32 lane) {
+/* What a look found: how many commands, and whether the warp has made copies itself. */
+struct Look {
+    u32 found;
+    bool copied;
+};
+
+/* Carries out, or gives away, the commands from number on that are there, of those that one look brings. */
+static __device__ Look look(const millraceCopyMailbox *mailbox, Workers *workers, u32 number, u32 lane) {
     u32 mine = number + lane / 2;
-    Line half = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
-    bool missing =
-        half.x >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine || half.y >> MILLRACE_COPY_NUMBER_SHIFT != (unsigned short)mine;
-    u32 lost = __ballot_sync(ALL, missing);
-    u32 end = lost == 0 ? LOOK_COMMANDS : (__ffs(lost) - 1) / 2;
-    if (end == 0) {
-        return 0;
+    Line first = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
+    u32 lost = __ballot_sync(ALL, is_missing(first, mine));
+    Look none = {0, false};
+    if (lost & 3) {
+        return none;
     }
-    fence(); // in every lane: what was acquired by one is read by others
-    __syncwarp();
-    u32 even = lane * 2 % LANES;
-    u64 upper = __shfl_sync(ALL, half.x, even + 1);
-    u64 work = __shfl_sync(ALL, half.y, even + 1);
+    Line second = first;
+    if (lost == 0) { // many come: the others are read only then
+        mine += LANES / 2;
+        second = load_half(&mailbox->commands[mine % MILLRACE_COPY_COMMANDS].to + lane % 2 * 2);
+    }
+    __syncwarp(); // what one lane has acquired, others read
+    u32 more = lost == 0 ? __ballot_sync(ALL, is_missing(second, mine)) : ALL;
+    u32 end = lost != 0 ? (__ffs(lost) - 1) / 2 : more != 0 ? LANES / 2 + (__ffs(more) - 1) / 2 : LOOK_COMMANDS;
+    Line addresses = half_of(first, second, lane, 0);
+    Line rest = half_of(first, second, lane, 1);
     Command command;
-    command.to = whole(__shfl_sync(ALL, half.x, even), upper);
-    command.from = whole(__shfl_sync(ALL, half.y, even), upper >> MILLRACE_COPY_FROM_SHIFT);
-    command.bytes = (u32)work;
-    command.worker = lane < end ? (unsigned char)(work >> MILLRACE_COPY_WORKER_SHIFT) : 0;
-    command.ordered = work >> MILLRACE_COPY_ORDERED_SHIFT & 1;
-    u32 own = ~__ballot_sync(ALL, command.worker > 0); // which are the warp's, and all bits from end on
+    command.to = whole(addresses.x, rest.x);
+    command.from = whole(addresses.y, rest.x >> MILLRACE_COPY_FROM_SHIFT);
+    command.bytes = (u32)rest.y;
+    command.worker = lane < end ? (unsigned char)(rest.y >> MILLRACE_COPY_WORKER_SHIFT) : 0;
+    command.ordered = rest.y >> MILLRACE_COPY_ORDERED_SHIFT & 1;
+    u32 own = __ballot_sync(ALL, lane < end && command.worker == 0);
     bool copied = false;
     for (u32 i = 0; i < end;) {
         if (copied) { // each lane's stores, for whoever sees what comes behind them
@@ -205,12 +230,13 @@ static __device__ u32 look(const millraceCopyMailbox *mailbox, Workers *workers,
             carry_out(__shfl_sync(ALL, command.to, i), __shfl_sync(ALL, command.from, i), __shfl_sync(ALL, command.bytes, i), lane);
             i++;
         } else {
-            u32 next = i + __ffs(own >> i) - 1;
+            u32 next = own >> i ? i + __ffs(own >> i) - 1 : end;
             give(workers, command, i, next, lane);
             i = next;
         }
     }
-    return end;
+    Look all = {end, own != 0};
+    return all;
 }
 
 /* By all threads of a block; the loads of one pass are under way at once. */
@@ -351,12 +377,14 @@ extern "C" __global__ void __launch_bounds__(WORKER_THREADS, BLOCKS_BY_REGISTERS
         store(&mailbox->state, MILLRACE_COPY_PRESENT | stream << MILLRACE_COPY_STREAM_SHIFT);
     }
     for (u32 looks = 1;; looks++) {
-        u32 found = look(mailbox, workers, number, lane);
-        if (found > 0) {
-            number += found;
+        Look by = look(mailbox, workers, number, lane);
+        if (by.found > 0) {
+            number += by.found;
             __syncwarp(); // pairs the other lanes' stores with the fence of this one
-            if (lane == 0) {
+            if (lane == 0 && by.copied) {
                 store_release(&mailbox->done, number);
+            } else if (lane == 0) {
+                store(&mailbox->done, number); // the places are free: their words were read
             }
         } else if (leaving) {
             break;

@@ -22,8 +22,8 @@ import picocli.CommandLine.Spec;
         versionProvider = Version.class,
         subcommands = {RunCommand.class, PerfCommand.class, CompareCommand.class, DoctorCommand.class, GinCommand.class,
                 PsCommand.class, TopCommand.class, WhyCommand.class, DumpCommand.class, MetricsCommand.class,
-                TraceCommand.class, RecordCommand.class, ReplayCommand.class, PluginCommand.class,
-                CompletionCommand.class, ManCommand.class, HelpCommand.class},
+                TraceCommand.class, RecordCommand.class, ReplayCommand.class, SimulateCommand.class,
+                PluginCommand.class, CompletionCommand.class, ManCommand.class, HelpCommand.class},
         exitCodeListHeading = "%nExit status:%n",
         exitCodeList = {"0:success", "1:a failure, or wrong values", "2:wrong usage, or a setting that is not usable"})
 final class MillraceCommand implements Runnable {

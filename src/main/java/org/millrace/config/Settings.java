@@ -94,6 +94,8 @@ public final class Settings {
     public static final String PLUGIN_PREFIX = "plugin:";
     /** The longest that GIN's copy kernel stays, in microseconds. */
     public static final int LONGEST_COPY_KERNEL = 1_000_000;
+    /** Who waits for the whole device waits for the kernel, too. */
+    private static final int USUAL_COPY_KERNEL = 150;
 
     private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
     /** NCCL_STEPS slots of at least a page each: a slot's address is then aligned for every copy and network. */
@@ -380,10 +382,12 @@ public final class Settings {
             setting(Part.GIN, "MILLRACE_GIN_SHARED", values(SWITCH, ON_BY_DEFAULT), true,
                     "0: what GIN stages goes over the network between ranks of one host too; unset: in memory that they"
                             + " share");
-    public static final Setting<Optional<Integer>> GIN_COPY_KERNEL = optional(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
-            integers(0, LONGEST_COPY_KERNEL, "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
-            "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last; unset: there is"
-                    + " none");
+    public static final Setting<Integer> GIN_COPY_KERNEL =
+            setting(Part.GIN, "MILLRACE_GIN_COPY_KERNEL",
+                    integers(0, LONGEST_COPY_KERNEL,
+                            "0 to " + LONGEST_COPY_KERNEL + " microseconds, 0 for no such kernel"),
+                    USUAL_COPY_KERNEL,
+                    "microseconds that a kernel which makes GIN's small copies stays on the GPU after the last");
 
     public static final Setting<Kernels> UNPACK = setting(Part.UNPACK, "MILLRACE_UNPACK",
             values(KERNELS,

@@ -24,8 +24,9 @@ import org.millrace.agent.Waiting;
  *
  * <p>
  * The warp that reads the commands makes few short copies itself, which is quickest; others are made by workers, many
- * at once. Copies of one sequence have one worker, which keeps the order of those that are strict. A copy that must be
- * behind others that workers make is told when those are made.
+ * at once. Copies of one sequence have one worker, which keeps the order of those that are strict; of a sequence that
+ * has had none for long all workers make the others, and a strict one is told when those are made, as is a copy that
+ * must be behind all that workers make.
  *
  * <p>
  * Commands are posted one after another, and sealed together: then it is known which of them the kernel sees, as it may
@@ -45,9 +46,11 @@ final class CopyCommands {
     /** With so many copies under way the warp is quicker than a worker, which has to be told first. */
     private static final int FEW = 2;
     /** The golden ratio's fraction: numbers that are any step apart fall to workers that are far apart. */
-    private static final long SPREAD = 0x9e37_79b9L;
+    private static final long GOLDEN = 0x9e37_79b9L;
     /** A kernel that comes at all does so within this time. */
     static final long COMES_NANOS = TimeUnit.MICROSECONDS.toNanos(100);
+    /** Copies of a sequence behind its last strict one before they are spread: a strict one would wait for them. */
+    private static final int BEFORE_SPREADING = 16;
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     private final CopyMailbox mailbox;
@@ -62,6 +65,12 @@ final class CopyCommands {
     /** Who has posted the commands that are not sealed. */
     private @Nullable CopyQueue poster;
     private int nextWorker;
+    /** By worker: how many copies of its sequences were posted behind the last strict one. */
+    private final int[] sinceStrict;
+    /** By worker: what other workers were given last of its sequences. */
+    private final int[][] spread;
+    /** By worker: whether others may have such copies that are not made. */
+    private final boolean[] isSpread;
     /** What the kernel has said of the commands and, by worker, of its copies: it is there for this thread. */
     private int done;
     private final int[] copied;
@@ -93,6 +102,10 @@ final class CopyCommands {
         this.done = first;
         this.given = new int[workers + 1];
         this.copied = new int[workers + 1];
+        this.sinceStrict = new int[workers + 1];
+        Arrays.fill(sinceStrict, BEFORE_SPREADING);
+        this.spread = new int[workers + 1][workers + 1];
+        this.isSpread = new boolean[workers + 1];
         mailbox.donePlain(first);
     }
 
@@ -230,12 +243,52 @@ final class CopyCommands {
         }
         boolean warp = fitsWarp(to, from, bytes) && next - lookDone() < FEW;
         if (order == CopyOrder.FREE) {
-            nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
-            return warp ? 0 : nextWorker;
+            return warp ? 0 : anyWorker();
         }
-        int own = 1 + (int) ((CopyOrder.sequence(order) * SPREAD & 0xffff_ffffL) * (given.length - 1) >>> 32);
+        int own = own(order);
         // The warp gives away what is behind its own copies when it has made them; a worker's it does not wait for.
-        return warp && isIdle(own) ? 0 : own;
+        if (warp && isIdle(own)) {
+            return 0;
+        }
+        if (CopyOrder.isStrict(order)) {
+            sinceStrict[own] = 0;
+        } else if (sinceStrict[own] == BEFORE_SPREADING) {
+            int other = anyWorker();
+            spread[own][other] = given[other] + 1;
+            isSpread[own] = true;
+            return other;
+        } else {
+            sinceStrict[own]++;
+        }
+        return own;
+    }
+
+    private int own(int order) {
+        return 1 + (int) ((CopyOrder.sequence(order) * GOLDEN & 0xffff_ffffL) * (given.length - 1) >>> 32);
+    }
+
+    private int anyWorker() {
+        nextWorker = nextWorker + 1 < given.length ? nextWorker + 1 : 1;
+        return nextWorker;
+    }
+
+    /** Whether a copy has to wait, before it is posted, for others of its sequence, which several workers make. */
+    boolean isBehindSpread(int order) {
+        return given.length > 1 && order > CopyOrder.FREE && CopyOrder.isStrict(order) && isSpread[own(order)];
+    }
+
+    /** Waits until a copy need not wait any more. */
+    void awaitSpread(int order) {
+        if (unsealed != next) {
+            poster.seal(); // or what is awaited may not be seen
+        }
+        int own = own(order);
+        for (int worker = 1; worker < given.length; worker++) {
+            // what the kernel did not see was taken back
+            int last = spread[own][worker] - given[worker] > 0 ? given[worker] : spread[own][worker];
+            await(ticket(worker, last));
+        }
+        isSpread[own] = false;
     }
 
     private boolean isIdle(int worker) {

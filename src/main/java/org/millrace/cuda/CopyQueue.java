@@ -5,9 +5,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies that are made while the caller does something else. A copy engine makes them; if there is a
- * {@link CopyKernel}, it makes the short ones. Only one of the two has copies under way at a time, which keeps the
- * order: a short copy behind others of the engine is the engine's too, and the engine begins when the kernel has
- * finished, which takes microseconds.
+ * {@link CopyKernel}, it makes the short ones. Both may have copies under way that are behind none; one that is behind
+ * others begins when the other of the two has made all that it has: what the kernel has takes microseconds, and what
+ * the engine has more, so that such a copy behind it is the engine's too.
  *
  * <p>
  * One thread at a time, with the queue's device current. No call allocates, once the queue was made.
@@ -53,13 +53,19 @@ public final class CopyQueue implements AutoCloseable {
 
     private final Engine engine;
     private final @Nullable CopyCommands kernel;
-    /** By number here: the number that the engine or the kernel gave the copy. */
+    /** By number here: the number that the kernel gave the copy; of the engine's the complement. */
     private final long[] numbers = new long[COPIES];
     private long begun;
     private long done;
-    /** Whether it is the kernel that makes those that are under way. */
+    /** The last that each was given, and the last of all that is behind and before all others. */
+    private long lastOfEngine;
+    private long lastOfKernel;
+    private long lastInTurn;
+    private boolean inTurnAtKernel;
+    /** Whether the kernel may have some that are not made, and whether one that was begun is behind others. */
     private boolean atKernel;
-    /** The last one that was not in turn: those of the kernel's workers are before it, and it. */
+    private boolean ordered;
+    /** The last one of the kernel's that was not in turn: those of its workers are before it, and it. */
     private long lastUnordered;
     /** What the kernel was asked for that is not sealed, by number here: it may have left. */
     private final Posted[] posted = new Posted[POSTED];
@@ -89,18 +95,26 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /**
-     * Whether two more copies may be begun without waiting for those under way: only so many can be asked after; and
-     * where the kernel has come, the engine first makes what it has begun, which is not much where it is expected.
+     * Whether two more copies may be begun without waiting for those under way: only so many can be asked after. Where
+     * the kernel has come, the engine first makes what it has if copies are behind others, and is not given many where
+     * the kernel is expected.
      */
     public boolean hasRoom() {
-        if (atKernel) {
-            return kernel.isReady() || isDone(begun);
+        if (begun - done > COPIES - 2 && !isDone(begun - COPIES + 2)) {
+            return false;
         }
-        return engine.hasRoom() && (!isKernelNear() || isDone(begun));
+        if (atKernel && !kernel.isReady()) {
+            if (!isDone(lastOfKernel)) {
+                return false; // it has as much as it can be given, or leaves
+            }
+            atKernel = false;
+        }
+        return engine.hasRoom() && (atKernel || !isKernelNear() || isDone(begun));
     }
 
     private boolean isKernelNear() {
-        return kernel != null && (kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
+        return kernel != null
+                && (ordered && kernel.isReady() || begun - done >= MOST_BEFORE_KERNEL && kernel.isComing());
     }
 
     /** Begins a copy, behind all others. */
@@ -129,16 +143,32 @@ public final class CopyQueue implements AutoCloseable {
 
     private long copy(long to, long from, long bytes, int order, boolean fromHost) {
         boolean fits = kernel != null && kernel.fits(to, from, bytes, order);
+        ordered = order == CopyOrder.IN_TURN || CopyOrder.isStrict(order);
         if (fits && isKernelsTurn(order)) {
             return post(to, from, bytes, order, fromHost);
         }
-        passKernel();
+        seal();
+        if (ordered || inTurnAtKernel && !isDone(lastInTurn)) {
+            passKernel();
+        }
+        if (order == CopyOrder.IN_TURN) {
+            inTurn(false);
+        }
         return begunByEngine(engine.copy(to, from, bytes, order, fromHost), fits);
+    }
+
+    /** The next is behind and before all others. */
+    private void inTurn(boolean kernels) {
+        lastInTurn = begun + 1;
+        inTurnAtKernel = kernels;
     }
 
     private long post(long to, long from, long bytes, int order, boolean fromHost) {
         atKernel = true;
-        begun(kernel.post(to, from, (int) bytes, order, this));
+        if (order == CopyOrder.IN_TURN) {
+            inTurn(true);
+        }
+        lastOfKernel = begun(kernel.post(to, from, (int) bytes, order, this));
         if (order != CopyOrder.IN_TURN) {
             lastUnordered = begun;
         }
@@ -164,47 +194,56 @@ public final class CopyQueue implements AutoCloseable {
             long last = begun;
             begun -= unseen;
             passKernel();
+            inTurnAtKernel = inTurnAtKernel && lastInTurn <= begun;
             while (begun != last) {
                 Posted copy = posted[(int) (begun + 1) & POSTED - 1];
-                begun(engine.copy(copy.to, copy.from, copy.bytes, copy.order, copy.fromHost));
+                lastOfEngine = begun(~engine.copy(copy.to, copy.from, copy.bytes, copy.order, copy.fromHost));
             }
         }
     }
 
-    /** What is behind all others waits here for what workers of the kernel's make: the warp does not. */
+    /**
+     * What is behind others waits here for what workers of the kernel's make: neither the warp nor its own worker does.
+     */
     private boolean isKernelsTurn(int order) {
-        if (!atKernel) {
-            return !engine.hasWaiting() && isDone(begun) && kernel.isReady();
+        if (!kernel.isReady() || !isBehindEngine()) {
+            return false;
         }
-        if (order == CopyOrder.IN_TURN) {
+        if (atKernel && (order == CopyOrder.IN_TURN || kernel.isBehindSpread(order))) {
             seal(); // or what is awaited may not be seen
-            if (atKernel) {
+            if (order == CopyOrder.IN_TURN) {
                 await(lastUnordered);
+            } else {
+                kernel.awaitSpread(order);
             }
         }
-        return atKernel && kernel.isReady();
+        return kernel.isReady() && isBehindEngine(); // what was not seen is the engine's
+    }
+
+    /** Whether the engine has made all that the copy must be behind. */
+    private boolean isBehindEngine() {
+        return ordered ? isDone(lastOfEngine) : inTurnAtKernel || isDone(lastInTurn);
     }
 
     private void passKernel() {
-        if (atKernel) {
-            seal();
-        }
+        seal();
         if (atKernel) {
             await(begun);
             atKernel = false;
         }
     }
 
-    /** Of the kernel's. */
+    /** For the kernel's copies, up to one. */
     private void await(long number) {
-        while (done - number < 0) {
-            kernel.await(numberOf(done + 1));
-            done++;
+        for (long copy = done + 1; copy - number <= 0; copy++) {
+            if (numberOf(copy) >= 0) {
+                kernel.await(numberOf(copy));
+            }
         }
     }
 
     private long begunByEngine(long number, boolean fitsKernel) {
-        begun(number);
+        lastOfEngine = begun(~number);
         if (fitsKernel) {
             kernel.invite();
         }
@@ -241,9 +280,9 @@ public final class CopyQueue implements AutoCloseable {
     public boolean isDone(long number) {
         if (done - number < 0) {
             seal();
-            if (atKernel) { // its workers are not through in the order in which they were told
+            if (atKernel || numberOf(number) >= 0) { // its workers are not through in the order in which they were told
                 advance(number);
-            } else if (engine.isDone(numberOf(number))) {
+            } else if (engine.isDone(~numberOf(number))) { // and all before
                 done = number;
             }
         }
@@ -268,7 +307,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     private boolean isMade(long number) {
-        return atKernel ? kernel.isDone(number) : engine.isDone(number);
+        return number >= 0 ? kernel.isDone(number) : engine.isDone(~number);
     }
 
     /**

@@ -111,10 +111,10 @@ final class GinGroup implements AutoCloseable {
 
         @Override
         public void stalled(String what) {
-            NcclLog.warn("GIN: " + what
-                    + ". A kernel that another kernel of its process must start first stands so: set"
-                    + " CUDA_MODULE_LOADING=EAGER. With MILLRACE_GIN_COPY_KERNEL, copies that wait behind other streams'"
-                    + " kernels do, too: CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
+            NcclLog.warn(
+                    "GIN: " + what + ". A kernel that another kernel of its process must start first stands so: set"
+                            + " CUDA_MODULE_LOADING=EAGER. Copies that wait behind other streams'"
+                            + " kernels do, too: CUDA_DEVICE_MAX_CONNECTIONS=32 helps");
         }
     }
 

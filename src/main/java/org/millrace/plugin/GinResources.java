@@ -13,8 +13,8 @@ import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
+import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -65,17 +65,16 @@ final class GinResources {
         static GinSettings of(Configuration settings) {
             List<String> complaints = new ArrayList<>();
             boolean link = settings.get(LINK).isPresent(); // which direct copies would pass by
+            int stay = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}") ? LONGEST_COPY_KERNEL
+                    : GIN_COPY_KERNEL.defaultValue();
             if (settings.isSet(RECORD)) {
                 complaints.add(RECORD.name() + " records connections and operations, and no puts of GIN");
             }
-            boolean tooLong = settings.text(GIN_COPY_KERNEL).matches("\\d{7,18}");
             return new GinSettings(settings.get(GIN, Kernels.GPU, "GIN is there, for GPUs", complaints::add),
                     settings.get(GIN_DIRECT, true, ON, complaints::add) && !link,
                     settings.get(GIN_SHARED, true, ON, complaints::add) && !link,
-                    settings.get(GIN_COPY_KERNEL, Optional.of(tooLong ? LONGEST_COPY_KERNEL : 0),
-                            tooLong ? "it is " + LONGEST_COPY_KERNEL : "there is none", complaints::add)
-                            .map(micros -> Duration.of(micros, ChronoUnit.MICROS))
-                            .orElse(Duration.ZERO),
+                    Duration.of(settings.get(GIN_COPY_KERNEL, stay, "it is " + stay, complaints::add),
+                            ChronoUnit.MICROS),
                     List.copyOf(complaints));
         }
     }

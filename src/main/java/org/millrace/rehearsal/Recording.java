@@ -210,14 +210,14 @@ public final class Recording implements Recorder {
 
     /** Has pages ready where threads record, and looks at what native code writes. */
     void prepareOnce() {
-        looks.forEach(Runnable::run);
         try {
+            looks.forEach(Runnable::run);
             operations.prepare();
             for (Writer each : writers) {
                 each.file.prepare();
             }
-        } catch (IOException full) {
-            fail(full.toString());
+        } catch (IOException | RuntimeException failure) {
+            fail(failure.toString());
         }
     }
 }

@@ -72,6 +72,24 @@ class RecordCommandTest {
         Run show = Run.of("record", "show", at());
         assertTrue(show.out().contains("0 of 2") && show.out().contains("1 of 2"), show::toString);
         exports(run);
+        simulates();
+    }
+
+    private void simulates() throws Exception {
+        Path page = directory.resolve("page.html");
+        Run simulate = Run.of("simulate", at(), "--ranks", "2,16", "--ranks-per-host", "2", "--link",
+                "rate=1Gbit,delay=10ms", "--html", page.toString());
+        assertEquals(0, simulate.status(), simulate::toString);
+        assertEquals(3, simulate.out().lines().filter(line -> line.startsWith("all_reduce ")).count(),
+                () -> "two, and sixteen by two algorithms: " + simulate);
+        assertTrue(simulate.out().contains("on 16 ranks: "), simulate::toString);
+        assertEquals(3,
+                Files.readString(page)
+                        .lines()
+                        .filter(line -> line.startsWith("<tr>") || line.contains("<tr>"))
+                        .count());
+        Run refused = Run.of("simulate", at(), "--ranks", "3", "--ranks-per-host", "2");
+        assertTrue(refused.status() != 0 && refused.err().contains("--ranks-per-host"), refused::toString);
     }
 
     private void exports(RecordedRun run) throws Exception {

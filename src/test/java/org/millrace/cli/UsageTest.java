@@ -24,7 +24,7 @@ class UsageTest {
             delimiter = '|',
             value = {
                     "| what to do? There are: run, perf, compare, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, record, replay, plugin, completion, man, help",
+                            + "metrics, trace, record, replay, simulate, plugin, completion, man, help",
                     "plugin | what to do? There are: install", "plugin install | Missing required parameter: 'DIR'",
                     "perff | there is no 'perff'; did you mean perf?",
                     "run -n 2 | Missing required parameter: 'COMMAND'", "run -- x | how many ranks? Say -n RANKS",
@@ -35,7 +35,7 @@ class UsageTest {
                     "run -n 1 --master-port 70000 -- x | --master-port: a number from 1 to 65535",
                     "run -n 1 -D MILLRACE_NET=pigeon -- x | MILLRACE_NET=pigeon is not usable",
                     "bogus | there is no 'bogus'; there are: run, perf, compare, doctor, gin, ps, top, why, dump, "
-                            + "metrics, trace, record, replay, plugin, completion, man, help",
+                            + "metrics, trace, record, replay, simulate, plugin, completion, man, help",
                     "plugin instal | there is no 'instal'; did you mean install?",
                     "help perff | there is no 'perff'; did you mean perf?",
                     "help plugin remove | there is no 'remove'; there are: install",

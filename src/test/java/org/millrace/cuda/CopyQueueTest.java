@@ -201,6 +201,9 @@ class CopyQueueTest {
                 Thread.yield();
             }
             begin(queue, workers, random, expected);
+            if (random.nextBoolean()) {
+                begin(queue, workers, random, expected); // there was room for two
+            }
             if (random.nextInt(4) == 0) {
                 await(queue, queue.last() - random.nextInt(2));
             }
@@ -247,11 +250,12 @@ class CopyQueueTest {
     /**
      * One in turn anywhere; or one of a sequence: a strict one into the first half of its part, from what was written,
      * or a relaxed one into the second half, to a place to which nobody else writes meanwhile, from what never changes.
+     * For some time half of them are relaxed, and for some time nearly all: those are spread over the workers.
      */
     private void begin(CopyQueue queue, int workers, Random random, byte[] expected) {
         int sequences = workers > 0 && random.nextInt(8) != 0 ? SEQUENCES : 1;
         int sequence = random.nextInt(sequences);
-        boolean relaxed = sequences > 1 && random.nextBoolean();
+        boolean relaxed = sequences > 1 && random.nextInt((queue.last() >> 9 & 1) == 0 ? 2 : 40) != 0;
         int part = (BYTES - CONSTANT) / sequences;
         int bytes = 1 + random.nextInt(random.nextInt(16) == 0 ? part / 3 : 40);
         int to;
@@ -273,6 +277,11 @@ class CopyQueueTest {
             from = filled[sequence] > bytes && random.nextBoolean() ? half + filled[sequence] - bytes // what came last
                     : sequence * part + random.nextInt((sequences == 1 ? part : part / 2 + filled[sequence]) - bytes);
             order = sequences == 1 ? CopyOrder.IN_TURN : CopyOrder.strict(sequence);
+            if (sequences == 1 && random.nextBoolean()) { // where the next relaxed one will write
+                int next = random.nextInt(SEQUENCES);
+                int whole = (BYTES - CONSTANT) / SEQUENCES;
+                to = Math.min(next * whole + whole / 2 + filled[next], BYTES - CONSTANT - bytes);
+            }
         }
         queue.copy(memory.address() + to, memory.address() + from, bytes, order);
         System.arraycopy(expected, from, expected, to, bytes);

@@ -23,7 +23,7 @@ class GinSettingsTest {
 
     @Test
     void whatIsNotSetIsOnForGpus() {
-        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ZERO, List.of());
+        GinSettings usual = new GinSettings(Kernels.GPU, true, true, Duration.ofNanos(150_000), List.of());
         assertEquals(usual, read(Map.<String, String>of()::get));
         assertEquals(usual, read(name -> ""));
     }
@@ -34,7 +34,7 @@ class GinSettingsTest {
                 read(Map.of("MILLRACE_GIN", "host", "MILLRACE_GIN_DIRECT", "0", "MILLRACE_GIN_SHARED", "0",
                         "MILLRACE_GIN_COPY_KERNEL", "1000000")::get));
         assertEquals(Kernels.NONE, read(Map.of("MILLRACE_GIN", "0")::get).kernels());
-        assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ZERO, List.of()),
+        assertEquals(new GinSettings(Kernels.GPU, false, false, Duration.ofNanos(150_000), List.of()),
                 read(Map.of("MILLRACE_LINK", "delay=1ms")::get), "what copies directly passes the link by");
         assertEquals(List.of(), read(name -> name.equals("MILLRACE_RECORD") ? null : "1").complaints());
     }
@@ -51,8 +51,8 @@ class GinSettingsTest {
             value = {"MILLRACE_GIN|off|0 (no GIN), 1 or not set (for GPUs), host|GIN is there, for GPUs",
                     "MILLRACE_GIN_DIRECT|false|0 (off), 1 or not set (on)|it is on",
                     "MILLRACE_GIN_SHARED|2|0 (off), 1 or not set (on)|it is on",
-                    "MILLRACE_GIN_COPY_KERNEL|50us|0 to 1000000 microseconds|there is none",
-                    "MILLRACE_GIN_COPY_KERNEL|-1|0 to 1000000 microseconds|there is none",
+                    "MILLRACE_GIN_COPY_KERNEL|50us|0 to 1000000 microseconds|it is 150",
+                    "MILLRACE_GIN_COPY_KERNEL|-1|0 to 1000000 microseconds|it is 150",
                     "MILLRACE_GIN_COPY_KERNEL|1000001|0 to 1000000 microseconds|it is 1000000"})
     void whatIsNotUsableIsSaidOnceInTheLog(String name, String value, String allowed, String instead) {
         CapturedLog.begin();

@@ -23,10 +23,10 @@ public class mailbox_h extends mailbox_h$shared {
     static final SymbolLookup SYMBOL_LOOKUP = SymbolLookup.loaderLookup()
             .or(Linker.nativeLinker().defaultLookup());
 
-    private static final int MILLRACE_COPY_COMMANDS = (int)64L;
+    private static final int MILLRACE_COPY_COMMANDS = (int)256L;
     /**
      * {@snippet lang=c :
-     * #define MILLRACE_COPY_COMMANDS 64
+     * #define MILLRACE_COPY_COMMANDS 256
      * }
      */
     public static int MILLRACE_COPY_COMMANDS() {
@@ -41,10 +41,10 @@ public class mailbox_h extends mailbox_h$shared {
     public static int MILLRACE_COPY_WORDS() {
         return MILLRACE_COPY_WORDS;
     }
-    private static final int MILLRACE_COPY_WORKERS = (int)16L;
+    private static final int MILLRACE_COPY_WORKERS = (int)32L;
     /**
      * {@snippet lang=c :
-     * #define MILLRACE_COPY_WORKERS 16
+     * #define MILLRACE_COPY_WORKERS 32
      * }
      */
     public static int MILLRACE_COPY_WORKERS() {

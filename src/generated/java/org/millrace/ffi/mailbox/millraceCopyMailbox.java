@@ -15,10 +15,10 @@ import static java.lang.foreign.MemoryLayout.PathElement.*;
 /**
  * {@snippet lang=c :
  * struct millraceCopyMailbox {
- *     millraceCopyCommand commands[64];
+ *     millraceCopyCommand commands[256];
  *     uint32_t done;
- *     uint32_t copied[16];
- *     char pad1[60];
+ *     uint32_t copied[32];
+ *     char pad1[124];
  *     uint32_t state;
  *     char pad2[124];
  * }
@@ -31,10 +31,10 @@ public class millraceCopyMailbox {
     }
 
     private static final GroupLayout $LAYOUT = MemoryLayout.structLayout(
-        MemoryLayout.sequenceLayout(64, millraceCopyCommand.layout()).withName("commands"),
+        MemoryLayout.sequenceLayout(256, millraceCopyCommand.layout()).withName("commands"),
         mailbox_h.C_INT.withName("done"),
-        MemoryLayout.sequenceLayout(16, mailbox_h.C_INT).withName("copied"),
-        MemoryLayout.sequenceLayout(60, mailbox_h.C_CHAR).withName("pad1"),
+        MemoryLayout.sequenceLayout(32, mailbox_h.C_INT).withName("copied"),
+        MemoryLayout.sequenceLayout(124, mailbox_h.C_CHAR).withName("pad1"),
         mailbox_h.C_INT.withName("state"),
         MemoryLayout.sequenceLayout(124, mailbox_h.C_CHAR).withName("pad2")
     ).withName("millraceCopyMailbox");
@@ -51,7 +51,7 @@ public class millraceCopyMailbox {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static final SequenceLayout commands$layout() {
@@ -63,7 +63,7 @@ public class millraceCopyMailbox {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static final long commands$offset() {
@@ -73,7 +73,7 @@ public class millraceCopyMailbox {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static MemorySegment commands(MemorySegment struct) {
@@ -83,19 +83,19 @@ public class millraceCopyMailbox {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static void commands(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, commands$OFFSET, commands$LAYOUT.byteSize());
     }
 
-    private static long[] commands$DIMS = { 64 };
+    private static long[] commands$DIMS = { 256 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static long[] commands$dimensions() {
@@ -108,7 +108,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static MemorySegment commands(MemorySegment struct, long index0) {
@@ -124,7 +124,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * millraceCopyCommand commands[64]
+     * millraceCopyCommand commands[256]
      * }
      */
     public static void commands(MemorySegment struct, long index0, MemorySegment fieldValue) {
@@ -180,7 +180,7 @@ public class millraceCopyMailbox {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static final SequenceLayout copied$layout() {
@@ -192,7 +192,7 @@ public class millraceCopyMailbox {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static final long copied$offset() {
@@ -202,7 +202,7 @@ public class millraceCopyMailbox {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static MemorySegment copied(MemorySegment struct) {
@@ -212,19 +212,19 @@ public class millraceCopyMailbox {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static void copied(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, copied$OFFSET, copied$LAYOUT.byteSize());
     }
 
-    private static long[] copied$DIMS = { 16 };
+    private static long[] copied$DIMS = { 32 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static long[] copied$dimensions() {
@@ -237,7 +237,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static int copied(MemorySegment struct, long index0) {
@@ -247,7 +247,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * uint32_t copied[16]
+     * uint32_t copied[32]
      * }
      */
     public static void copied(MemorySegment struct, long index0, int fieldValue) {
@@ -259,7 +259,7 @@ public class millraceCopyMailbox {
     /**
      * Layout for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static final SequenceLayout pad1$layout() {
@@ -271,7 +271,7 @@ public class millraceCopyMailbox {
     /**
      * Offset for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static final long pad1$offset() {
@@ -281,7 +281,7 @@ public class millraceCopyMailbox {
     /**
      * Getter for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static MemorySegment pad1(MemorySegment struct) {
@@ -291,19 +291,19 @@ public class millraceCopyMailbox {
     /**
      * Setter for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static void pad1(MemorySegment struct, MemorySegment fieldValue) {
         MemorySegment.copy(fieldValue, 0L, struct, pad1$OFFSET, pad1$LAYOUT.byteSize());
     }
 
-    private static long[] pad1$DIMS = { 60 };
+    private static long[] pad1$DIMS = { 124 };
 
     /**
      * Dimensions for array field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static long[] pad1$dimensions() {
@@ -316,7 +316,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed getter for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static byte pad1(MemorySegment struct, long index0) {
@@ -326,7 +326,7 @@ public class millraceCopyMailbox {
     /**
      * Indexed setter for field:
      * {@snippet lang=c :
-     * char pad1[60]
+     * char pad1[124]
      * }
      */
     public static void pad1(MemorySegment struct, long index0, byte fieldValue) {

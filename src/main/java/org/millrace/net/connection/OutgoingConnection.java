@@ -17,7 +17,7 @@ import org.millrace.net.connection.HandshakeReply.Unanswered;
 public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     private static final Logger LOG = LogManager.getLogger(OutgoingConnection.class);
-    /** More often would hide for too long that a listener drops whom it does not understand. */
+    /** After so many it is said: it may be that the listener drops whom it does not understand. */
     private static final int ATTEMPTS = 7;
     private static final long FIRST_PAUSE_NANOS = 10_000_000;
 
@@ -25,10 +25,12 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
     private final String name;
     private final Duration limit;
     private final long deadline;
+    private final Duration patience;
     private int attempts = 1;
     /** By {@link System#nanoTime}: when the next attempt begins; 0 while one is being made. */
     private long pause;
     private @Nullable Unanswered unanswered;
+    private long unansweredSince;
     private @Nullable ConnectionException failure;
     private boolean done;
 
@@ -39,9 +41,21 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
      * @param limit within which the connection must be made
      */
     protected OutgoingConnection(OpenResources network, String name, Duration limit) {
+        this(network, name, limit, Duration.ZERO);
+    }
+
+    /**
+     * Begins.
+     *
+     * @param name     with the peer, for messages
+     * @param limit    within which the connection must be made
+     * @param patience for how long it begins anew when a listener does not answer; less than a second counts as that
+     */
+    protected OutgoingConnection(OpenResources network, String name, Duration limit, Duration patience) {
         this.network = network;
         this.name = name;
         this.limit = limit;
+        this.patience = patience;
         deadline = System.nanoTime() + limit.toNanos();
     }
 
@@ -59,7 +73,7 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
 
     /** Whether it begins anew when a listener does not answer. */
     protected final boolean mayTryAgain() {
-        return attempts < ATTEMPTS && nanosLeft() > 0;
+        return nanosLeft() > 0 && (attempts < ATTEMPTS || System.nanoTime() - unansweredSince < patience.toNanos());
     }
 
     protected final OpenResources network() {
@@ -111,9 +125,13 @@ public abstract class OutgoingConnection implements Pending<FrameSender> {
                 throw e;
             }
             LOG.debug("{}: attempt {} was not answered", name, attempts, e);
+            if (attempts == ATTEMPTS) {
+                LOG.warn("{}: {} This is tried again for {}: the network may be cut", name, e.getMessage(), patience);
+            }
+            unansweredSince = unanswered == null ? System.nanoTime() : unansweredSince;
             unanswered = e;
             release();
-            pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << attempts - 1)) | 1; // 0 stands for none
+            pause = (System.nanoTime() + (FIRST_PAUSE_NANOS << Math.min(attempts, ATTEMPTS) - 1)) | 1; // 0: none
             attempts++;
             return null;
         }

@@ -18,10 +18,10 @@ import org.millrace.config.DurationType;
  * @param loss          which part of TCP's segments is lost, from 0 to 1
  * @param down          nothing leaves
  */
-record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double loss, boolean down) {
+public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double loss, boolean down) {
 
     /** A link that is not felt. */
-    static final LinkShape NONE = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, false);
+    public static final LinkShape NONE = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, false);
 
     private static final LinkShape DOWN = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, true);
     private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofMinutes(1));
@@ -44,7 +44,7 @@ record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double los
      *
      * @throws IllegalArgumentException if the text is anything else; the message lists the allowed forms
      */
-    static LinkShape parse(String text) {
+    public static LinkShape parse(String text) {
         if (text.strip().equals("down")) {
             return DOWN;
         }
@@ -124,7 +124,7 @@ record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, double los
     }
 
     /** {@return bits per second that one TCP connection keeps at this loss and round trip; 0: without a limit} */
-    double bitsPerConnection() {
+    public double bitsPerConnection() {
         if (loss == 0) {
             return 0;
         }

@@ -66,7 +66,7 @@ final class SocketConnect extends OutgoingConnection {
     public SocketConnect(OpenResources network, SocketOptions options, List<LocalAddress> locals, byte[] address,
             ConnectionKey key, @Nullable Reconnector reconnector) {
         super(network, "socket connection " + key + " to " + OutgoingStream.name(AddressFormat.SOCKET.decode(address)),
-                options.connectDeadline());
+                options.connectDeadline(), options.reconnectDeadline());
         this.options = options;
         this.locals = locals;
         this.key = key;

@@ -289,7 +289,9 @@ class SocketHandshakeTest {
     @Test
     void aServerThatOnlyClosesIsReportedAfterSomeAttempts() throws IOException {
         try (ServerSocketChannel server = ServerSocketChannel.open();
-                SocketNetwork one = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null))) {
+                SocketNetwork one = new SocketNetwork(SocketOptions.defaults()
+                        .withAddresses("lo", null, null)
+                        .withReconnectDeadline(Duration.ZERO))) {
             server.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0)).configureBlocking(false);
             byte[] address = AddressFormat.SOCKET.encode((InetSocketAddress) server.getLocalAddress(), new byte[16], 1);
             Pending<FrameSender> connecting = one.connect(address, Connected.newKey());
@@ -311,11 +313,14 @@ class SocketHandshakeTest {
         }
     }
 
-    /** A listener that has many strangers, or none of the processor's time, may take a peer for one of them. */
+    /**
+     * A listener that has many strangers, or none of the processor's time, may take a peer for one of them, and what is
+     * between may break connections for seconds.
+     */
     @Test
     void aPeerThatWasTakenForAStrangerComesAgain() throws Exception {
         try (Relay relay = new Relay(AddressFormat.SOCKET.decode(listener.address()))) {
-            relay.breakNext(3);
+            relay.breakNext(8);
             byte[] through = AddressFormat.SOCKET.encode(relay.address(), secret(), 1);
             assertUndisturbed(through);
             assertEquals(0, relay.leftToBreak());

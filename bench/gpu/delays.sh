@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# How long a program's own calls (cudaDeviceSynchronize, cudaFree, a cooperative launch, a kernel of all multiprocessors) wait because GIN's copies are made on its
+# GPU: two ranks, each its own GPU, put 7 KiB at a time to each other.
+#
+#   bench/gpu/delays.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#
+# SIDES (NAME:SETTING,SETTING ..., default: default: staged:MILLRACE_GIN_DIRECT=0 engines:MILLRACE_GIN_COPY_KERNEL=0), ROUNDS (500) and LIMIT (seconds for each
+# side: 90) may be set; CUBLAS=libcublas.so.13 has matrix products measured beside puts, too. The delay counts from the end of the kernel that put, as the host
+# sees it. Needs two GPUs and what gin.sh needs.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
+. "$here/ranks.sh"
+plugin=$(plugin_of "$1")
+output=${2:-$(mktemp -d)}
+mkdir -p "$output"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build_device nccl_delays
+status=0
+for side in ${SIDES:-default: staged:MILLRACE_GIN_DIRECT=0 engines:MILLRACE_GIN_COPY_KERNEL=0}; do
+  name=${side%%:*} settings=${side#*:}
+  rm -f "$work/id"
+  for rank in 0 1; do
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET="${MILLRACE_NET:-shm}" \
+      NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET NCCL_DEBUG_FILE="$output/$name.$rank.nccl" ${settings//,/ } \
+      timeout -k 5 "${LIMIT:-90}" "$work/nccl_delays" "$rank" 2 "$work/id" "${ROUNDS:-500}" >"$output/$name.$rank.log" 2>&1 &
+  done
+  wait
+  echo "== $name ${settings//,/ }"
+  grep -hE ' behind | products: ' "$output/$name".?.log || true
+  [ "$(cat "$output/$name".?.log | grep -c ' behind ')" = 16 ] || { echo "failed:"; tail -qn 3 "$output/$name".?.log; status=1; }
+done
+exit $status

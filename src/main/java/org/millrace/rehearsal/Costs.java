@@ -1,0 +1,241 @@
+package org.millrace.rehearsal;
+
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.millrace.net.link.LinkShape;
+import org.millrace.rehearsal.RecordedRun.Call;
+import org.millrace.rehearsal.RecordedRun.Connection;
+import org.millrace.rehearsal.RecordedRun.Step;
+
+/**
+ * What a recording says that frames cost, on their way between two devices, and in a kernel that hands them on. Both
+ * are taken for a server that works on one frame after another, and hands each on some time after: from one that came
+ * while the server was busy it is seen how long it works, from others how long all of it takes.
+ *
+ * @param kernel    from a frame's being told to the device, to the proxy's taking the one that follows from it
+ * @param wire      from a frame's being taken to its being told to the other device, without the link's part
+ * @param slotBytes the longest frame
+ * @param channels  of collectives
+ * @param skews     by how much later than the first rank each rank began an operation; shortest first
+ */
+record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] skews) {
+
+    /** Of the emulated device, unless longer frames are seen. */
+    private static final long USUAL_SLOT_BYTES = 128 << 10;
+    /** A frame's header, as a link counts it. */
+    private static final int HEADER_BYTES = 64;
+
+    /** Nanoseconds of a frame, and of a byte. */
+    record Line(double fixed, double perByte) {
+
+        static final Line NONE = new Line(0, 0);
+
+        double of(double bytes) {
+            return fixed + perByte * bytes;
+        }
+    }
+
+    /**
+     * What frames wait for.
+     *
+     * @param work how long it works on a frame
+     * @param all  how long a frame takes that finds it free
+     */
+    record Server(Line work, Line all) {
+
+        double work(double bytes) {
+            return Math.min(work.of(bytes), all.of(bytes));
+        }
+
+        double after(double bytes) {
+            return all.of(bytes) - work(bytes);
+        }
+    }
+
+    /** Frames that a server has worked on, by size. */
+    private static final class Seen {
+
+        private final Map<Long, List<Long>> waited = new TreeMap<>();
+        private final Map<Long, List<Long>> free = new TreeMap<>();
+
+        void add(long size, double came, double before, double went) {
+            (before > came ? waited : free).computeIfAbsent(size, made -> new ArrayList<>())
+                    .add((long) (went - Math.max(came, before)));
+        }
+
+        Server server() {
+            Line all = line(free.isEmpty() ? waited : free);
+            return new Server(waited.isEmpty() ? new Line(0, all.perByte) : line(waited), all);
+        }
+    }
+
+    private record Way(long hash, int from, int to, int channel, int kind, String key) {
+
+        static Way of(Connection one) {
+            return new Way(one.hash(), one.sends() ? one.rank() : one.peer(), one.sends() ? one.peer() : one.rank(),
+                    one.channel(), one.kind(), one.key());
+        }
+    }
+
+    private record Frame(Way way, long end) {
+    }
+
+    static Costs of(RecordedRun run) {
+        long longest = run.steps().stream().mapToLong(Step::size).max().orElse(0);
+        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), channels(run), skews(run));
+    }
+
+    /** Under libnccl nobody tells a connection's channel: there are as many as a process sends on. */
+    private static int channels(RecordedRun run) {
+        List<Connection> used =
+                run.steps().stream().map(Step::connection).filter(Connection::sends).distinct().toList();
+        long named = used.stream().filter(one -> one.kind() == 0).mapToInt(Connection::channel).distinct().count();
+        long unnamed = used.stream().filter(one -> one.kind() < 0).count() / Math.max(1, run.processes().size());
+        return (int) Math.max(1, Math.max(named, unnamed));
+    }
+
+    /** In an operation the next frame that goes out follows from the oldest that came in and none has followed from. */
+    private static Server kernels(RecordedRun run) {
+        record Place(long hash, int rank, int channel, int kind) {
+        }
+        record Moment(long time, long sent) {
+        }
+        Map<Place, List<Moment>> places = new HashMap<>();
+        for (Step step : run.steps()) {
+            Connection on = step.connection();
+            places.computeIfAbsent(new Place(on.hash(), on.rank(), on.channel(), on.kind()), made -> new ArrayList<>())
+                    .add(on.sends() ? new Moment(step.taken() - step.blocked(), step.size())
+                            : new Moment(step.done(), -1));
+        }
+        Map<List<Long>, List<Long>> begins = new HashMap<>();
+        for (Call call : run.calls()) {
+            begins.computeIfAbsent(List.of(call.group().hash(), (long) call.group().rank()), made -> new ArrayList<>())
+                    .add(call.started());
+        }
+        Seen seen = new Seen();
+        places.forEach((place, moments) -> {
+            List<Moment> all = new ArrayList<>(moments);
+            begins.getOrDefault(List.of(place.hash, (long) place.rank), List.of())
+                    .forEach(begin -> all.add(new Moment(begin, -2)));
+            all.sort(Comparator.comparingLong(Moment::time));
+            Deque<Long> came = new ArrayDeque<>();
+            long before = 0;
+            for (Moment each : all) {
+                if (each.sent == -2) {
+                    came.clear();
+                } else if (each.sent == -1) {
+                    came.add(each.time);
+                } else {
+                    if (!came.isEmpty()) {
+                        seen.add(each.sent, came.remove(), before, each.time);
+                    }
+                    before = each.time;
+                }
+            }
+        });
+        return seen.server();
+    }
+
+    /** Without what the link did that there was. */
+    private static Server wires(RecordedRun run) {
+        Map<Frame, Double> arrivals = new HashMap<>();
+        Map<RecordedRun.Process, Double> lines = new HashMap<>();
+        Map<RecordedRun.Process, LinkShape> links = new HashMap<>();
+        for (Step step : run.steps()) { // by time
+            Connection on = step.connection();
+            if (on.sends()) {
+                LinkShape link = links.computeIfAbsent(on.process(),
+                        process -> process.link()
+                                .filter(text -> !text.startsWith("@"))
+                                .map(LinkShape::parse)
+                                .orElse(LinkShape.NONE));
+                double free = Math.max(lines.getOrDefault(on.process(), 0.0), step.taken());
+                free += link.bitsPerSecond() == 0 ? 0
+                        : (step.size() + HEADER_BYTES) * Byte.SIZE * 1e9 / link.bitsPerSecond();
+                lines.put(on.process(), free);
+                arrivals.put(new Frame(Way.of(on), step.end()), free + link.delay().toNanos());
+            }
+        }
+        Seen seen = new Seen();
+        Map<Way, Long> before = new HashMap<>();
+        for (Step step : run.steps()) {
+            Way way = Way.of(step.connection());
+            Double arrival = step.connection().sends() ? null : arrivals.get(new Frame(way, step.end()));
+            if (arrival != null) {
+                seen.add(step.size(), Math.min(arrival, step.done()), before.getOrDefault(way, 0L), step.done());
+                before.put(way, step.done());
+            }
+        }
+        return seen.server();
+    }
+
+    /**
+     * Least squares through the means of each size, by how many they are of; neither part is less than nothing. Means,
+     * for an operation is many frames one after the other; without the slowest hundredth, which something else delayed.
+     */
+    static Line line(Map<Long, List<Long>> samples) {
+        double weight = 0;
+        double sumX = 0;
+        double sumY = 0;
+        double sumXX = 0;
+        double sumXY = 0;
+        for (Map.Entry<Long, List<Long>> each : samples.entrySet()) {
+            long[] sorted = each.getValue().stream().mapToLong(Long::longValue).sorted().toArray();
+            double x = each.getKey();
+            double y = Arrays.stream(sorted).limit(sorted.length - sorted.length / 100).average().orElse(0);
+            int count = sorted.length;
+            weight += count;
+            sumX += count * x;
+            sumY += count * y;
+            sumXX += count * x * x;
+            sumXY += count * x * y;
+        }
+        if (weight == 0) {
+            return Line.NONE;
+        }
+        double spread = weight * sumXX - sumX * sumX;
+        double slope = spread <= 0 ? 0 : Math.max(0, (weight * sumXY - sumX * sumY) / spread);
+        double fixed = (sumY - slope * sumX) / weight;
+        return fixed >= 0 ? new Line(fixed, slope) : new Line(0, sumXX == 0 ? 0 : sumXY / sumXX);
+    }
+
+    /** Only the program makes a rank late: one whose call came before the end of the one before it is not. */
+    private static long[] skews(RecordedRun run) {
+        Map<List<Long>, List<Long>> begins = new HashMap<>();
+        run.byRank().forEach((hash, ranks) -> ranks.values().forEach(calls -> {
+            long ended = 0;
+            for (Call call : calls) { // by time
+                if (!call.isTransfer() && call.started() > 0) {
+                    begins.computeIfAbsent(List.of(hash, call.sequence()), key -> new ArrayList<>())
+                            .add(call.enqueued() >= ended ? call.started() : -1);
+                }
+                ended = Math.max(ended, call.ended());
+            }
+        }));
+        return begins.values().stream().filter(each -> each.size() > 1).flatMapToLong(each -> {
+            long first = each.stream().mapToLong(Long::longValue).min().orElseThrow();
+            return each.stream().mapToLong(begin -> first < 0 ? 0 : begin - first);
+        }).sorted().toArray();
+    }
+
+    /** {@return for how long ranks wait, on average, until the last of so many has begun} */
+    double stragglers(int ranks) {
+        double mean = 0;
+        double last = 0;
+        double below = 0;
+        for (int i = 0; i < skews.length; i++) { // the greatest of so many that are drawn from these
+            double upTo = Math.pow((i + 1.0) / skews.length, ranks);
+            last += skews[i] * (upTo - below);
+            below = upTo;
+            mean += (double) skews[i] / skews.length;
+        }
+        return last - mean;
+    }
+}

@@ -1,0 +1,330 @@
+package org.millrace.rehearsal;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import org.millrace.MillraceException;
+import org.millrace.Operation;
+import org.millrace.net.link.LinkShape;
+import org.millrace.rehearsal.RecordedRun.Call;
+import org.millrace.rehearsal.RecordedRun.Kind;
+import org.millrace.rehearsal.Simulation.Block;
+import org.millrace.rehearsal.Simulation.Moment;
+import org.millrace.rehearsal.Simulation.Program;
+import org.millrace.rehearsal.Simulation.Rank;
+
+/**
+ * What the operations of a recording would take on other numbers of ranks, over other links. Ranks are alike, and so
+ * are hosts: of a ring one host stands for all, of a tree a rank of each level.
+ */
+public final class Forecast {
+
+    /** Up to there two ranks exchange what they have, as the engine's all-reduce does. */
+    private static final long MOST_EXCHANGED = 16 << 10;
+    private static final int SLICES = 4;
+    /** A chunk that is so much shorter than a slot is one frame; one that fits into it, two. */
+    private static final int SMALL = 16;
+    private static final int TREES = 2;
+
+    /**
+     * How long an operation would take, in nanoseconds.
+     *
+     * @param calls      how often a rank has called it in the recording
+     * @param recorded   what it took there, the median; 0 if that is not known
+     * @param time       from the last rank's beginning to the last one's end
+     * @param stragglers for how long ranks wait for that beginning, on average
+     */
+    public record Row(Kind kind, String algorithm, int ranks, long calls, double recorded, double time, double latency,
+            double bandwidth, double proxy, double kernel, double stragglers) {
+    }
+
+    private final RecordedRun run;
+    private final Costs costs;
+    private final LinkShape link;
+    private final int perHost;
+
+    /**
+     * Of a recording.
+     *
+     * @param link    between hosts, of each rank
+     * @param perHost ranks of a host
+     */
+    public Forecast(RecordedRun run, LinkShape link, int perHost) {
+        this(run, Costs.of(run), link, perHost);
+    }
+
+    Forecast(RecordedRun run, Costs costs, LinkShape link, int perHost) {
+        this.run = run;
+        this.costs = costs;
+        this.link = link;
+        this.perHost = perHost;
+        if (!link.jitter().isZero() || link.down()) {
+            throw new MillraceException(
+                    "a link that is simulated has a rate, a delay and a loss; jitter and down have no"
+                            + " meaning there: leave them out, or use millrace replay");
+        }
+    }
+
+    /** {@return one line about what was measured in the recording} */
+    public String basis() {
+        double most = costs.slotBytes();
+        return String.format(Locale.ROOT,
+                "a frame of 0 B, and of %.0f KiB: on its way %.1f and %.1f us, of which %.1f and %.1f occupy the proxy; in a"
+                        + " kernel %.1f and %.1f us, of which %.1f and %.1f occupy it; %d channels",
+                most / 1024, costs.wire().all().of(0) / 1e3, costs.wire().all().of(most) / 1e3,
+                costs.wire().work(0) / 1e3, costs.wire().work(most) / 1e3, costs.kernel().all().of(0) / 1e3,
+                costs.kernel().all().of(most) / 1e3, costs.kernel().work(0) / 1e3, costs.kernel().work(most) / 1e3,
+                costs.channels());
+    }
+
+    /** {@return the recorded operations on so many ranks; by kind, and by algorithm where there are several} */
+    public List<Row> rows(int ranks) {
+        if (ranks < 2 || ranks > perHost && ranks % perHost != 0) {
+            throw new MillraceException(
+                    ranks + " ranks are no whole hosts of " + perHost + " (--ranks-per-host), or fewer than 2");
+        }
+        Map<Kind, long[]> times = RecordedRun.times(run.calls());
+        List<Row> rows = new ArrayList<>();
+        kinds().forEach((kind, calls) -> {
+            double recorded = RecordedRun
+                    .median(times.getOrDefault(kind.name().equals("alltoall") || kind.name().equals("sendrecv")
+                            ? new Kind(RecordedRun.SEND, kind.bytes())
+                            : kind, new long[0]));
+            add(rows, kind, ranks, "ring", calls, recorded);
+            if (kind.name().equals(Operation.ALL_REDUCE.label()) && ranks > 2) {
+                add(rows, kind, ranks, "tree", calls, recorded);
+            }
+        });
+        return rows;
+    }
+
+    private void add(List<Row> rows, Kind kind, int ranks, String algorithm, long calls, double recorded) {
+        Simulation simulation = new Simulation(costs, link);
+        String name = kind.name();
+        if (algorithm.equals("tree")) {
+            tree(simulation, kind.bytes(), ranks);
+        } else if (name.equals(Operation.ALL_TO_ALL.label()) || name.equals(Operation.SEND_RECEIVE.label())) {
+            exchange(simulation, kind, ranks);
+        } else if (name.equals(Operation.BROADCAST.label()) || name.equals(Operation.REDUCE.label())) {
+            chain(simulation, kind.bytes(), ranks);
+        } else {
+            ring(simulation, kind, ranks);
+        }
+        Moment end = simulation.run();
+        boolean isDirect = name.equals(Operation.ALL_TO_ALL.label()) || name.equals(Operation.SEND_RECEIVE.label());
+        rows.add(new Row(kind, isDirect ? "direct" : algorithm, ranks, calls, recorded, end.time(), end.latency(),
+                end.bandwidth(), end.proxy(), end.kernel(), costs.stragglers(ranks)));
+    }
+
+    /**
+     * Operations of the rank with the most, and how often it has called them; sends and receives of one kernel are one:
+     * with all other ranks, or with one.
+     */
+    private Map<Kind, Long> kinds() {
+        List<Call> most = new ArrayList<>();
+        for (Map<Integer, List<Call>> ranks : run.byRank().values()) {
+            for (List<Call> calls : ranks.values()) {
+                most = calls.size() > most.size() ? calls : most;
+            }
+        }
+        Map<Kind, Long> kinds = new TreeMap<>();
+        Map<Long, List<Call>> launches = new TreeMap<>();
+        for (Call call : most) {
+            if (!call.isTransfer()) {
+                if (call.bytes() > 0) {
+                    kinds.merge(call.what(), 1L, Long::sum);
+                }
+            } else if (call.kind().equals(RecordedRun.SEND) && call.peer() != call.group().rank()) {
+                launches.computeIfAbsent(call.launch() < 0 ? -1 - call.number() : call.launch(),
+                        launch -> new ArrayList<>()).add(call);
+            }
+        }
+        for (List<Call> sends : launches.values()) {
+            boolean all = sends.size() > 1 && sends.size() >= sends.getFirst().group().size() - 1;
+            kinds.merge(new Kind(all ? Operation.ALL_TO_ALL.label() : Operation.SEND_RECEIVE.label(),
+                    sends.getFirst().bytes()), 1L, Long::sum);
+        }
+        return kinds;
+    }
+
+    /** Of a task that is one of a ring's rounds. */
+    private record RingProgram(long rounds, int steps, int slices, boolean local) implements Program {
+
+        @Override
+        public long tasks() {
+            return rounds * steps * slices;
+        }
+
+        @Override
+        public long needed(long task) {
+            long inRound = task % ((long) steps * slices);
+            return task / ((long) steps * slices) * (steps - 1) * slices + Math.max(0, inRound - slices + 1);
+        }
+
+        @Override
+        public boolean sends(long task) {
+            return task % ((long) steps * slices) < (long) (steps - 1) * slices;
+        }
+
+        @Override
+        public boolean local(long task) {
+            return local;
+        }
+    }
+
+    private void ring(Simulation simulation, Kind kind, int ranks) {
+        boolean reducesAll = kind.name().equals(Operation.ALL_REDUCE.label());
+        boolean exchanges = reducesAll && ranks == 2 && kind.bytes() <= MOST_EXCHANGED;
+        int steps = exchanges ? 2 : reducesAll ? 2 * ranks - 1 : ranks;
+        double perRank = reducesAll && !exchanges ? (double) kind.bytes() / ranks : kind.bytes();
+        double chunk = perRank / costs.channels();
+        int slices = chunk <= (double) costs.slotBytes() / SMALL ? 1 : chunk <= costs.slotBytes() ? 2 : SLICES;
+        long rounds = Math.max(1, (long) Math.ceil(chunk / (SLICES * costs.slotBytes())));
+        int folded = Math.min(perHost, ranks);
+        Rank[] of = new Rank[folded];
+        Block[][] blocks = new Block[folded][costs.channels()];
+        for (int rank = 0; rank < folded; rank++) {
+            of[rank] = new Rank();
+            boolean local = folded > 1 && (rank < folded - 1 || ranks <= perHost);
+            for (int channel = 0; channel < costs.channels(); channel++) {
+                blocks[rank][channel] = simulation.new Block(of[rank], new RingProgram(rounds, steps, slices, local),
+                        chunk / rounds / slices, 1, 1);
+            }
+        }
+        for (int rank = 0; rank < folded; rank++) {
+            for (int channel = 0; channel < costs.channels(); channel++) {
+                blocks[rank][channel].sendTo(blocks[(rank + 1) % folded][channel]);
+            }
+        }
+    }
+
+    /** Of a task that hands on what has come. */
+    private record PipeProgram(long tasks, boolean receives, boolean sends, boolean local) implements Program {
+
+        @Override
+        public long needed(long task) {
+            return receives ? task + 1 : 0;
+        }
+
+        @Override
+        public boolean sends(long task) {
+            return sends;
+        }
+
+        @Override
+        public boolean local(long task) {
+            return local;
+        }
+    }
+
+    private long frames(double bytes) {
+        return Math.max(1, (long) Math.ceil(bytes / costs.slotBytes()));
+    }
+
+    private void chain(Simulation simulation, double bytes, int ranks) {
+        double share = bytes / costs.channels();
+        long frames = frames(share);
+        Block[] before = new Block[costs.channels()];
+        for (int rank = 0; rank < ranks; rank++) {
+            Rank of = new Rank();
+            for (int channel = 0; channel < costs.channels(); channel++) {
+                boolean local = (rank + 1) % perHost != 0;
+                Block made = simulation.new Block(of, new PipeProgram(frames, rank > 0, rank < ranks - 1, local),
+                        share / frames, 1, 1);
+                if (rank > 0) {
+                    before[channel].sendTo(made);
+                }
+                before[channel] = made;
+            }
+        }
+    }
+
+    /**
+     * Two trees, each of half the channels: who has children in one is a leaf in the other. A leaf's line is also that
+     * of who is a leaf's parent in the other tree, which is that of the level above; whoever has children sends half of
+     * the data up as a leaf, too.
+     */
+    private void tree(Simulation simulation, double bytes, int ranks) {
+        int channels = Math.max(TREES, costs.channels()) / TREES;
+        double share = bytes / TREES / channels;
+        long frames = frames(share);
+        int depth = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(ranks);
+        Rank[] of = new Rank[depth + 1];
+        for (int level = 0; level <= depth; level++) {
+            of[level] = level == depth && depth > 1 ? of[depth - 1] : new Rank();
+        }
+        for (int channel = 0; channel < channels; channel++) {
+            Block[] up = new Block[depth + 1];
+            Block[] down = new Block[depth + 1];
+            for (int level = 0; level <= depth; level++) {
+                boolean local = isLocal(depth - level);
+                boolean leaf = level == depth;
+                int children = level == 0 ? 1 : 2; // the root has one
+                if (level > 0) {
+                    up[level] = simulation.new Block(of[level], new PipeProgram(frames, !leaf, true, local),
+                            share / frames, leaf ? 1 : 2, 1);
+                    if (!leaf && level < depth - 1) { // as a leaf of the other tree
+                        simulation.new Block(of[level], new PipeProgram(frames, false, true, false), share / frames, 1,
+                                1);
+                    }
+                }
+                down[level] = simulation.new Block(of[level],
+                        new PipeProgram(frames, true, !leaf, isLocal(depth - level - 1)), share / frames, 1, children);
+            }
+            for (int level = 0; level <= depth; level++) {
+                if (level > 0) {
+                    up[level].sendTo(level == 1 ? down[0] : up[level - 1]);
+                    down[level - 1].sendTo(down[level]);
+                }
+            }
+        }
+    }
+
+    /** Whether a rank whose number has so many zeros at its end has its parent on its own host. */
+    private boolean isLocal(int zeros) {
+        return 2L << zeros < perHost;
+    }
+
+    private void exchange(Simulation simulation, Kind kind, int ranks) {
+        boolean all = kind.name().equals(Operation.ALL_TO_ALL.label());
+        int recordedRanks = run.calls().stream().mapToInt(call -> call.group().size()).max().orElse(ranks);
+        int peers = all ? ranks - 1 : 1;
+        int near = all ? Math.min(perHost, ranks) - 1 : ranks <= perHost ? 1 : 0;
+        double bytes = all ? (double) kind.bytes() * recordedRanks / ranks : kind.bytes();
+        long frames = frames(bytes);
+        Block block = simulation.new Block(new Rank(), new Program() {
+            @Override
+            public long tasks() {
+                return 2 * peers * frames;
+            }
+
+            @Override
+            public long needed(long task) {
+                return Math.max(0, task - peers * frames + 1);
+            }
+
+            @Override
+            public boolean sends(long task) {
+                return task < peers * frames;
+            }
+
+            @Override
+            public boolean local(long task) {
+                return task < near * frames;
+            }
+        }, bytes / frames, 1, 1);
+        block.sendTo(block);
+    }
+
+    /** {@return what all operations of a rank take, in nanoseconds, each by the algorithm that is quicker} */
+    public static double total(List<Row> rows) {
+        Map<Kind, Double> best = new HashMap<>();
+        for (Row row : rows) {
+            best.merge(row.kind(), row.calls() * (row.time() + row.stragglers()), Math::min);
+        }
+        return best.values().stream().mapToDouble(Double::doubleValue).sum();
+    }
+}

@@ -1,0 +1,176 @@
+package org.millrace.rehearsal;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.PriorityQueue;
+import org.millrace.net.link.LinkShape;
+
+/**
+ * Frames that kernels hand on to each other, by way of their ranks' proxies and lines: one queue of events, in the
+ * order of their times, and of their making where these are equal. Each time carries what it consists of, along the way
+ * of dependencies that it came: so the parts of the end are the parts of the longest way.
+ */
+final class Simulation {
+
+    /** Of a frame's header on a wire, as {@code MILLRACE_LINK} counts it. */
+    private static final int HEADER_BYTES = 64;
+    private static final double NANOS = 1e9;
+
+    /**
+     * A time, and what it consists of, in nanoseconds.
+     *
+     * @param latency   of links
+     * @param bandwidth waiting for lines, and being sent over them
+     * @param proxy     what proxies and networks do, and the wait for them
+     * @param kernel    what kernels do
+     */
+    record Moment(double latency, double bandwidth, double proxy, double kernel) {
+
+        static final Moment BEGIN = new Moment(0, 0, 0, 0);
+
+        double time() {
+            return latency + bandwidth + proxy + kernel;
+        }
+
+        Moment later(double moreLatency, double moreBandwidth, double moreProxy, double moreKernel) {
+            return new Moment(latency + moreLatency, bandwidth + moreBandwidth, proxy + moreProxy, kernel + moreKernel);
+        }
+    }
+
+    /** What a block of a kernel does: its tasks in their order, one of which needs a frame at the most. */
+    interface Program {
+
+        /** How many tasks there are. */
+        long tasks();
+
+        /** How many frames must have come before a task. */
+        long needed(long task);
+
+        boolean sends(long task);
+
+        /** Whether what a task sends stays on the host. */
+        boolean local(long task);
+    }
+
+    /** A block of a kernel, on a rank. */
+    final class Block {
+
+        private final Program program;
+        private final double bytes;
+        private final double kernelNanos;
+        private final int copies;
+        private final Rank rank;
+        private final List<Block> targets = new ArrayList<>();
+        private long task;
+        private long arrived;
+        private Moment free = Moment.BEGIN;
+
+        /**
+         * A block.
+         *
+         * @param bytes  of each frame
+         * @param inputs how many frames a task takes in, of equal ranks
+         * @param copies how many it sends, to equal ranks
+         */
+        Block(Rank rank, Program program, double bytes, int inputs, int copies) {
+            this.rank = rank;
+            this.program = program;
+            this.bytes = bytes;
+            this.copies = copies;
+            kernelNanos = costs.kernel().work(bytes) * inputs;
+            blocks.add(this);
+        }
+
+        void sendTo(Block target) {
+            targets.add(target);
+        }
+
+        /** Does all tasks whose frames are there. */
+        private void run(Moment now) {
+            while (task < program.tasks() && program.needed(task) <= arrived) {
+                Moment begin = free.time() >= now.time() ? free : now;
+                free = begin.later(0, 0, 0, kernelNanos);
+                if (program.sends(task)) {
+                    boolean local = program.local(task);
+                    queue.add(new Event(free.later(0, 0, 0, costs.kernel().after(bytes)), made++, this,
+                            local ? Stage.ARRIVES : Stage.PROXY));
+                }
+                task++;
+            }
+        }
+    }
+
+    /** Whose proxy and line a block uses. */
+    static final class Rank {
+
+        private double proxyFree;
+        private double lineFree;
+    }
+
+    private enum Stage {
+        PROXY, LINE, ARRIVES
+    }
+
+    private record Event(Moment moment, long number, Block from, Stage stage) implements Comparable<Event> {
+
+        @Override
+        public int compareTo(Event other) {
+            int byTime = Double.compare(moment.time(), other.moment.time());
+            return byTime != 0 ? byTime : Long.compare(number, other.number);
+        }
+    }
+
+    private final Costs costs;
+    private final LinkShape link;
+    private final List<Block> blocks = new ArrayList<>();
+    private final PriorityQueue<Event> queue = new PriorityQueue<>();
+    private long made;
+
+    Simulation(Costs costs, LinkShape link) {
+        this.costs = costs;
+        this.link = link;
+    }
+
+    /** {@return when the last block ends, and what that consists of} */
+    Moment run() {
+        blocks.forEach(block -> block.run(Moment.BEGIN));
+        for (Event event = queue.poll(); event != null; event = queue.poll()) {
+            handle(event);
+        }
+        Moment end = Moment.BEGIN;
+        for (Block block : blocks) {
+            if (block.task < block.program.tasks()) {
+                throw new IllegalStateException("a block waits for a frame that nobody sends");
+            }
+            end = block.free.time() > end.time() ? block.free : end;
+        }
+        return end;
+    }
+
+    private void handle(Event event) {
+        Block from = event.from;
+        Moment now = event.moment;
+        double time = now.time();
+        switch (event.stage) {
+            case PROXY -> {
+                from.rank.proxyFree = Math.max(time, from.rank.proxyFree) + from.copies * costs.wire().work(from.bytes);
+                queue.add(new Event(now.later(0, 0, from.rank.proxyFree - time, 0), made++, from, Stage.LINE));
+            }
+            case LINE -> {
+                from.rank.lineFree =
+                        Math.max(time, from.rank.lineFree) + from.copies * nanos(from.bytes, link.bitsPerSecond());
+                double left = Math.max(from.rank.lineFree, time + nanos(from.bytes, link.bitsPerConnection()));
+                queue.add(new Event(now.later(link.delay().toNanos(), left - time, costs.wire().after(from.bytes), 0),
+                        made++, from, Stage.ARRIVES));
+            }
+            case ARRIVES -> from.targets.forEach(target -> {
+                target.arrived++;
+                target.run(now);
+            });
+        }
+    }
+
+    private static double nanos(double bytes, double bitsPerSecond) {
+        return bitsPerSecond == 0 ? 0 : (bytes + HEADER_BYTES) * Byte.SIZE * NANOS / bitsPerSecond;
+    }
+}
