@@ -147,10 +147,11 @@ static int is_watched(void) {
   return found;
 }
 
-/* How many threads there are when those that end have ended. */
+/* Waits until those threads have ended that end, of what there are beside the kept ones. */
 static void settle(long threads_before) {
   long deadline = now_milliseconds() + STUCK_MILLISECONDS;
-  while ((is_watched() || (threads_before && threads() > threads_before)) && now_milliseconds() < deadline)
+  while ((is_watched() || (threads_before && threads() - kept_threads > threads_before)) &&
+         now_milliseconds() < deadline)
     sched_yield();
 }
 
@@ -205,7 +206,7 @@ static void survive(struct rank *rank, int generation, ncclComm_t bystander) {
   SUCCEEDS(ncclCommDestroy(comm));
   if (generation == SETTLED || last) {
     settle(before);
-    before = threads();
+    before = threads() - kept_threads;
     print_process("after", generation);
   }
 }

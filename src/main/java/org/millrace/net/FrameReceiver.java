@@ -59,8 +59,8 @@ public interface FrameReceiver extends AutoCloseable {
 
     /**
      * {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows}
-     * What it counts is acknowledged to the sender by a later call of {@link #progress()} or {@link #poll()}, or when
-     * this end is closed.
+     * What it counts is acknowledged to the sender by later calls of {@link #progress()} or {@link #poll()}, which go
+     * on as long as the sender may wait for the last of it, or when this end is closed.
      */
     long framesCompleted();
 

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.Map;
 import java.util.function.DoubleSupplier;
 import org.millrace.Communicator;
@@ -132,9 +133,11 @@ public final class CallBench {
                     MemoryRegion to = network.register(arena.allocate(bytes, 4096));
                     long count = (64L << 20) / bytes;
                     for (int round = -2; round < rates.length; round++) {
-                        Thread receiver = Thread.ofPlatform().start(() -> receive(pipe, to, count));
+                        AtomicBoolean sent = new AtomicBoolean();
+                        Thread receiver = Thread.ofPlatform().start(() -> receive(pipe, to, count, sent));
                         long begin = System.nanoTime();
                         send(pipe, from, count, bytes, most);
+                        sent.set(true);
                         receiver.join();
                         rates[Math.max(round, 0)] = (double) count * bytes / (System.nanoTime() - begin);
                     }
@@ -162,7 +165,7 @@ public final class CallBench {
         }
     }
 
-    private static void receive(FramePipe pipe, MemoryRegion to, long count) {
+    private static void receive(FramePipe pipe, MemoryRegion to, long count, AtomicBoolean sent) {
         long end = pipe.receiver().framesCompleted() + count;
         while (pipe.receiver().framesCompleted() < end) {
             if (pipe.receiver().poll() != null) {
@@ -171,6 +174,8 @@ public final class CallBench {
                 pipe.receiver().progress();
             }
         }
-        pipe.receiver().progress(); // acknowledges the last ones
+        while (!sent.get()) {
+            pipe.receiver().progress(); // acknowledges the last ones, when the sender asks
+        }
     }
 }
