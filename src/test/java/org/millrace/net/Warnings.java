@@ -37,9 +37,12 @@ public final class Warnings implements AutoCloseable {
         return List.copyOf(warnings);
     }
 
-    /** Waits until there is one with a text in it; the test's own timeout bounds it. */
+    /** Waits until there is one with a text in it, or the test's own timeout interrupts. */
     public String await(String text) {
         while (true) {
+            if (Thread.interrupted()) {
+                throw new AssertionError("no warning with '" + text + "' in " + warnings);
+            }
             for (String warning : warnings) {
                 if (warning.contains(text)) {
                     return warning;
