@@ -103,7 +103,8 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        assertGrowth(early, late, 1, network.startsWith("ucx") ? 5 : 0, outcome); // UCX closes those of a lost peer later
+        assertGrowth(early, late, 1, network.startsWith("ucx") ? 5 : 0, outcome); // UCX closes those of a lost peer
+                                                                                  // later
         assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
         assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // of threads that the program keeps
         assertGrowth(early, late, 4, MOST_KIBIBYTES, outcome);
