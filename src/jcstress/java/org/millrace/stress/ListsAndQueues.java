@@ -52,11 +52,13 @@ public final class ListsAndQueues {
         private final int number = NUMBERS.incrementAndGet();
         private final UnpackMeta meta = METAS[number / SLICES % METAS.length];
         private final int slice = number % SLICES;
+        /** Of its own: as many states as jcstress has at a time share a slice's count, and then none sees its number. */
+        private final int piece = number / SLICES / METAS.length % UnpackMeta.MAX_PIECES;
 
         /** The receive proxy. */
         @Actor
         public void proxy() {
-            meta.piece(slice, 0, 0, number, 0);
+            meta.piece(slice, piece, 0, number, 0);
             meta.countRelease(slice, number);
         }
 
@@ -65,7 +67,7 @@ public final class ListsAndQueues {
         public void kernel(JJ_Result result) {
             if (meta.countAcquire(slice) == number) {
                 result.r1 = 1;
-                result.r2 = meta.length(slice, 0) == number ? 7 : 0;
+                result.r2 = meta.length(slice, piece) == number ? 7 : 0;
             }
         }
     }
