@@ -52,7 +52,9 @@ public final class ListsAndQueues {
         private final int number = NUMBERS.incrementAndGet();
         private final UnpackMeta meta = METAS[number / SLICES % METAS.length];
         private final int slice = number % SLICES;
-        /** Of its own: as many states as jcstress has at a time share a slice's count, and then none sees its number. */
+        /**
+         * Of its own: as many states as jcstress has at a time share a slice's count, and then none sees its number.
+         */
         private final int piece = number / SLICES / METAS.length % UnpackMeta.MAX_PIECES;
 
         /** The receive proxy. */
