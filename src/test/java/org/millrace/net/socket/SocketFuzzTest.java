@@ -1,6 +1,7 @@
 package org.millrace.net.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -37,7 +38,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pending;
 import org.millrace.net.connection.OpenResources;
 
 /** What comes over TCP, mutated: hellos of strangers and of members, frames, pieces. */
@@ -66,7 +66,7 @@ class SocketFuzzTest {
         SocketOptions options = SocketOptions.defaults().withAddresses("lo", null, null);
         try (SocketNetwork network = new SocketNetwork(options); Listener listener = network.listen()) {
             ConnectionKey key = Connected.newKey();
-            Pending<FrameReceiver> expected = listener.expect(key);
+            SocketAccept expected = (SocketAccept) listener.expect(key);
             byte[] guess = new byte[16];
             InetSocketAddress address = AddressFormat.SOCKET.decode(listener.address());
             List<byte[]> recorded = List.of(
@@ -80,6 +80,7 @@ class SocketFuzzTest {
                     stranger.write(ByteBuffer.wrap(input));
                     for (int pass = 0; pass < 3; pass++) {
                         assertNull(expected.poll(), "a stranger was let in");
+                        assertFalse(expected.isAnswered(), "a stranger was let in, if it says that it knows");
                     }
                 } catch (IOException reset) {
                     assertNotNull(reset.getMessage());
