@@ -1,7 +1,8 @@
 """Trains a small model with DistributedDataParallel, or with fully sharded parameters, and prints the losses: they must be the same whatever carries the
-gradients. With "frees" it takes and gives back the GPU's and pinned memory in every step while gradients travel, which waits for the kernels.
+gradients. With "gpt2" the model is GPT-2 of 12 layers (124 million parameters; each rank has 4 sequences of 1,024 tokens). With "frees" it takes and gives
+back the GPU's and pinned memory in every step while gradients travel, which waits for the kernels.
 
-    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py [ddp|fsdp] [frees]
+    RANK=0 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 NCCL_HOSTID=h0 [NCCL_NET_PLUGIN=...] python3 ddp.py [ddp|fsdp] [gpt2] [frees]
 
 STEPS (300, at least 70) steps are made. A step's milliseconds are those of the last 100 (half of them if there are fewer than 200), and of the 50 after the
 first 10: what a process that is young still compiles is in these. torchrun sets OMP_NUM_THREADS=1 for several ranks of a host; without it PyTorch's threads
@@ -23,9 +24,15 @@ dist.init_process_group("nccl", rank=rank, world_size=world, device_id=device)
 torch.manual_seed(1)
 torch.use_deterministic_algorithms(True)
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-model = torch.nn.Sequential(
-    torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10)
-).to(device)
+gpt2 = "gpt2" in sys.argv
+if gpt2:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    model = GPT2LMHeadModel(GPT2Config(resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False, attn_implementation="eager")).to(device)
+else:
+    model = torch.nn.Sequential(
+        torch.nn.Linear(512, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 2048), torch.nn.ReLU(), torch.nn.Linear(2048, 10)
+    ).to(device)
 if "fsdp" in sys.argv:
     from torch.distributed.fsdp import fully_shard
 
@@ -48,9 +55,13 @@ for step in range(steps):
     if step in (10, 60, steps - last):
         torch.cuda.synchronize()
         marks[step] = time.perf_counter()
-    x = torch.randn(256, 512, generator=data).to(device)
-    y = torch.randint(0, 10, (256,), generator=data).to(device)
-    loss = torch.nn.functional.cross_entropy(model(x), y)
+    if gpt2:
+        x = torch.randint(0, 50257, (4, 1024), generator=data).to(device)
+        loss = model(input_ids=x, labels=x).loss
+    else:
+        x = torch.randn(256, 512, generator=data).to(device)
+        y = torch.randint(0, 10, (256,), generator=data).to(device)
+        loss = torch.nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()
     if frees:

@@ -215,7 +215,7 @@ all_to_all() {
   rm -f "$work/id"
   for rank in 0 1; do
     env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" LD_LIBRARY_PATH="$NCCL_HOME/lib" SIZES=$((120 << 20)) "$@" \
-      timeout -k 5 60 "$work/nccl_perf" "$rank" 2 "$work/id" alltoall 8 $((120 << 20)) 20 "$name" >"$output/$name.$rank.log" 2>&1 &
+      timeout -k 5 60 "$work/nccl_perf" "$rank" 2 "$work/id" alltoall $((120 << 20)) $((120 << 20)) 20 "$name" >"$output/$name.$rank.log" 2>&1 &
   done
   wait
   awk -v name="${name%.*}" -v size=$((120 << 20)) '$3 == size { print name, "all-to-all", $4 / 1000, size / 2 / $4 / 1000; exit }' "$output/$name.0.log" >>"$output/sides"

@@ -27,15 +27,16 @@ plugin_of() { # DIR: the plugin that was installed there
 # LABEL ENVIRONMENT...: all-reduce (or $COLLECTIVE) from 8 B to 128 MiB, or of $SIZES; what the ranks say goes to $output/LABEL.RANK.log. NCCL_SET_THREAD_NAME
 # lets NCCL name its threads.
 run() {
-  local label=$1 rank
+  local label=$1 rank ranks=()
   shift
   rm -f "$work/id"
   for rank in 0 1; do
     env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_SET_THREAD_NAME=1 "$@" \
       timeout -k 5 "${TIMEOUT:-120}" "$work/nccl_perf" "$rank" 2 "$work/id" "${COLLECTIVE:-all_reduce}" 8 134217728 "${ITERATIONS:-500}" "$label" \
       >"$output/$label.$rank.log" 2>&1 &
+    ranks+=($!)
   done
-  wait
+  for rank in "${ranks[@]}"; do wait "$rank" || true; done # for these only: a caller may have others in the background
   grep -q 'cpu rank' "$output/$label.0.log" || { echo "$label failed:"; tail -n 5 "$output/$label".?.log; } >&2
 }
 

@@ -139,13 +139,15 @@ template <typename T> static __device__ void copy(u64 to, u64 from, u32 bytes, u
     }
 }
 
-/* The host asks for no more than what LOADS of each lane bring. */
+/* The host asks for no more than what LOADS of each lane bring. A number of 4 or 8 bytes is never seen in part: whoever polls for it need not look at it twice. */
 static __device__ void carry_out(u64 to, u64 from, u32 bytes, u32 lane) {
     u32 alignment = (u32)to | (u32)from | bytes;
     if (alignment % sizeof(Line) == 0) {
         copy<Line>(to, from, bytes, lane);
     } else if (alignment % sizeof(u64) == 0) {
         copy<u64>(to, from, bytes, lane);
+    } else if (alignment % sizeof(u32) == 0) {
+        copy<u32>(to, from, bytes, lane);
     } else {
         copy<unsigned char>(to, from, bytes, lane);
     }
@@ -260,6 +262,15 @@ template <typename T> static __device__ void copy_by_block(u64 to, u64 from, u64
     }
 }
 
+/* As many as are whole elements; returns the rest, which lies behind them. */
+template <typename T> static __device__ u64 copy_whole(u64 *to, u64 *from, u64 bytes) {
+    u64 body = bytes / sizeof(T) * sizeof(T);
+    copy_by_block<T>(*to, *from, body);
+    *to += body;
+    *from += body;
+    return bytes - body;
+}
+
 /* A worker. It leaves when the first block gives no more, and it has made all that it was given. */
 static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *workers, u32 me, u32 stream, u32 launch) {
     __shared__ Work shared;
@@ -307,16 +318,16 @@ static __device__ void make_copies(millraceCopyMailbox *mailbox, Workers *worker
         }
         u64 to = shared.to, from = shared.from, bytes = shared.bytes;
         u64 alignment = to | from;
-        u64 width = alignment % sizeof(Line) == 0 ? sizeof(Line) : alignment % sizeof(u64) == 0 ? sizeof(u64) : 1;
-        u64 body = bytes / width * width;
-        if (width == sizeof(Line)) {
-            copy_by_block<Line>(to, from, body);
-        } else if (width == sizeof(u64)) {
-            copy_by_block<u64>(to, from, body);
-        } else {
-            copy_by_block<unsigned char>(to, from, body);
+        if (alignment % sizeof(Line) == 0) {
+            bytes = copy_whole<Line>(&to, &from, bytes);
         }
-        copy_by_block<unsigned char>(to + body, from + body, bytes - body);
+        if (alignment % sizeof(u64) == 0) { // numbers of 8 and of 4 bytes are never seen in part
+            bytes = copy_whole<u64>(&to, &from, bytes);
+        }
+        if (alignment % sizeof(u32) == 0) {
+            bytes = copy_whole<u32>(&to, &from, bytes);
+        }
+        copy_whole<unsigned char>(&to, &from, bytes);
         number++;
         __syncthreads(); // pairs the other threads' stores with the fence of this one; shared may be written again
         if (threadIdx.x == 0 && (!more || number - told == COPIES_AT_ONCE)) {

@@ -260,11 +260,13 @@ static size_t signal_offset(int which) {
   return (size_t)ranks * messages * MAX_BYTES + 2048 + (size_t)which * sizeof(uint64_t);
 }
 
-/* Adds to signals in every rank's window, many at once. */
+#define BOTH_HALVES 0x100000001ull
+
+/* Adds to signals in every rank's window, many at once; both halves of each are equal whenever one looks. */
 static void add_to_all(struct rank *rank) {
   for (int i = 0; i < ADDS; i++)
     for (int peer = 0; peer < ranks; peer++) {
-      uint64_t words[16], add = (1ull << 40) + i;
+      uint64_t words[16], add = (i + 1) * BOTH_HALVES;
       begin(words, ncclGinProxyOpVASignal | ncclGinProxyOpWithSignalAdd, 0);
       words[ncclGinProxyGfdVASignalOff] = signal_offset(i % ADDED) << MILLRACE_GIN_ADDRESS_SHIFT;
       words[ncclGinProxyGfdVASignalHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
@@ -272,15 +274,62 @@ static void add_to_all(struct rank *rank) {
       words[ncclGinProxyGfdSignalVal] = add >> 16 << MILLRACE_GIN_VALUE_HIGH_SHIFT;
       post(rank, i % CONTEXTS, peer, words);
     }
-  flush(rank);
   time_t end = time(NULL) + DEADLINE_SECONDS;
-  for (int which = 0; which < ADDED; which++) {
-    uint64_t sum = 0, *signal = (uint64_t *)(rank->target + signal_offset(which));
-    for (int i = which; i < ADDS; i += ADDED)
-      sum += ((1ull << 40) + i) * ranks;
-    while (__atomic_load_n(signal, __ATOMIC_ACQUIRE) != sum)
-      wait_until_deadline("signals in a window", rank->rank, &end);
+  uint64_t missing = ADDS * (ADDS + 1) / 2 * (uint64_t)ranks;
+  for (uint64_t sum = 0; sum != missing;) {
+    sum = 0;
+    for (int which = 0; which < ADDED; which++) {
+      uint64_t signal = __atomic_load_n((uint64_t *)(rank->target + signal_offset(which)), __ATOMIC_ACQUIRE);
+      REQUIRE(signal % BOTH_HALVES == 0, "rank %d, signal %d in its window is half of a number: 0x%lx", rank->rank, which, signal);
+      sum += signal / BOTH_HALVES;
+    }
+    wait_until_deadline("signals in a window", rank->rank, &end);
   }
+  flush(rank);
+}
+
+#define NUMBERS 30
+#define OF_32_BITS 0x10001u
+
+/* Numbers of 8, of 4, and three of 4 bytes, one after another to the same place at each rank; halves are equal as above. */
+static void put_numbers(struct rank *rank) {
+  size_t all = (size_t)ranks * messages * MAX_BYTES, from = all + 2560, to = all + 3072;
+  static const size_t places[] = {0, 8, 16}, sizes[] = {8, 4, 12};
+  for (int i = 1; i <= NUMBERS; i++) {
+    unsigned char *source = rank->source + from + 32 * i;
+    uint64_t number = i * BOTH_HALVES;
+    uint32_t shorter[3] = {i * OF_32_BITS, i * OF_32_BITS, i * OF_32_BITS};
+    memcpy(source, &number, sizeof number);
+    memcpy(source + places[1], shorter, sizeof shorter[0]);
+    memcpy(source + places[2], shorter, sizeof shorter);
+    for (int peer = 0; peer < ranks; peer++)
+      for (int which = 0; which < 3; which++) {
+        uint64_t words[16];
+        begin(words, ncclGinProxyOpPut, sizes[which]);
+        words[ncclGinProxyGfdSrcOff] = (from + 32 * i + places[which]) << MILLRACE_GIN_ADDRESS_SHIFT;
+        words[ncclGinProxyGfdSrcHandle] = rank->window[0].handle << MILLRACE_GIN_ADDRESS_SHIFT;
+        words[ncclGinProxyGfdDstOff] = (to + (size_t)rank->rank * 64 + places[which]) << MILLRACE_GIN_ADDRESS_SHIFT;
+        words[ncclGinProxyGfdDstHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
+        post(rank, 0, peer, words);
+      }
+  }
+  time_t end = time(NULL) + DEADLINE_SECONDS;
+  for (int there = 0; there != ranks * 5;) {
+    there = 0;
+    for (int peer = 0; peer < ranks; peer++) {
+      unsigned char *place = rank->target + to + (size_t)peer * 64;
+      uint64_t number = __atomic_load_n((uint64_t *)place, __ATOMIC_ACQUIRE);
+      REQUIRE(number % BOTH_HALVES == 0, "rank %d, of rank %d: half of a number: 0x%lx", rank->rank, peer, number);
+      there += number == NUMBERS * BOTH_HALVES;
+      for (int i = 0; i < 4; i++) {
+        uint32_t shorter = __atomic_load_n((uint32_t *)(place + (i == 3 ? places[1] : places[2] + 4 * i)), __ATOMIC_ACQUIRE);
+        REQUIRE(shorter % OF_32_BITS == 0, "rank %d, of rank %d: half of number %d: 0x%x", rank->rank, peer, i, shorter);
+        there += shorter == NUMBERS * OF_32_BITS;
+      }
+    }
+    wait_until_deadline("numbers", rank->rank, &end);
+  }
+  flush(rank);
 }
 #endif
 
@@ -376,6 +425,7 @@ static void *run(void *argument) {
 #if GIN_VERSION >= 13
   get_from_all(rank);
   add_to_all(rank);
+  put_numbers(rank);
 #endif
   no_error(rank);
   pthread_barrier_wait(&barrier);

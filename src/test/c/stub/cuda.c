@@ -31,8 +31,9 @@ struct range {
 
 struct copy {
   char *to;
-  const char *from;
+  const char *from; /* NULL: the value is what is to be there */
   size_t bytes;
+  uint64_t value;
 };
 
 /* Copies that were begun, oldest first, and how many were made. */
@@ -100,6 +101,14 @@ static uint64_t draw(void) {
 
 static void make_next(struct stream *stream) {
   struct copy *copy = &stream->copies[stream->made % COPIES];
+  if (!copy->from) {
+    if (copy->bytes == sizeof(uint64_t))
+      __atomic_store_n((uint64_t *)copy->to, copy->value, __ATOMIC_RELEASE);
+    else
+      __atomic_store_n((uint32_t *)copy->to, (uint32_t)copy->value, __ATOMIC_RELEASE);
+    stream->made++;
+    return;
+  }
   size_t pieces = (copy->bytes + PIECE - 1) / PIECE, first = draw() % pieces;
   for (size_t i = 0; i < pieces; i++) {
     size_t at = (first + pieces - i) % pieces * PIECE;
@@ -295,7 +304,7 @@ static void begin(char *to, char *from, size_t bytes, struct stream *stream) {
   else
     withHost++;
   /* Where the memory is now: it may be unmapped before the copy is made, as a device's may not. */
-  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes};
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), processors_memory(from), bytes, 0};
 }
 
 /* Memory of the host is where processors find it. */
@@ -351,6 +360,37 @@ int cuMemcpy2DAsync_v2(const struct rows *rows, struct stream *stream) {
   rowsInAll += (long)rows->height;
   pthread_mutex_unlock(&lock);
   return 0;
+}
+
+static int store(struct stream *stream, char *to, uint64_t value, size_t bytes, unsigned flags) {
+  if ((uintptr_t)to % bytes || flags)
+    return INVALID;
+  pthread_mutex_lock(&lock);
+  while (stream->begun - stream->made == COPIES)
+    make_next(stream);
+  copiesBesideTheProgram += current == &synchronizations;
+  withHost++;
+  stream->copies[stream->begun++ % COPIES] = (struct copy){processors_memory(to), NULL, bytes, value};
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+int cuStreamWriteValue64_v2(struct stream *stream, char *to, uint64_t value, unsigned flags) {
+  return store(stream, to, value, sizeof value, flags);
+}
+
+int cuStreamWriteValue32_v2(struct stream *stream, char *to, uint32_t value, unsigned flags) {
+  return store(stream, to, value, sizeof value, flags);
+}
+
+#define HOST_POINTER 4
+
+int cuPointerGetAttribute(void **value, int attribute, char *address) {
+  pthread_mutex_lock(&lock);
+  int refused = attribute != HOST_POINTER || is_device(range_of(address));
+  pthread_mutex_unlock(&lock);
+  *value = refused ? NULL : address;
+  return refused ? INVALID : 0;
 }
 
 /* How many copies a kernel of another context could hold up. */

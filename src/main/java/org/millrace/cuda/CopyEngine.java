@@ -30,6 +30,7 @@ final class CopyEngine implements CopyQueue.Engine {
     private final CudaDriver driver;
     private final long context;
     private final RowCopies rows;
+    private final NumberStores numbers;
     private @Nullable BatchCopies batches;
     private int refusals;
     private boolean ignoresCaptures;
@@ -63,6 +64,7 @@ final class CopyEngine implements CopyQueue.Engine {
         this.driver = driver;
         this.context = context;
         rows = new RowCopies(driver);
+        numbers = new NumberStores(driver);
         batches = BatchCopies.find(CopyBatch.MOST);
         try (CudaDriver.EnteredContext _ = driver.enter(context)) {
             stream = driver.newStream();
@@ -173,16 +175,38 @@ final class CopyEngine implements CopyQueue.Engine {
         }
     }
 
-    /** A short one as two rows of half the bytes; what remains of an odd number in rows of a byte. */
+    /** A short one in pieces, none of which waits for a kernel. */
     private void beginOne(long to, long from, long bytes, boolean isShort) {
-        long odd = bytes % 2 == 0 ? 0 : Math.min(bytes, 3);
-        long half = (bytes - odd) / 2;
-        boolean begun = isShort && bytes > 1 && (half == 0 || rows.copy(to, half, from, half, half, 2, stream))
-                && (odd == 0 || rows.copy(to + 2 * half, 1, from + 2 * half, 1, 1, (int) odd, stream));
-        if (!begun) { // a single byte makes no rows; what was begun may be made twice
-            driver.copy(to, from, bytes, stream);
+        long begun = 0;
+        long piece = isShort ? beginPiece(to, from, bytes) : 0;
+        while (piece > 0) {
+            begun += piece;
+            piece = begun < bytes ? beginPiece(to + begun, from + begun, bytes - begun) : 0;
         }
+        if (begun < bytes) { // a single byte makes no rows
+            driver.copy(to + begun, from + begun, bytes - begun, stream);
+            calls++;
+        }
+    }
+
+    /**
+     * Of a short one: two rows, or three where half of it would cut a number. A kernel may poll for a number of 4 or 8
+     * bytes, and must not see a part of it: it is stored at once if it is all that there is, and lies within a row
+     * otherwise, as rows are made one after the other.
+     *
+     * @return how many bytes were begun; 0 if the driver refuses
+     */
+    private long beginPiece(long to, long from, long bytes) {
         calls++;
+        if (numbers.store(to, from, bytes, stream)) {
+            return bytes;
+        }
+        long unit = bytes > Long.BYTES && bytes % Long.BYTES == 0 ? Long.BYTES
+                : bytes > Integer.BYTES && bytes % Integer.BYTES == 0 ? Integer.BYTES : 1;
+        long units = bytes / unit;
+        int count = units == 3 ? 3 : 2;
+        long row = (units % 2 == 0 || units == 3 ? units : units - 3) / count * unit;
+        return row > 0 && rows.copy(to, row, from, row, row, count, stream) ? row * count : 0;
     }
 
     /** False if the driver does not do that: nothing is lost if it has begun some, as they may be made twice. */

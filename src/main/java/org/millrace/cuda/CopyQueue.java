@@ -135,7 +135,8 @@ public final class CopyQueue implements AutoCloseable {
 
     /**
      * As {@link #copy(long, long, long, int)}, from the host's memory to the device: an engine makes short copies of
-     * this kind in another way.
+     * this kind in another way. A kernel never sees a part of a number of 4 or 8 bytes that lies at a multiple of that
+     * and is all that is copied; it must be in the host's memory by now, and not only when it is its turn.
      */
     public long copyFromHost(long to, long from, long bytes, int order) {
         return copy(to, from, bytes, order, true);

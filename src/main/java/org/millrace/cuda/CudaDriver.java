@@ -37,6 +37,9 @@ public final class CudaDriver {
         ERROR_NAME("cuGetErrorName"), // error, name
         COPY("cuMemcpyAsync"), // target, source, bytes, stream
         COPY_ROWS("cuMemcpy2DAsync_v2"), // description, stream
+        STORE_LONG("cuStreamWriteValue64_v2"), // stream, target, value, flags. Since 11.7
+        STORE_INT("cuStreamWriteValue32_v2"), // stream, target, value, flags. Since 11.7
+        POINTER_ATTRIBUTE("cuPointerGetAttribute"), // value, which, address
         NEW_EVENT("cuEventCreate"), // event, flags
         RECORD_EVENT("cuEventRecord"), // event, stream
         QUERY_EVENT("cuEventQuery"), // event

@@ -16,14 +16,17 @@ import org.millrace.gin.WindowTransfer;
  */
 public final class CudaWindowMemory extends CudaMemory {
 
-    /** Adds that are under way in this window, in the order in which they were begun. */
+    /** Adds that are under way in this window, in the order in which they were begun, and copies of numbers to it. */
     private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
     private int additionCount;
+    /** How many of them are copies. */
+    private int numberCopies;
 
-    /** The old value is being read, or the sum is being stored. */
+    /** The old value is being read, or the sum is being stored; where it is a copy, another value and not its sum. */
     private static final class Addition {
         private @Nullable WindowTransfer transfer;
         private long addend;
+        private boolean isCopy;
         private boolean stored;
     }
 
@@ -111,12 +114,14 @@ public final class CudaWindowMemory extends CudaMemory {
                     return;
                 }
                 addition.stored = true;
-                long staged = mover.staging().offset(transfer.slot());
-                MemorySegment host = mover.staging().host();
-                host.set(ValueLayout.JAVA_LONG, staged, host.get(ValueLayout.JAVA_LONG, staged) + addition.addend);
+                if (!addition.isCopy) {
+                    long staged = mover.staging().offset(transfer.slot());
+                    MemorySegment host = mover.staging().host();
+                    host.set(ValueLayout.JAVA_LONG, staged, host.get(ValueLayout.JAVA_LONG, staged) + addition.addend);
+                }
                 transfer.ticket(mover.in()
-                        .copyFromHost(address + transfer.offset(), mover.staging().address(transfer.slot()), Long.BYTES,
-                                CopyOrder.IN_TURN));
+                        .copyFromHost(address + transfer.offset(), mover.staging().address(transfer.slot()),
+                                transfer.bytes(), CopyOrder.IN_TURN));
             }
         }
     }
@@ -133,6 +138,7 @@ public final class CudaWindowMemory extends CudaMemory {
     private void remove(int index) {
         Addition removed = additions[index];
         removed.transfer = null;
+        numberCopies -= removed.isCopy ? 1 : 0;
         additionCount--;
         System.arraycopy(additions, index + 1, additions, index, additionCount - index);
         additions[additionCount] = removed;
@@ -149,40 +155,51 @@ public final class CudaWindowMemory extends CudaMemory {
                 return false; // it would read what is not the sum yet
             }
         }
+        return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);
+    }
+
+    /** Begins to read the value of which the rest is made of when it is here; false if there is no room now. */
+    private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
+            boolean isCopy, long addend) {
         int buffer =
                 additionCount < additions.length && mover.in().hasRoom() ? mover.staging().buffers().takeToAdd() : -1;
         if (buffer < 0) {
             return false;
         }
-        place(transfer, buffer, offset, Long.BYTES);
+        place(transfer, buffer, offset, length);
         try {
-            transfer.ticket(
-                    mover.in().copy(mover.staging().address(buffer), address + offset, Long.BYTES, CopyOrder.FREE));
+            transfer.ticket(mover.in().copy(mover.staging().address(buffer), from, length, order));
         } catch (Throwable failure) {
             mover.staging().buffers().abandon(buffer); // as in openRead
             throw failure;
         }
         Addition added = additions[additionCount++];
         added.transfer = transfer;
-        added.addend = value;
+        added.addend = addend;
+        added.isCopy = isCopy;
         added.stored = false;
+        numberCopies += isCopy ? 1 : 0;
         return true;
     }
 
     /**
      * From another window of the GPU through a staging buffer: copies within a GPU wait for kernels of other contexts,
-     * those to and from the host's memory do not.
+     * those to and from the host's memory do not. A number that a kernel may poll for is stored when it is in the
+     * buffer, and what comes behind it is begun then.
      */
     @Override
     public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
             long length) {
-        if (!mover.in().hasRoom()) {
+        boolean waits = numberCopies > 0 || source instanceof CudaWindowMemory other && other.numberCopies > 0;
+        if (waits || !mover.in().hasRoom()) {
             return false;
         }
         long from = addressIn(source, sourceOffset);
         if (source instanceof CudaHostMemory) {
             transfer.slot(COPIED_HERE);
             transfer.place(null, 0, offset, length);
+        } else if ((length == Integer.BYTES || length == Long.BYTES) && (address + offset) % length == 0) {
+            return beginAddition(transfer, offset, from, length, CopyOrder.IN_TURN, true, 0);
         } else {
             int buffer = mover.staging().buffers().takeToReceive();
             if (buffer < 0) {
