@@ -23,9 +23,12 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * @param wire      from a frame's being taken to its being told to the other device, without the link's part
  * @param slotBytes the longest frame
  * @param channels  of collectives
+ * @param proxies   threads of a rank that serve connections
+ * @param exchanges whether two ranks exchange what is short, as the engine's do and NCCL's do not
  * @param skews     by how much later than the first rank each rank began an operation; shortest first
  */
-record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] skews) {
+record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges,
+        long[] skews) {
 
     /** Of the emulated device, unless longer frames are seen. */
     private static final long USUAL_SLOT_BYTES = 128 << 10;
@@ -89,7 +92,9 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, long[] sk
 
     static Costs of(RecordedRun run) {
         long longest = run.steps().stream().mapToLong(Step::size).max().orElse(0);
-        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), channels(run), skews(run));
+        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), channels(run),
+                Math.max(1, run.threads()), run.steps().stream().noneMatch(step -> step.connection().kind() < 0),
+                skews(run));
     }
 
     /** Under libnccl nobody tells a connection's channel: there are as many as a process sends on. */

@@ -22,7 +22,7 @@ import org.millrace.rehearsal.Simulation.Rank;
  */
 public final class Forecast {
 
-    /** Up to there two ranks exchange what they have, as the engine's all-reduce does. */
+    /** Up to there two ranks exchange what they have, in the engine's all-reduce. */
     private static final long MOST_EXCHANGED = 16 << 10;
     private static final int SLICES = 4;
     /** A chunk that is so much shorter than a slot is one frame; one that fits into it, two. */
@@ -73,11 +73,11 @@ public final class Forecast {
         double most = costs.slotBytes();
         return String.format(Locale.ROOT,
                 "a frame of 0 B, and of %.0f KiB: on its way %.1f and %.1f us, of which %.1f and %.1f occupy the proxy; in a"
-                        + " kernel %.1f and %.1f us, of which %.1f and %.1f occupy it; %d channels",
+                        + " kernel %.1f and %.1f us, of which %.1f and %.1f occupy it; %d channels, %d proxies",
                 most / 1024, costs.wire().all().of(0) / 1e3, costs.wire().all().of(most) / 1e3,
                 costs.wire().work(0) / 1e3, costs.wire().work(most) / 1e3, costs.kernel().all().of(0) / 1e3,
                 costs.kernel().all().of(most) / 1e3, costs.kernel().work(0) / 1e3, costs.kernel().work(most) / 1e3,
-                costs.channels());
+                costs.channels(), costs.proxies());
     }
 
     /** {@return the recorded operations on so many ranks; by kind, and by algorithm where there are several} */
@@ -177,7 +177,7 @@ public final class Forecast {
 
     private void ring(Simulation simulation, Kind kind, int ranks) {
         boolean reducesAll = kind.name().equals(Operation.ALL_REDUCE.label());
-        boolean exchanges = reducesAll && ranks == 2 && kind.bytes() <= MOST_EXCHANGED;
+        boolean exchanges = costs.exchanges() && reducesAll && ranks == 2 && kind.bytes() <= MOST_EXCHANGED;
         int steps = exchanges ? 2 : reducesAll ? 2 * ranks - 1 : ranks;
         double perRank = reducesAll && !exchanges ? (double) kind.bytes() / ranks : kind.bytes();
         double chunk = perRank / costs.channels();
@@ -187,7 +187,7 @@ public final class Forecast {
         Rank[] of = new Rank[folded];
         Block[][] blocks = new Block[folded][costs.channels()];
         for (int rank = 0; rank < folded; rank++) {
-            of[rank] = new Rank();
+            of[rank] = new Rank(costs.proxies());
             boolean local = folded > 1 && (rank < folded - 1 || ranks <= perHost);
             for (int channel = 0; channel < costs.channels(); channel++) {
                 blocks[rank][channel] = simulation.new Block(of[rank], new RingProgram(rounds, steps, slices, local),
@@ -229,7 +229,7 @@ public final class Forecast {
         long frames = frames(share);
         Block[] before = new Block[costs.channels()];
         for (int rank = 0; rank < ranks; rank++) {
-            Rank of = new Rank();
+            Rank of = new Rank(costs.proxies());
             for (int channel = 0; channel < costs.channels(); channel++) {
                 boolean local = (rank + 1) % perHost != 0;
                 Block made = simulation.new Block(of, new PipeProgram(frames, rank > 0, rank < ranks - 1, local),
@@ -254,7 +254,7 @@ public final class Forecast {
         int depth = Integer.SIZE - 1 - Integer.numberOfLeadingZeros(ranks);
         Rank[] of = new Rank[depth + 1];
         for (int level = 0; level <= depth; level++) {
-            of[level] = level == depth && depth > 1 ? of[depth - 1] : new Rank();
+            of[level] = level == depth && depth > 1 ? of[depth - 1] : new Rank(costs.proxies());
         }
         for (int channel = 0; channel < channels; channel++) {
             Block[] up = new Block[depth + 1];
@@ -295,7 +295,7 @@ public final class Forecast {
         int near = all ? Math.min(perHost, ranks) - 1 : ranks <= perHost ? 1 : 0;
         double bytes = all ? (double) kind.bytes() * recordedRanks / ranks : kind.bytes();
         long frames = frames(bytes);
-        Block block = simulation.new Block(new Rank(), new Program() {
+        Block block = simulation.new Block(new Rank(costs.proxies()), new Program() {
             @Override
             public long tasks() {
                 return 2 * peers * frames;

@@ -17,8 +17,10 @@ import org.millrace.Operation;
  * @param calls     operations of all of them, by time
  * @param lost      records for which no room was ready, of all of them
  * @param truncated whether the oldest records have been overwritten
+ * @param threads   that served connections of a process, of the process with the most
  */
-public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated) {
+public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated,
+        int threads) {
 
     /** As operations are called: those of {@link Operation}, and the halves of a transfer. */
     public static final String SEND = "send";

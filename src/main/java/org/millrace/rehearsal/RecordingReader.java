@@ -37,6 +37,7 @@ public final class RecordingReader {
     private final boolean wantsSteps;
     private long lost;
     private boolean truncated;
+    private int threads;
 
     private RecordingReader(boolean wantsSteps) {
         this.wantsSteps = wantsSteps;
@@ -69,11 +70,15 @@ public final class RecordingReader {
             }
             reader.namePeers(read);
             for (Definitions each : read) {
+                int withSteps = 0;
                 for (Path file : files) {
                     if (named(file).startsWith(each.name + "-") && named(file).endsWith(RecordFormat.SUFFIX)) {
+                        int before = reader.steps.size();
                         each.read(file);
+                        withSteps += reader.steps.size() > before ? 1 : 0;
                     }
                 }
+                reader.threads = Math.max(reader.threads, withSteps);
                 each.addCalls();
             }
         } catch (IOException unread) {
@@ -81,7 +86,8 @@ public final class RecordingReader {
         }
         reader.steps.sort(Comparator.comparingLong(Step::taken));
         reader.calls.sort(Comparator.comparingLong(Call::enqueued));
-        return new RecordedRun(reader.processes, reader.steps, reader.calls, reader.lost, reader.truncated);
+        return new RecordedRun(reader.processes, reader.steps, reader.calls, reader.lost, reader.truncated,
+                reader.threads);
     }
 
     private static String named(Path file) {

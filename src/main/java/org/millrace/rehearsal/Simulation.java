@@ -100,11 +100,26 @@ final class Simulation {
         }
     }
 
-    /** Whose proxy and line a block uses. */
+    /** Whose proxies and line a block uses. */
     static final class Rank {
 
-        private double proxyFree;
+        private final double[] proxiesFree;
         private double lineFree;
+
+        /** A rank with so many threads that serve its connections. */
+        Rank(int proxies) {
+            proxiesFree = new double[proxies];
+        }
+
+        /** Has the first that is free work for so long from a time on, or later; returns when it has done that. */
+        private double proxy(double from, double nanos) {
+            int first = 0;
+            for (int i = 1; i < proxiesFree.length; i++) {
+                first = proxiesFree[i] < proxiesFree[first] ? i : first;
+            }
+            proxiesFree[first] = Math.max(from, proxiesFree[first]) + nanos;
+            return proxiesFree[first];
+        }
     }
 
     private enum Stage {
@@ -153,8 +168,8 @@ final class Simulation {
         double time = now.time();
         switch (event.stage) {
             case PROXY -> {
-                from.rank.proxyFree = Math.max(time, from.rank.proxyFree) + from.copies * costs.wire().work(from.bytes);
-                queue.add(new Event(now.later(0, 0, from.rank.proxyFree - time, 0), made++, from, Stage.LINE));
+                double handled = from.rank.proxy(time, from.copies * costs.wire().work(from.bytes));
+                queue.add(new Event(now.later(0, 0, handled - time, 0), made++, from, Stage.LINE));
             }
             case LINE -> {
                 from.rank.lineFree =

@@ -30,11 +30,11 @@ class ForecastTest {
 
     private static RecordedRun run(String kind, long bytes) {
         Call call = new Call(new Group(PROCESS, 1, 0, 2), kind, 0, 1000, 2000, 5000, bytes, bytes / 4, 7, 0, -1, -1, 0);
-        return new RecordedRun(List.of(PROCESS), List.of(), List.of(call), 0, false);
+        return new RecordedRun(List.of(PROCESS), List.of(), List.of(call), 0, false, 1);
     }
 
     private static Costs costs(Server kernel, Server wire, int channels) {
-        return new Costs(kernel, wire, SLOT, channels, new long[0]);
+        return new Costs(kernel, wire, SLOT, channels, 1, true, new long[0]);
     }
 
     private static Forecast.Row row(String kind, long bytes, Costs costs, String link, int perHost, int ranks,
@@ -74,6 +74,16 @@ class ForecastTest {
         Forecast.Row row = row("all_gather", SLOT, costs(NOTHING, NOTHING, 1), "rate=8Gbit,delay=10ms", 1, 5, "ring");
         double frame = SLOT / 2 + HEADER;
         assertClose(4 * (10e6 + frame) + frame, row.time());
+    }
+
+    /** A frame of each channel is a proxy's work, and so many are worked on at once as there are proxies. */
+    @ParameterizedTest
+    @CsvSource({"1, 8", "2, 4", "8, 1", "16, 1"})
+    void proxiesWorkAtOnce(int proxies, int turns) {
+        Server wire = new Server(new Line(7000, 0), new Line(7000, 0));
+        Costs costs = new Costs(NOTHING, wire, SLOT, 8, proxies, true, new long[0]);
+        Forecast.Row row = row("all_reduce", 64, costs, "delay=1us", 1, 2, "ring");
+        assertClose(1000 + turns * 7000.0, row.time());
     }
 
     /** The line is what all wait for. */
@@ -147,7 +157,7 @@ class ForecastTest {
     /** Half of the ranks come some time later: of two the later one is late three times of four, of many always. */
     @Test
     void theMoreRanksThereAreTheLongerTheyWaitForTheLast() {
-        Costs costs = new Costs(NOTHING, NOTHING, SLOT, 1, new long[] {0, 1000});
+        Costs costs = new Costs(NOTHING, NOTHING, SLOT, 1, 1, true, new long[] {0, 1000});
         assertClose(250, costs.stragglers(2));
         assertClose(500, costs.stragglers(1000));
         assertEquals(0, costs.stragglers(1));
@@ -170,7 +180,7 @@ class ForecastTest {
             steps.add(new Step(back, 2, at + 2800, at + 2801, 2L * i + 1, 100, 0, 0));
             steps.add(new Step(back, 2, at + 2860, at + 2861, 2L * i + 2, 100, 0, 0));
         }
-        Costs costs = Costs.of(new RecordedRun(List.of(linked, PROCESS), steps, List.of(), 0, false));
+        Costs costs = Costs.of(new RecordedRun(List.of(linked, PROCESS), steps, List.of(), 0, false, 1));
         assertClose(500, costs.wire().all().of(100));
         assertClose(40, costs.wire().work(100));
         assertClose(300, costs.kernel().all().of(100));

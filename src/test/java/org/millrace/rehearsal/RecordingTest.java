@@ -67,6 +67,7 @@ class RecordingTest {
         assertEquals(List.of(), complaints);
         assertEquals(0, run.lost());
         assertFalse(run.truncated());
+        assertEquals(1, run.threads());
         assertEquals(2, run.steps().size());
         Step first = run.steps().get(0);
         Step second = run.steps().get(1);

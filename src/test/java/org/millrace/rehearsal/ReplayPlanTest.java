@@ -27,7 +27,7 @@ class ReplayPlanTest {
 
     private ReplayPlan plan(boolean truncated, boolean overlap) {
         calls.sort(Comparator.comparingLong(Call::enqueued));
-        return ReplayPlan.of(new RecordedRun(List.of(PROCESS), List.of(), calls, 0, truncated), Optional.empty(),
+        return ReplayPlan.of(new RecordedRun(List.of(PROCESS), List.of(), calls, 0, truncated, 1), Optional.empty(),
                 overlap);
     }
 

@@ -418,11 +418,15 @@ public final class SocketSender implements FrameSender, Railed {
 
     @Override
     public void abort() {
-        connection.close(connection.blamed() == null ? () -> {} : this::finish);
+        connection.close(connection.blamed() == null ? this::tell : this::finish);
+    }
+
+    private void tell() {
+        LOG.info("{}: bytes delivered over {}", connection, delivered());
     }
 
     private void finish() {
-        LOG.info("{}: bytes delivered over {}", connection, delivered());
+        tell();
         try {
             progress();
             while (recovery != null && !isAnyOpen() && frames.released() > frames.completed() && recovery.mayWait()) {
