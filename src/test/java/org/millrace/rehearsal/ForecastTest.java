@@ -86,6 +86,14 @@ class ForecastTest {
         assertClose(1000 + turns * 7000.0, row.time());
     }
 
+    /** The engine's two ranks exchange what is short; NCCL's send it around the ring. */
+    @ParameterizedTest
+    @CsvSource({"true, 1000", "false, 2000"})
+    void twoRanksExchangeWhatIsShort(boolean exchanges, double latency) {
+        Costs costs = new Costs(NOTHING, NOTHING, SLOT, 1, 1, exchanges, new long[0]);
+        assertClose(latency, row("all_reduce", 64, costs, "delay=1us", 1, 2, "ring").latency());
+    }
+
     /** The line is what all wait for. */
     @Test
     void aLongRingIsAsFastAsTheLine() {
