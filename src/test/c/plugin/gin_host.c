@@ -291,10 +291,10 @@ static void add_to_all(struct rank *rank) {
 #define NUMBERS 30
 #define OF_32_BITS 0x10001u
 
-/* Numbers of 8, of 4, and three of 4 bytes, one after another to the same place at each rank; halves are equal as above. */
+/* Numbers of 8, of 4, and three of 4 bytes, and values of 8 and of 4, one after another to the same place at each rank; halves are equal as above. */
 static void put_numbers(struct rank *rank) {
   size_t all = (size_t)ranks * messages * MAX_BYTES, from = all + 2560, to = all + 3072;
-  static const size_t places[] = {0, 8, 16}, sizes[] = {8, 4, 12};
+  static const size_t places[] = {0, 8, 16}, sizes[] = {8, 4, 12}, values[] = {32, 40};
   for (int i = 1; i <= NUMBERS; i++) {
     unsigned char *source = rank->source + from + 32 * i;
     uint64_t number = i * BOTH_HALVES;
@@ -312,18 +312,31 @@ static void put_numbers(struct rank *rank) {
         words[ncclGinProxyGfdDstHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
         post(rank, 0, peer, words);
       }
+    for (int peer = 0; peer < ranks; peer++)
+      for (int which = 0; which < 2; which++) {
+        uint64_t words[16], value = which == 0 ? number : shorter[0];
+        begin(words, ncclGinProxyOpPut | ncclGinProxyOpWithInline, sizes[which]);
+        words[ncclGinProxyGfdInlineLow] = (value & ((1ull << 48) - 1)) << MILLRACE_GIN_INLINE_SHIFT;
+        words[ncclGinProxyGfdInlineHigh] = value >> 48 << MILLRACE_GIN_INLINE_SHIFT;
+        words[ncclGinProxyGfdDstOff] = (to + (size_t)rank->rank * 64 + values[which]) << MILLRACE_GIN_ADDRESS_SHIFT;
+        words[ncclGinProxyGfdDstHandle] = rank->window[1].handle << MILLRACE_GIN_ADDRESS_SHIFT;
+        post(rank, 0, peer, words);
+      }
   }
   time_t end = time(NULL) + DEADLINE_SECONDS;
-  for (int there = 0; there != ranks * 5;) {
+  for (int there = 0; there != ranks * 7;) {
     there = 0;
     for (int peer = 0; peer < ranks; peer++) {
       unsigned char *place = rank->target + to + (size_t)peer * 64;
-      uint64_t number = __atomic_load_n((uint64_t *)place, __ATOMIC_ACQUIRE);
-      REQUIRE(number % BOTH_HALVES == 0, "rank %d, of rank %d: half of a number: 0x%lx", rank->rank, peer, number);
-      there += number == NUMBERS * BOTH_HALVES;
-      for (int i = 0; i < 4; i++) {
-        uint32_t shorter = __atomic_load_n((uint32_t *)(place + (i == 3 ? places[1] : places[2] + 4 * i)), __ATOMIC_ACQUIRE);
-        REQUIRE(shorter % OF_32_BITS == 0, "rank %d, of rank %d: half of number %d: 0x%x", rank->rank, peer, i, shorter);
+      for (int i = 0; i < 2; i++) {
+        uint64_t number = __atomic_load_n((uint64_t *)(place + (i == 0 ? places[0] : values[0])), __ATOMIC_ACQUIRE);
+        REQUIRE(number % BOTH_HALVES == 0, "rank %d, of rank %d: half of number %d: 0x%lx", rank->rank, peer, i, number);
+        there += number == NUMBERS * BOTH_HALVES;
+      }
+      for (int i = 0; i < 5; i++) {
+        size_t at = i == 3 ? places[1] : i == 4 ? values[1] : places[2] + 4 * i;
+        uint32_t shorter = __atomic_load_n((uint32_t *)(place + at), __ATOMIC_ACQUIRE);
+        REQUIRE(shorter % OF_32_BITS == 0, "rank %d, of rank %d: half of shorter number %d: 0x%x", rank->rank, peer, i, shorter);
         there += shorter == NUMBERS * OF_32_BITS;
       }
     }

@@ -2,6 +2,7 @@ package org.millrace.gin;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
 
@@ -13,6 +14,9 @@ public final class WindowTransfer {
 
     /** Instead of a sequence. */
     public static final int ALL = -1;
+
+    private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG.withOrder(ByteOrder.LITTLE_ENDIAN);
+    private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT.withOrder(ByteOrder.LITTLE_ENDIAN);
 
     /** While the transfer is open. */
     private @Nullable Window window;
@@ -78,11 +82,21 @@ public final class WindowTransfer {
         return regionOffset;
     }
 
-    /** Puts a value's bytes where the payload would arrive. */
+    /**
+     * Puts a value's bytes where the payload would arrive: one of 4 or 8 bytes that lies at a multiple of that at once,
+     * for those who poll for it.
+     */
     public void storeInline(long value) {
         MemorySegment place = region.segment();
-        for (int i = 0; i < bytes; i++) {
-            place.set(ValueLayout.JAVA_BYTE, regionOffset + i, (byte) (value >>> 8 * i));
+        boolean isAligned = (place.address() + regionOffset) % bytes == 0;
+        if (bytes == Long.BYTES && isAligned) {
+            place.set(LONG, regionOffset, value);
+        } else if (bytes == Integer.BYTES && isAligned) {
+            place.set(INT, regionOffset, (int) value);
+        } else {
+            for (int i = 0; i < bytes; i++) {
+                place.set(ValueLayout.JAVA_BYTE, regionOffset + i, (byte) (value >>> 8 * i));
+            }
         }
     }
 

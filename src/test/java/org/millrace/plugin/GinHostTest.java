@@ -26,7 +26,7 @@ class GinHostTest {
 
     private static final int PUTS = 60;
     private static final int ADDS = 40;
-    private static final int NUMBERS = 3 * 30;
+    private static final int NUMBERS = 5 * 30;
     private static final Pattern DRIVER_CALLS = Pattern
             .compile("(\\d+) copies within devices, (\\d+) with the host, 0 in the program's context\n(\\d+) events");
 
