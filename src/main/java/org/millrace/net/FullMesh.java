@@ -33,6 +33,7 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
             Duration deadline, Supplier<? extends @Nullable Throwable> abort) {
         try (PendingMesh pending = new PendingMesh(network, here, addresses, rank, key)) {
             long end = System.nanoTime() + deadline.toNanos();
+            boolean late = false;
             FullMesh made = pending.poll();
             while (made == null) {
                 Throwable reason = abort.get();
@@ -40,11 +41,12 @@ public record FullMesh(@Nullable FrameSender[] senders, @Nullable FrameReceiver[
                     throw new ConnectionException("rank " + rank + " gives up connecting: " + reason.getMessage(),
                             reason);
                 }
-                if (end - System.nanoTime() < 0) {
+                if (late) {
                     throw new ConnectionException("rank " + rank + ": no connection with rank " + pending.missing()
                             + " within " + deadline.toMillis() + " ms");
                 }
                 LockSupport.parkNanos(POLL_NANOS);
+                late = end - System.nanoTime() < 0; // before the last look: a connection that gives up by then says why
                 made = pending.poll();
             }
             return made;

@@ -1,0 +1,51 @@
+package org.millrace.net;
+
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Proxy;
+import java.time.Duration;
+import org.junit.jupiter.api.Test;
+
+class FullMeshTest {
+
+    private static final Duration DEADLINE = Duration.ofMillis(2);
+    private static final String CAUSE = "the peer has another secret";
+
+    /** It gives up when its time is over, and says why to those that ask then: it is over while it is asked the first time. */
+    private static final class Hopeless<T> implements Pending<T> {
+
+        private final long end = System.nanoTime() + DEADLINE.toNanos();
+
+        @Override
+        public T poll() {
+            if (end - System.nanoTime() <= 0) {
+                throw new ConnectionException(CAUSE);
+            }
+            while (end + DEADLINE.toNanos() - System.nanoTime() > 0) {
+                Thread.onSpinWait();
+            }
+            return null;
+        }
+
+        @Override
+        public void close() {
+            // nothing was made
+        }
+    }
+
+    private static <T> T answering(Class<T> type) {
+        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type},
+                (proxy, method, arguments) -> new Hopeless<>()));
+    }
+
+    /** A connection has the mesh's deadline; which of the two is seen first is not for the clock to say. */
+    @Test
+    void whyThereIsNoConnectionIsSaidAtTheDeadline() {
+        Network network = answering(Network.class);
+        Listener listener = answering(Listener.class);
+        ConnectionException failed = assertThrows(ConnectionException.class,
+                () -> FullMesh.connect(network, listener, new byte[2][], 0, 1, DEADLINE, () -> null));
+        assertTrue(failed.getMessage().contains(CAUSE), failed::getMessage);
+    }
+}
