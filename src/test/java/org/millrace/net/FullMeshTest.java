@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.reflect.Proxy;
 import java.time.Duration;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.Test;
 
 class FullMeshTest {
@@ -34,16 +35,30 @@ class FullMeshTest {
         }
     }
 
-    private static <T> T answering(Class<T> type) {
+    /** A peer that never comes. */
+    private static final class Missing implements Pending<FrameReceiver> {
+
+        @Override
+        public FrameReceiver poll() {
+            return null;
+        }
+
+        @Override
+        public void close() {
+            // nothing was made
+        }
+    }
+
+    private static <T> T answering(Class<T> type, Supplier<Pending<?>> answer) {
         return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type},
-                (proxy, method, arguments) -> new Hopeless<>()));
+                (proxy, method, arguments) -> answer.get()));
     }
 
     /** A connection has the mesh's deadline; which of the two is seen first is not for the clock to say. */
     @Test
     void whyThereIsNoConnectionIsSaidAtTheDeadline() {
-        Network network = answering(Network.class);
-        Listener listener = answering(Listener.class);
+        Network network = answering(Network.class, Hopeless<FrameSender>::new);
+        Listener listener = answering(Listener.class, Missing::new);
         ConnectionException failed = assertThrows(ConnectionException.class,
                 () -> FullMesh.connect(network, listener, new byte[2][], 0, 1, DEADLINE, () -> null));
         assertTrue(failed.getMessage().contains(CAUSE), failed::getMessage);
