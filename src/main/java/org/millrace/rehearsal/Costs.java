@@ -27,8 +27,7 @@ import org.millrace.rehearsal.RecordedRun.Step;
  * @param exchanges whether two ranks exchange what is short, as the engine's do and NCCL's do not
  * @param skews     by how much later than the first rank each rank began an operation; shortest first
  */
-record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges,
-        long[] skews) {
+record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxies, boolean exchanges, long[] skews) {
 
     /** Of the emulated device, unless longer frames are seen. */
     private static final long USUAL_SLOT_BYTES = 128 << 10;

@@ -13,7 +13,10 @@ class FullMeshTest {
     private static final Duration DEADLINE = Duration.ofMillis(2);
     private static final String CAUSE = "the peer has another secret";
 
-    /** It gives up when its time is over, and says why to those that ask then: it is over while it is asked the first time. */
+    /**
+     * It gives up when its time is over, and says why to those that ask then: it is over while it is asked the first
+     * time.
+     */
     private static final class Hopeless<T> implements Pending<T> {
 
         private final long end = System.nanoTime() + DEADLINE.toNanos();
