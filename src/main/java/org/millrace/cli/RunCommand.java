@@ -127,7 +127,8 @@ public final class RunCommand implements Callable<Integer> {
         Map<String, String> settings = settings();
         List<Placement> placements = placements();
         List<String> hosts = hosts(placements);
-        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that it is said once, and not by every rank
+        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that it is said once, and not by every
+                                                                  // rank
         Map<String, String> common = common(settings, placements.getFirst(), placements.size());
         CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, hosts, common),
                 List.of(ssh.strip().split(" +")), grace);

@@ -10,9 +10,9 @@ import java.util.List;
 import org.millrace.config.DurationType;
 
 /**
- * A link of {@code MILLRACE_LINK}: one for good, or those of a file, one after another. A line of the file
- * is a time since the network was opened, and what the link is like from then on; empty lines and what is behind
- * {@code #} do not count:
+ * A link of {@code MILLRACE_LINK}: one for good, or those of a file, one after another. A line of the file is a time
+ * since the network was opened, and what the link is like from then on; empty lines and what is behind {@code #} do not
+ * count:
  *
  * <pre>
  * 0s   rate=10Gbit,delay=5ms

@@ -87,11 +87,12 @@ final class LinkTable {
     }
 
     /** The link between two hosts, by their numbers, in either direction; null if there is none. */
-    @Nullable LinkSchedule between(int one, int other) {
+    @Nullable
+    LinkSchedule between(int one, int other) {
         return links.entrySet()
                 .stream()
-                .filter(link -> fits(link.getKey(), (left, right) -> is(left, one) && is(right, other)
-                        || is(left, other) && is(right, one)))
+                .filter(link -> fits(link.getKey(),
+                        (left, right) -> is(left, one) && is(right, other) || is(left, other) && is(right, one)))
                 .map(Map.Entry::getValue)
                 .findFirst()
                 .orElse(links.get(NO_PAIR));
@@ -119,8 +120,9 @@ final class LinkTable {
     void require(Collection<String> hosts) {
         Set<Integer> numbers = hosts.stream().map(LinkTable::number).collect(Collectors.toSet());
         for (String pair : links.keySet()) {
-            if (!pair.equals(NO_PAIR) && !fits(pair, (left, right) -> (left.equals(ANY)
-                    || numbers.contains(number(left))) && (right.equals(ANY) || numbers.contains(number(right))))) {
+            if (!pair.equals(NO_PAIR)
+                    && !fits(pair, (left, right) -> (left.equals(ANY) || numbers.contains(number(left)))
+                            && (right.equals(ANY) || numbers.contains(number(right))))) {
                 throw new ConfigurationException(Settings.LINK.name() + ": '" + pair
                         + "' is no pair of this run's hosts, which are " + String.join(", ", hosts));
             }

@@ -32,8 +32,8 @@ class LinkTableTest {
     @CsvSource({"host1, host2, rate=1Gbit", "node-1, a-b, delay=2ms", "host1, host3, delay=3ms",
             "host2, host3, delay=5ms", "host3, host3, delay=5ms", "host1, host1, delay=3ms"})
     void theFirstPairThatFitsCountsAndElseTheLinkWithoutOne(String one, String other, String link) {
-        LinkTable links = new LinkTable("delay=5ms; host1-host2: rate=1Gbit; a-b-node-1:delay=2ms; *-host1: delay=3ms;"
-                + "host2-host1: down");
+        LinkTable links = new LinkTable(
+                "delay=5ms; host1-host2: rate=1Gbit; a-b-node-1:delay=2ms; *-host1: delay=3ms;" + "host2-host1: down");
         assertEquals(link, between(links, one, other));
     }
 
@@ -49,10 +49,10 @@ class LinkTableTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
-            value = {"delay=1ms; delay=2ms | two links have no pair", "a-b: down; a-b: delay=1ms | 'a-b' is given twice",
-                    "a: down | 'a' before ':' is no pair of hosts", "a-: down | 'a-' before ':' is no pair of hosts",
-                    "a-b: fast | 'fast' is no part of a link", "down; | is no part of a link",
-                    "a-b: | is no part of a link"})
+            value = {"delay=1ms; delay=2ms | two links have no pair",
+                    "a-b: down; a-b: delay=1ms | 'a-b' is given twice", "a: down | 'a' before ':' is no pair of hosts",
+                    "a-: down | 'a-' before ':' is no pair of hosts", "a-b: fast | 'fast' is no part of a link",
+                    "down; | is no part of a link", "a-b: | is no part of a link"})
     void whatCannotBeReadIsRefused(String text, String said) {
         ConfigurationException refused = assertThrows(ConfigurationException.class,
                 () -> LinkNetwork.require(Configuration.load(Map.of("MILLRACE_LINK", text)), List.of()));
