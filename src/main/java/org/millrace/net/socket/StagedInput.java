@@ -110,6 +110,9 @@ final class StagedInput {
     /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
     public int takePayload(ByteBuffer view, int start, int length) {
         int bytes = Math.min(length, bytes());
+        if (bytes == 0) {
+            return 0;
+        }
         view.clear();
         buffer.clear();
         switch (bytes) {
