@@ -202,7 +202,7 @@ class ArchitectureTest {
         }
         assertEquals(
                 Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineSettings",
-                        "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkSchedule", "NetworkOptions", "Networks",
+                        "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkTable", "NetworkOptions", "Networks",
                         "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"),
                 readers);
     }

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.IntFunction;
 import org.millrace.MillraceException;
+import org.millrace.config.Settings;
 
 /** Ranks as processes of their own. */
 final class ProcessRanks implements Ranks {
@@ -83,7 +84,12 @@ final class ProcessRanks implements Ranks {
 
     /** What makes a host of the ranks that have it. */
     static Map<String, String> host(int number) {
-        return Map.of("NCCL_HOSTID", Host.name() + "-millrace-host-" + number);
+        return Map.of(Settings.HOST_ID.name(), hostName(number));
+    }
+
+    /** What a run's host is called, from 0 on: short, as pairs of {@code MILLRACE_LINK} are of such names. */
+    static String hostName(int number) {
+        return "host" + number;
     }
 
     /**

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Communicator;
@@ -136,7 +137,11 @@ final class ReplayCommand implements Callable<Integer> {
             RankMain.run(workerRank, new Worker(plan, settings));
             return ExitCode.OK; // the parent knows better
         }
-        LinkNetwork.require(Configuration.load(settings)); // here, so that it is said once
+        LinkNetwork.require(Configuration.load(settings), // here, so that it is said once
+                IntStream.range(0, plan.size())
+                        .mapToObj(rank -> ProcessRanks.hostName(rank / ranksPerHost))
+                        .distinct()
+                        .toList());
         Path recording = kept == null ? Files.createTempDirectory("millrace-replay") : kept;
         try {
             List<RankRun.Failure> failures = RankRun.run(plan.size(),

@@ -7,6 +7,7 @@ import java.io.PrintWriter;
 import java.net.ServerSocket;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -84,7 +85,8 @@ public final class RunCommand implements Callable<Integer> {
             names = "--link",
             paramLabel = "LINK",
             description = "Let the network look like this one, as MILLRACE_LINK says, for instance "
-                    + "rate=10Gbit,delay=5ms: each rank is then a host, unless --ranks-per-host says otherwise.")
+                    + "rate=10Gbit,delay=5ms: each rank is then a host, unless --ranks-per-host says otherwise. Hosts are"
+                    + " called host0, host1 and so on: host0-host1: delay=5ms.")
     private @Nullable String link;
 
     @Option(
@@ -123,10 +125,12 @@ public final class RunCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Map<String, String> settings = settings();
-        LinkNetwork.require(Configuration.load(settings)); // here, so that it is said once, and not by every rank
         List<Placement> placements = placements();
+        List<String> hosts = hosts(placements);
+        LinkNetwork.require(Configuration.load(settings), hosts); // here, so that it is said once, and not by every
+                                                                  // rank
         Map<String, String> common = common(settings, placements.getFirst(), placements.size());
-        CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, common),
+        CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, hosts, common),
                 List.of(ssh.strip().split(" +")), grace);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
         List<RankRun.Failure> failures = RankRun.run(placements.size(), (rendezvous, events) -> {
@@ -186,7 +190,7 @@ public final class RunCommand implements Callable<Integer> {
         return common;
     }
 
-    private Map<String, String> variables(Placement placement, Map<String, String> common) {
+    private Map<String, String> variables(Placement placement, List<String> hosts, Map<String, String> common) {
         Map<String, String> variables = new LinkedHashMap<>();
         if (!placement.isHere()) {
             System.getenv().forEach((name, value) -> {
@@ -199,12 +203,24 @@ public final class RunCommand implements Callable<Integer> {
         variables.put("RANK", String.valueOf(placement.rank()));
         variables.put("LOCAL_RANK", String.valueOf(placement.localRank()));
         variables.put("LOCAL_WORLD_SIZE", String.valueOf(placement.localSize()));
-        if (ranksPerHost != null || link != null) {
-            String host = placement.isHere() ? Host.name() : placement.address();
-            variables.put("NCCL_HOSTID",
-                    host + "-millrace-host-" + placement.localRank() / (ranksPerHost == null ? 1 : ranksPerHost));
+        if (!hosts.isEmpty()) {
+            variables.put(Settings.HOST_ID.name(), hosts.get(placement.rank()));
         }
         return variables;
+    }
+
+    /** What each rank's host is called, if hosts are made of ranks; else empty. */
+    private List<String> hosts(List<Placement> placements) {
+        if (ranksPerHost == null && link == null) {
+            return List.of();
+        }
+        List<String> names = new ArrayList<>();
+        int number = -1;
+        for (Placement each : placements) {
+            number += each.localRank() % (ranksPerHost == null ? 1 : ranksPerHost) == 0 ? 1 : 0;
+            names.add(ProcessRanks.hostName(number));
+        }
+        return names;
     }
 
     /** One that is free now; rank 0 takes it a moment later. */

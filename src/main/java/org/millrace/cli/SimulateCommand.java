@@ -70,6 +70,8 @@ final class SimulateCommand implements Callable<Integer> {
         require(perHost > 0, "--ranks-per-host: a whole number above 0");
         require(ranks.stream().allMatch(each -> each >= 2 && each <= MOST_RANKS),
                 "--ranks: whole numbers from 2 to " + MOST_RANKS);
+        require(link == null || !link.contains(":"),
+                "--link: hosts are alike in a simulation: give one link for all, and no pairs of hosts");
         LinkShape shape;
         try {
             shape = link == null ? LinkShape.NONE : LinkShape.parse(link);
@@ -79,6 +81,9 @@ final class SimulateCommand implements Callable<Integer> {
         RecordedRun run = RecordingReader.read(directory);
         require(!run.calls().isEmpty(), directory + " has no operations; under libnccl they are told where NCCL has an"
                 + " interface for profilers");
+        require(run.processes().stream().noneMatch(each -> each.link().orElse("").contains(":")), directory
+                + " was recorded with links of pairs of hosts (MILLRACE_LINK), which cannot be taken out of what"
+                + " it shows; record it with one link for all, or none");
         Forecast forecast = new Forecast(run, shape, perHost);
         Columns table = new Columns("<OPERATION", "BYTES", "RANKS", "<ALGORITHM", "CALLS", "RECORDED", "TIME",
                 "LATENCY", "BANDWIDTH", "PROXY", "KERNEL", "STRAGGLERS");

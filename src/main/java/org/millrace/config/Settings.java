@@ -309,8 +309,9 @@ public final class Settings {
     public static final Setting<Optional<String>> FAULT = optional(Part.FAILURES, "MILLRACE_FAULT",
             text("flip:frame=N,bit=N  cut:frame=N[,rail=N]  delay:frame=N,polls=N  garbage:frame=N"),
             "a fault to plant, for tests; unset: none");
-    public static final Setting<Optional<String>> LINK = optional(Part.NETWORK, "MILLRACE_LINK", text(
-            "rate=N[K|M|G]bit,delay=TIME,jitter=TIME,loss=N%, each if wanted; or @ and the path of a file of them"),
+    public static final Setting<Optional<String>> LINK = optional(Part.NETWORK, "MILLRACE_LINK",
+            text("rate=N[K|M|G]bit,delay=TIME,jitter=TIME,loss=N%, each if wanted; or @ and the path of a file of them;"
+                    + " HOST-HOST: before it for two hosts alone, and ; between several"),
             "what the network is made to look like, for all that this process sends: page links.md; unset: as it is");
 
     public static final Setting<TraceDetail> TRACE =

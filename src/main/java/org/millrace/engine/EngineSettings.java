@@ -1,5 +1,6 @@
 package org.millrace.engine;
 
+import java.util.List;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
@@ -23,7 +24,7 @@ public final class EngineSettings {
         ProtocolChoice.of(configuration);
         refuseUnpack(configuration);
         Fault.of(configuration);
-        LinkNetwork.require(configuration);
+        LinkNetwork.require(configuration, List.of());
     }
 
     /** A list of pieces is for a slice of 4 MiB at the most, which is two slots. */

@@ -4,7 +4,9 @@ package org.millrace.net;
 public interface Listener extends AutoCloseable {
 
     /** Length of {@link #address()}: it must fit, with a key, into the 128 bytes of a handle of NCCL's. */
-    int ADDRESS_BYTES = 64;
+    int ADDRESS_BYTES = 68;
+    /** Where in it the number of the listener's host is, an int, for links by pair; networks leave it 0. */
+    int HOST_OFFSET = 64;
 
     /**
      * {@return what a peer needs to connect, {@value #ADDRESS_BYTES} bytes; this listener's secret is in it: give it to

@@ -36,12 +36,11 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         Network network = options.open();
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
                 : NetDevice.of(Interfaces.choose(options.socket()).addresses());
-        Listener listener = network.listen();
+        Network linked = LinkNetwork.of(settings, faults.isEmpty() ? network : new FaultyNetwork(network, faults));
+        Listener listener = linked.listen();
         // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by then
         Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener
-        return new NetEndpoint(
-                LinkNetwork.of(settings, faults.isEmpty() ? network : new FaultyNetwork(network, faults)), listener,
-                device, faults);
+        return new NetEndpoint(linked, listener, device, faults);
     }
 
     private static SocketOptions sockets(Configuration settings) {

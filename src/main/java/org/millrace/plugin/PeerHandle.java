@@ -11,7 +11,7 @@ import org.millrace.net.Listener;
  * What listen gives to NCCL, which carries it to the peer's connect.
  *
  * <pre>
- *   0        4        5         6       8           16          24          88         128
+ *   0        4        5         6       8           16          24          92         128
  *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
  *  | magic  | version|  path   |   0   | key, high | key, low  | address   |    0     |
  *  +--------+--------+---------+-------+-----------+-----------+-----------+----------+
@@ -22,7 +22,7 @@ import org.millrace.net.Listener;
 record PeerHandle(byte path, ConnectionKey key, byte[] address) {
 
     private static final int MAGIC = 0x4d694c72;
-    private static final byte VERSION = 1;
+    private static final byte VERSION = 2;
 
     private static final ValueLayout.OfInt INT = ValueLayout.JAVA_INT_UNALIGNED;
     private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG_UNALIGNED;

@@ -90,6 +90,8 @@ class RecordCommandTest {
                         .count());
         Run refused = Run.of("simulate", at(), "--ranks", "3", "--ranks-per-host", "2");
         assertTrue(refused.status() != 0 && refused.err().contains("--ranks-per-host"), refused::toString);
+        Run pairs = Run.of("simulate", at(), "--ranks", "2", "--link", "host0-host1: delay=1ms");
+        assertTrue(pairs.status() != 0 && pairs.err().contains("one link for all"), pairs::toString);
     }
 
     private void exports(RecordedRun run) throws Exception {

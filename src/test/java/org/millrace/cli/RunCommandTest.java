@@ -111,6 +111,19 @@ class RunCommandTest {
         }
     }
 
+    /** Three ranks and a link: hosts have names by which pairs can be given, and others are refused. */
+    @Test
+    void hostsOfARunAreNumbered() throws Exception {
+        Process run = run("-n", "3", "--ranks-per-host", "2", "--link", "host0-host1: delay=1ms", "--", "sh", "-c",
+                "echo $NCCL_HOSTID");
+        assertEquals(Set.of("[rank 0] host0", "[rank 1] host0", "[rank 2] host1"), lines(run));
+        Process refused = run("-n", "2", "--link", "host0-host2: delay=1ms", "--", "true");
+        Set<String> lines = lines(refused);
+        assertTrue(refused.waitFor() != 0, lines.toString());
+        assertTrue(lines.toString().contains("'host0-host2' is no pair of this run's hosts, which are host0, host1"),
+                lines.toString());
+    }
+
     @Test
     void aCommandThatIsNotThereIsNamed() throws Exception {
         Process run = run("-n", "1", "--", "no-such-command");

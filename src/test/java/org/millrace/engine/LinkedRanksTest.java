@@ -2,18 +2,23 @@ package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.Communicator;
 import org.millrace.DataType;
+import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /** Ranks of one process, as far from each other as the link says: nothing is quicker, and all is right. */
@@ -58,5 +63,40 @@ class LinkedRanksTest {
             assertTrue(System.nanoTime() - began >= 9 * DELAY, "each barrier waits for the other rank's word");
             assertFalse(communicator.route().orElseThrow().transports().contains("P2P"), "shared memory passes it by");
         });
+    }
+
+    /** Three ranks as three hosts: what arrives at all has the link of its pair, as there is none without. */
+    @ParameterizedTest
+    @ValueSource(strings = {"auto", "socket"})
+    void eachPairOfHostsHasItsLink(String network) throws Exception {
+        String[] hosts = {"a", "b-1", "c"};
+        List<Throwable> thrown = EngineGroup.call(hosts.length, rank -> () -> {
+            Map<String, String> settings = EngineGroup.settings("MILLRACE_NET", network, "NCCL_HOSTID", hosts[rank],
+                    "MILLRACE_LINK", "b-1-a: delay=1ms; a-c: delay=20ms; down");
+            try (Communicator communicator = EngineGroup.join(directory, rank, hosts.length, settings);
+                    Arena arena = Arena.ofShared();
+                    DeviceStream stream = communicator.device().newStream()) {
+                MemorySegment data = communicator.device().allocate(Integer.BYTES, arena);
+                for (int peer = 1; peer < hosts.length; peer++) {
+                    long began = System.nanoTime();
+                    data.set(ValueLayout.JAVA_INT, 0, 10 * peer);
+                    if (rank == 0) {
+                        communicator.send(data, 1, DataType.INT32, peer, stream);
+                        communicator.receive(data, 1, DataType.INT32, peer, stream);
+                        stream.synchronize(PATIENCE);
+                        assertEquals(10 * peer + peer, data.get(ValueLayout.JAVA_INT, 0));
+                        assertTrue(peer == 1 || System.nanoTime() - began >= 2 * DELAY, "quicker than its link");
+                    } else if (rank == peer) {
+                        communicator.receive(data, 1, DataType.INT32, 0, stream);
+                        stream.synchronize(PATIENCE);
+                        data.set(ValueLayout.JAVA_INT, 0, data.get(ValueLayout.JAVA_INT, 0) + rank);
+                        communicator.send(data, 1, DataType.INT32, 0, stream);
+                        stream.synchronize(PATIENCE);
+                    }
+                }
+            }
+            return null;
+        });
+        thrown.forEach(failure -> assertNull(failure));
     }
 }

@@ -36,7 +36,7 @@ class GinHostTest {
     @ParameterizedTest
     @CsvSource({"11, 2, socket", "11, 3, shm", "12, 2, shm", "12, 3, socket", "13, 2, shm", "13, 3, socket",
             "14, 2, socket", "14, 3, shm", "15, 3, shm", "15, 2, socket", "13, 3, ucx", "14, 2, ucx tcp",
-            "14, 2, plugin", "11, 3, plugin"})
+            "14, 2, plugin", "11, 3, plugin", "14, 3, shm behind a link"})
     void whatKernelsPutArrivesBeforeItsSignal(int version, int ranks, String network) throws Exception {
         runs(version, version == 13 ? 1 : 2, ranks, network);
     }

@@ -213,6 +213,9 @@ public final class HostProgram {
     public HostProgram withNetwork(String network) {
         String name = network.split(" ")[0];
         Ucx.assumeUsable(name);
+        if (network.endsWith(" behind a link")) { // which the host has by its name, or nothing arrives
+            with("NCCL_HOSTID", "x").with("MILLRACE_LINK", "x-x: rate=10Gbit,delay=200us,jitter=100us; down");
+        }
         with("MILLRACE_TEST_NET", "recvs=4,late=1,busy=9,unordered,dmabuf");
         return with("MILLRACE_NET", TestNet.setting(name)).with("UCX_TLS", network.equals("ucx tcp") ? "tcp" : null);
     }

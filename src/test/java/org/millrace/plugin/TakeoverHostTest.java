@@ -24,8 +24,6 @@ class TakeoverHostTest {
             .compile("rank (\\d) (sent|received): ((\\d+) steps, (\\d+) LL, (\\d+) LL128, (\\d+) Simple, (\\d+) empty,"
                     + " (\\d+) left out, \\d+ bytes)");
 
-    private static final String LINK = " behind a link";
-
     @ParameterizedTest
     @CsvSource({"8, threads, socket, 1, small, FIFO_VERSION=28", "8, processes, shm, 1, small, FIFO_VERSION=31",
             "9, threads, shm, 2, small, FIFO_VERSION=31", "9, processes, socket, 1, small, FIFO_VERSION=28",
@@ -42,11 +40,8 @@ class TakeoverHostTest {
         long seed = 0x5eed + 31 * version + way.length();
         int steps = sizes.equals("small") ? SMALL_STEPS : USUAL_STEPS;
         HostProgram host = HostProgram.compile("takeover_host", "-DNET_VERSION=" + version, "-D" + nccl, "-rdynamic")
-                .withNetwork(network.replace(LINK, ""))
+                .withNetwork(network)
                 .with("MILLRACE_THREADS", Integer.toString(threads));
-        if (network.endsWith(LINK)) {
-            host.with("MILLRACE_LINK", "rate=10Gbit,delay=200us,jitter=100us");
-        }
         if (sizes.equals("usual")) {
             host.withEveryCompiler();
         }

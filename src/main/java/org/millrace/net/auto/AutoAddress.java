@@ -11,8 +11,8 @@ import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmAddress;
 
 /**
- * An address of two networks, little-endian: that of the socket network, which leaves its last 12 bytes 0, and in these
- * what is needed to find the listener through shared memory.
+ * An address of two networks, little-endian: that of the socket network, which leaves what follows its secret 0, and
+ * there what is needed to find the listener through shared memory.
  *
  * <pre>
  *   0                                  52       60       64
@@ -42,8 +42,8 @@ record AutoAddress(byte[] socket, long host, boolean ucx) {
         byte[] bytes = socket.clone();
         ByteBuffer buffer = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         if (buffer.getLong(HOST_OFFSET) != 0 || buffer.getInt(MAGIC_OFFSET) != 0) {
-            throw new IllegalStateException("the socket network's addresses use their last "
-                    + (bytes.length - HOST_OFFSET) + " bytes, which are taken here");
+            throw new IllegalStateException(
+                    "the socket network's addresses use bytes from " + HOST_OFFSET + " on, which are taken here");
         }
         buffer.putLong(HOST_OFFSET, host).putInt(MAGIC_OFFSET, ucx ? MAGIC_UCX : MAGIC);
         return bytes;

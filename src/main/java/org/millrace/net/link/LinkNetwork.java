@@ -1,20 +1,27 @@
 package org.millrace.net.link;
 
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Collection;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
+import org.millrace.config.Settings;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
@@ -22,7 +29,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /**
- * Any network behind a link. Each direction has the link of the process that sends. A thread of this network's moves
+ * Any network behind links. Each direction has the link of the process that sends. A thread of this network's moves
  * what is on the way where owners do not look, and what connections that are closed had sent before.
  */
 public final class LinkNetwork implements Network {
@@ -35,37 +42,49 @@ public final class LinkNetwork implements Network {
     private static final long IDLE_NANOS = 200_000;
 
     private final Network network;
-    private final SharedLine line;
+    private final LinkTable links;
+    private final int host;
+    private final Map<LinkSchedule, SharedLine> lines;
+    private final AtomicBoolean warned = new AtomicBoolean();
     /** Those that are open, and those that were closed, with when; guarded by this. */
     private final Set<LinkSender> open = new HashSet<>();
     private final Map<LinkSender, Long> closing = new HashMap<>();
     private boolean moves;
 
-    /** @param ownersLook whether all of them do, for as long as something is on the way: there is no thread then */
-    LinkNetwork(Network network, LinkSchedule schedule, LongSupplier clock, boolean ownersLook) {
+    /**
+     * A network behind links.
+     *
+     * @param host       what this process's is called
+     * @param ownersLook whether all of them do, for as long as something is on the way: there is no thread then
+     */
+    LinkNetwork(Network network, LinkTable links, String host, LongSupplier clock, boolean ownersLook) {
         this.network = network;
+        this.links = links;
+        this.host = LinkTable.number(host);
         moves = ownersLook;
-        line = new SharedLine(schedule, clock);
+        lines = links.all().stream().collect(Collectors.toMap(link -> link, link -> new SharedLine(link, clock)));
     }
 
     /**
-     * A network behind the link that is set.
+     * A network behind the links that are set.
      *
      * @return the network itself if none is
      * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message says what is allowed
      */
     public static Network of(Configuration configuration, Network network) {
-        Optional<LinkSchedule> link = LinkSchedule.of(configuration);
-        return link.isEmpty() ? network : new LinkNetwork(network, link.get(), System::nanoTime, false);
+        Optional<LinkTable> links = LinkTable.of(configuration);
+        return links.isEmpty() ? network
+                : new LinkNetwork(network, links.get(), LinkTable.host(configuration), System::nanoTime, false);
     }
 
     /**
      * Refuses what cannot be read.
      *
+     * @param hosts what all hosts are called; empty if nobody knows
      * @throws org.millrace.config.ConfigurationException if the link is not usable; the message says what is allowed
      */
-    public static void require(Configuration configuration) {
-        LinkSchedule.of(configuration);
+    public static void require(Configuration configuration, Collection<String> hosts) {
+        LinkTable.of(configuration).filter(_ -> !hosts.isEmpty()).ifPresent(links -> links.require(hosts));
     }
 
     @Override
@@ -75,17 +94,30 @@ public final class LinkNetwork implements Network {
 
     @Override
     public Listener listen() {
-        return network.listen();
+        return new NamedListener(network.listen(), host);
+    }
+
+    /** {@return the line to where a listener is; null if there is no link} */
+    private @Nullable SharedLine line(byte[] address) {
+        int there = address.length == Listener.ADDRESS_BYTES ? ByteBuffer.wrap(address).getInt(Listener.HOST_OFFSET)
+                : LinkTable.UNKNOWN;
+        if (there == LinkTable.UNKNOWN && links.hasPairs() && !warned.getAndSet(true)) {
+            LOG.warn("a peer does not tell its host, and so no pair of {} with that host's name is taken; set {} for"
+                    + " all processes", Settings.LINK.name(), Settings.LINK.name());
+        }
+        LinkSchedule link = links.between(host, there);
+        return link == null ? null : lines.get(link);
     }
 
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
+        SharedLine line = line(address);
         Pending<FrameSender> pending = network.connect(address, key);
-        return new Pending<>() {
+        return line == null ? pending : new Pending<>() {
             @Override
             public @Nullable FrameSender poll() {
                 FrameSender sender = pending.poll();
-                return sender == null ? null : behindTheLink(sender);
+                return sender == null ? null : behind(line, sender);
             }
 
             @Override
@@ -95,7 +127,7 @@ public final class LinkNetwork implements Network {
         };
     }
 
-    private synchronized FrameSender behindTheLink(FrameSender sender) {
+    private synchronized FrameSender behind(SharedLine line, FrameSender sender) {
         LinkSender made = new LinkSender(sender, network, line, this);
         open.add(made);
         if (!moves) {
@@ -126,7 +158,12 @@ public final class LinkNetwork implements Network {
 
     /** Moves what is on the way, until there is no connection, though no owner looks. */
     private void move() {
-        long longest = LINGER.plus(line.schedule().longestDelay()).toNanos();
+        long longest = links.all()
+                .stream()
+                .map(link -> LINGER.plus(link.longestDelay()))
+                .max(Comparator.naturalOrder())
+                .orElse(LINGER)
+                .toNanos();
         while (true) {
             List<LinkSender> using;
             Map<LinkSender, Long> ending;
@@ -199,5 +236,39 @@ public final class LinkNetwork implements Network {
         rest.forEach(LinkSender::close);
         awaitClosing();
         network.close();
+    }
+
+    /** A listener whose address tells its host. */
+    private record NamedListener(Listener listener, int host) implements Listener {
+
+        @Override
+        public byte[] address() {
+            return ByteBuffer.wrap(listener.address()).putInt(HOST_OFFSET, host).array();
+        }
+
+        @Override
+        public Pending<FrameReceiver> expect(ConnectionKey key) {
+            return listener.expect(key);
+        }
+
+        @Override
+        public void attend() {
+            listener.attend();
+        }
+
+        @Override
+        public long dropped() {
+            return listener.dropped();
+        }
+
+        @Override
+        public void close() {
+            listener.close();
+        }
+
+        @Override
+        public String toString() {
+            return listener.toString();
+        }
     }
 }

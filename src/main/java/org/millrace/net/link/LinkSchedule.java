@@ -7,16 +7,12 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
-import org.millrace.config.Configuration;
-import org.millrace.config.ConfigurationException;
 import org.millrace.config.DurationType;
-import org.millrace.config.Settings;
 
 /**
- * The link that {@code MILLRACE_LINK} asks for: one for good, or those of a file, one after another. A line of the file
- * is a time since the network was opened, and what the link is like from then on; empty lines and what is behind
- * {@code #} do not count:
+ * A link of {@code MILLRACE_LINK}: one for good, or those of a file, one after another. A line of the file is a time
+ * since the network was opened, and what the link is like from then on; empty lines and what is behind {@code #} do not
+ * count:
  *
  * <pre>
  * 0s   rate=10Gbit,delay=5ms
@@ -27,7 +23,7 @@ import org.millrace.config.Settings;
 final class LinkSchedule {
 
     private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
-    private static final String FILE = "@";
+    static final String FILE = "@";
 
     private final String text;
     private final long[] from;
@@ -42,19 +38,6 @@ final class LinkSchedule {
         up = new long[this.from.length];
         for (int i = 1; i < up.length; i++) {
             up[i] = this.shapes[i - 1].down() ? this.from[i] : up[i - 1];
-        }
-    }
-
-    /**
-     * The link that is set; empty if none is.
-     *
-     * @throws ConfigurationException if it cannot be read; the message says what is allowed
-     */
-    static Optional<LinkSchedule> of(Configuration configuration) {
-        try {
-            return configuration.get(Settings.LINK).map(LinkSchedule::parse);
-        } catch (IllegalArgumentException refused) {
-            throw new ConfigurationException(Settings.LINK.name() + ": " + refused.getMessage());
         }
     }
 

@@ -12,7 +12,7 @@ class LinkNetworkTest extends NetworkContract {
     @Override
     protected Network newNetwork() {
         return new LinkNetwork(new SocketNetwork(SocketOptions.defaults()),
-                LinkSchedule.parse("rate=400Gbit,delay=5us,jitter=2us"), System::nanoTime, false);
+                new LinkTable("rate=400Gbit,delay=5us,jitter=2us"), "here", System::nanoTime, false);
     }
 
     @Override

@@ -13,6 +13,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
@@ -36,11 +37,15 @@ class LinkSenderTest {
     }
 
     private FrameSender behind(String link) {
-        return sender(new LinkNetwork(wire, LinkSchedule.parse(link), () -> now, true));
+        return sender(new LinkNetwork(wire, new LinkTable(link), "here", () -> now, true));
     }
 
     private static FrameSender sender(Network network) {
-        FrameSender made = network.connect(new byte[0], new ConnectionKey(1, 1)).poll();
+        return sender(network, new byte[0]);
+    }
+
+    private static FrameSender sender(Network network, byte[] address) {
+        FrameSender made = network.connect(address, new ConnectionKey(1, 1)).poll();
         assertTrue(made != null);
         return made;
     }
@@ -100,7 +105,7 @@ class LinkSenderTest {
 
     @Test
     void connectionsShareTheLineOfTheirProcess() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("rate=1Gbit"), () -> now, true);
+        Network network = new LinkNetwork(wire, new LinkTable("rate=1Gbit"), "here", () -> now, true);
         FrameSender first = sender(network);
         FrameSender second = sender(network);
         long began = now;
@@ -113,6 +118,37 @@ class LinkSenderTest {
         assertEquals(16_000_000, wire.arrived.getLast().nanos - began, 2 * STEP);
         assertEquals(8, wire.arrived.subList(0, 8).stream().mapToLong(Arrival::word).sum() - 4, 2,
                 "each has its turn: " + wire.arrived);
+    }
+
+    /** Three hosts: from a to b in 5 ms, from b to c in 1, and between a and c as without a link. */
+    @Test
+    void eachConnectionHasTheLinkOfItsHosts() {
+        LinkTable links = new LinkTable("b-a: rate=1Gbit,delay=5ms; *-b: delay=1ms");
+        Network[] hosts = new Network[3];
+        for (int i = 0; i < 3; i++) {
+            hosts[i] = new LinkNetwork(wire, links, "abc".substring(i, i + 1), () -> now, true);
+        }
+        long began = now;
+        FrameSender[] senders = new FrameSender[9];
+        for (int i = 0; i < senders.length; i++) {
+            senders[i] = sender(hosts[i / 3], hosts[i % 3].listen().address());
+            assertTrue(offer(senders[i], i, 125_000 - HEADER));
+        }
+        assertEquals(List.of(0L, 2L, 6L, 8L), words(), "a and c, themselves and each other, have no link");
+        run(2_000_000, senders);
+        assertEquals(1_000_000, wire.arrived.getFirst().nanos - began, STEP);
+        assertEquals(List.of(4L, 5L, 7L), words(), "b to itself, and with c");
+        run(3_900_000, senders);
+        assertEquals(List.of(), words());
+        run(200_000, senders);
+        assertEquals(List.of(1L, 3L), words(), "a and b, each on a line of its own");
+    }
+
+    /** What has arrived, in order of what it says; and begins to count again. */
+    private List<Long> words() {
+        List<Long> words = wire.arrived.stream().map(Arrival::word).sorted().toList();
+        wire.arrived.clear();
+        return words;
     }
 
     @Test
@@ -154,7 +190,7 @@ class LinkSenderTest {
 
     @Test
     void lossesSlowEachConnectionByItself() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=50ms,loss=0.01%"), () -> now, true);
+        Network network = new LinkNetwork(wire, new LinkTable("delay=50ms,loss=0.01%"), "here", () -> now, true);
         FrameSender first = sender(network);
         FrameSender second = sender(network);
         long began = now;
@@ -183,7 +219,7 @@ class LinkSenderTest {
 
     @Test
     void whatIsOnTheWayArrivesWhenTheConnectionIsClosed() {
-        Network network = new LinkNetwork(wire, LinkSchedule.parse("delay=20ms"), System::nanoTime, false);
+        Network network = new LinkNetwork(wire, new LinkTable("delay=20ms"), "here", System::nanoTime, false);
         FrameSender sender = sender(network);
         assertTrue(offer(sender, 1, 100));
         sender.close();
@@ -217,7 +253,20 @@ class LinkSenderTest {
 
         @Override
         public Listener listen() {
-            throw new UnsupportedOperationException();
+            return new Listener() {
+                @Override
+                public byte[] address() {
+                    return new byte[ADDRESS_BYTES];
+                }
+
+                @Override
+                public Pending<FrameReceiver> expect(ConnectionKey key) {
+                    throw new UnsupportedOperationException();
+                }
+
+                @Override
+                public void close() {}
+            };
         }
 
         @Override

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -76,10 +77,10 @@ class LinkShapeTest {
     void aFileThatCannotBeReadIsNamed(String lines) throws Exception {
         Path file = Files.writeString(directory.resolve("link"), lines);
         ConfigurationException refused = assertThrows(ConfigurationException.class,
-                () -> LinkNetwork.require(Configuration.load(Map.of("MILLRACE_LINK", "@" + file))));
+                () -> LinkNetwork.require(Configuration.load(Map.of("MILLRACE_LINK", "@" + file)), List.of()));
         assertTrue(refused.getMessage().startsWith("MILLRACE_LINK: "), refused.getMessage());
         ConfigurationException absent = assertThrows(ConfigurationException.class,
-                () -> LinkNetwork.require(Configuration.load(Map.of("MILLRACE_LINK", "@" + file + "-no"))));
+                () -> LinkNetwork.require(Configuration.load(Map.of("MILLRACE_LINK", "@" + file + "-no")), List.of()));
         assertTrue(absent.getMessage().contains("NoSuchFileException"), absent.getMessage());
     }
 }

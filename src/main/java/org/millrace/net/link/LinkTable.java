@@ -1,0 +1,131 @@
+package org.millrace.net.link;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BiPredicate;
+import java.util.stream.Collectors;
+import java.util.zip.CRC32;
+import org.jspecify.annotations.Nullable;
+import org.millrace.config.Configuration;
+import org.millrace.config.ConfigurationException;
+import org.millrace.config.Settings;
+import org.millrace.file.ProcessIdentity;
+
+/**
+ * The links that {@code MILLRACE_LINK} asks for. Which one a connection has follows from the hosts at its ends: that of
+ * the first pair that fits, or else the one without a pair. A host is told to others by a number that follows from its
+ * name, as an address has no room for names.
+ */
+final class LinkTable {
+
+    /** The number of a host whose processes do not tell it. */
+    static final int UNKNOWN = 0;
+
+    private static final String NO_PAIR = "";
+    private static final String ANY = "*";
+
+    /** By pair, in the order in which they were given. */
+    private final Map<String, LinkSchedule> links = new LinkedHashMap<>();
+
+    /**
+     * Reads links with a semicolon between two, each with a pair of hosts and a colon before it, or without.
+     *
+     * @throws IllegalArgumentException if they cannot be read; the message says what is allowed
+     */
+    LinkTable(String text) {
+        for (String part : text.split(";", -1)) {
+            String link = part.strip();
+            int colon = link.startsWith(LinkSchedule.FILE) ? -1 : link.indexOf(':');
+            String pair = colon < 0 ? NO_PAIR : link.substring(0, colon).strip();
+            if (colon >= 0 && !pair.matches(".+-.+")) {
+                throw new IllegalArgumentException("'" + pair + "' before ':' is no pair of hosts; allowed: HOST-HOST,"
+                        + " where " + ANY + " is any host");
+            }
+            if (links.put(pair, LinkSchedule.parse(link.substring(colon + 1).strip())) != null) {
+                throw new IllegalArgumentException(
+                        colon < 0 ? "two links have no pair of hosts before them; allowed: HOST-HOST: LINK"
+                                : "the pair '" + pair + "' is given twice");
+            }
+        }
+    }
+
+    /**
+     * The links that are set; empty if none is.
+     *
+     * @throws ConfigurationException if they cannot be read; the message says what is allowed
+     */
+    static Optional<LinkTable> of(Configuration configuration) {
+        try {
+            return configuration.get(Settings.LINK).map(LinkTable::new);
+        } catch (IllegalArgumentException refused) {
+            throw new ConfigurationException(Settings.LINK.name() + ": " + refused.getMessage());
+        }
+    }
+
+    /** What the host of this process is called. */
+    static String host(Configuration configuration) {
+        return configuration.get(Settings.HOST_ID).orElse(ProcessIdentity.HOST);
+    }
+
+    /** A host's number, never {@link #UNKNOWN}. */
+    static int number(String host) {
+        CRC32 sum = new CRC32();
+        sum.update(host.getBytes(StandardCharsets.UTF_8));
+        return (int) sum.getValue() | 1;
+    }
+
+    Collection<LinkSchedule> all() {
+        return links.values();
+    }
+
+    boolean hasPairs() {
+        return links.keySet().stream().anyMatch(pair -> !pair.equals(NO_PAIR));
+    }
+
+    /** The link between two hosts, by their numbers, in either direction; null if there is none. */
+    @Nullable
+    LinkSchedule between(int one, int other) {
+        return links.entrySet()
+                .stream()
+                .filter(link -> fits(link.getKey(),
+                        (left, right) -> is(left, one) && is(right, other) || is(left, other) && is(right, one)))
+                .map(Map.Entry::getValue)
+                .findFirst()
+                .orElse(links.get(NO_PAIR));
+    }
+
+    private static boolean is(String name, int host) {
+        return name.equals(ANY) || number(name) == host;
+    }
+
+    /** Names may have hyphens of their own: a pair is divided at each. */
+    private static boolean fits(String pair, BiPredicate<String, String> hosts) {
+        for (int at = pair.indexOf('-'); at >= 0; at = pair.indexOf('-', at + 1)) {
+            if (hosts.test(pair.substring(0, at), pair.substring(at + 1))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Refuses pairs of hosts that there are not.
+     *
+     * @throws ConfigurationException if there is one; the message says what hosts there are
+     */
+    void require(Collection<String> hosts) {
+        Set<Integer> numbers = hosts.stream().map(LinkTable::number).collect(Collectors.toSet());
+        for (String pair : links.keySet()) {
+            if (!pair.equals(NO_PAIR)
+                    && !fits(pair, (left, right) -> (left.equals(ANY) || numbers.contains(number(left)))
+                            && (right.equals(ANY) || numbers.contains(number(right))))) {
+                throw new ConfigurationException(Settings.LINK.name() + ": '" + pair
+                        + "' is no pair of this run's hosts, which are " + String.join(", ", hosts));
+            }
+        }
+    }
+}
