@@ -170,7 +170,8 @@ run() {
     return
   fi
   start "$label" "$limit" "${@:3}"
-  (sleep $((limit > 60 ? limit - 20 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
+  # at the very end: Python's walk through the frames of threads that run may end it
+  (sleep $((limit - 8)); stacks "$label" "${pids[@]}") &
   watch=$!
   for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   { kill $(descendants $watch); wait $watch; } 2>/dev/null

@@ -73,8 +73,8 @@ class PartialTransferTest {
                     }
                 }
                 ends.sender().progress();
-                for (; accepted < ends.receiver().framesCompleted() + slots && ends.receiver().poll() != null;
-                        accepted++) {
+                for (; accepted < ends.receiver().framesCompleted() + slots
+                        && ends.receiver().poll() != null; accepted++) {
                     long at = (long) (accepted % slots) * slotBytes;
                     assertEquals(accepted < slots ? 0 : -1, to.get(ValueLayout.JAVA_BYTE, at));
                     to.set(ValueLayout.JAVA_LONG, at, 0);
@@ -90,8 +90,8 @@ class PartialTransferTest {
     }
 
     private static void checkWhole(MemorySegment memory, long at, int bytes, int frame) {
-        long number = bytes == Long.BYTES ? memory.get(ValueLayout.JAVA_LONG, at)
-                : memory.get(ValueLayout.JAVA_INT, at);
+        long number =
+                bytes == Long.BYTES ? memory.get(ValueLayout.JAVA_LONG, at) : memory.get(ValueLayout.JAVA_INT, at);
         assertTrue(frame % 2 != 0 || number == 0 || number == -1,
                 () -> "frame " + frame + " in part: " + Long.toHexString(number));
     }
