@@ -48,7 +48,7 @@ ddp() { # LABEL ENVIRONMENT...
   shift
   for rank in 0 1; do
     env "${common[@]}" "$@" RANK=$rank WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT="${MASTER_PORT:-29500}" NCCL_HOSTID="h$rank" NCCL_SOCKET_IFNAME=lo \
-      STEPS="${STEPS:-4000}" timeout -k 5 "${TIMEOUT:-400}" python3 "$here/ddp.py" >"$output/$label.$rank.log" 2>&1 &
+      OMP_NUM_THREADS=1 STEPS="${STEPS:-4000}" timeout -k 5 "${TIMEOUT:-400}" python3 "$here/ddp.py" >"$output/$label.$rank.log" 2>&1 &
     ranks+=($!)
   done
   for rank in "${ranks[@]}"; do wait "$rank" || { echo "$label: a rank failed"; tail -n 5 "$output/$label".?.log; status=1; }; done

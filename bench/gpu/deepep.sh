@@ -48,12 +48,11 @@ cat >"$work/bin/ibstat" <<'X'
 printf "CA 'mlx5_0'\n\tCA type: MT4129\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n"
 X
 chmod +x "$work/bin/ibstat"
-# every process of the tests says now and then what its Python threads do
+# Every process of the tests says what its Python threads do when it is asked. faulthandler.enable would keep the JVM's report of a crash from being written.
 cat >"$work/bin/sitecustomize.py" <<'X'
 import faulthandler, os, signal
 if 'EP_STACKS' in os.environ:
     _stacks = open(f"{os.environ['EP_STACKS']}.{os.getpid()}", 'w')
-    faulthandler.enable(_stacks)
     faulthandler.register(signal.SIGUSR1, file=_stacks, all_threads=True)
 X
 
@@ -171,7 +170,8 @@ run() {
     return
   fi
   start "$label" "$limit" "${@:3}"
-  (sleep $((limit > 60 ? limit - 20 : limit * 2 / 3)); stacks "$label" "${pids[@]}") &
+  # at the very end: Python's walk through the frames of threads that run may end it
+  (sleep $((limit - 8)); stacks "$label" "${pids[@]}") &
   watch=$!
   for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
   { kill $(descendants $watch); wait $watch; } 2>/dev/null

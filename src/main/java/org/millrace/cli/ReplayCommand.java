@@ -132,7 +132,7 @@ final class ReplayCommand implements Callable<Integer> {
         }
         RecordedRun run = RecordingReader.read(directory, false);
         ReplayPlan plan = ReplayPlan.of(run, hash(), overlap);
-        Map<String, String> settings = settings();
+        Map<String, String> settings = settings(run);
         if (workerRank != null) {
             RankMain.run(workerRank, new Worker(plan, settings));
             return ExitCode.OK; // the parent knows better
@@ -171,7 +171,7 @@ final class ReplayCommand implements Callable<Integer> {
         }
     }
 
-    private Map<String, String> settings() {
+    private Map<String, String> settings(RecordedRun run) {
         Map<String, String> settings = parent.settings();
         settings.put(Settings.DEVICE.name(), "host");
         if (link != null) {
@@ -183,6 +183,11 @@ final class ReplayCommand implements Callable<Integer> {
         if (workerRecording != null) {
             settings.put(Settings.RECORD.name(), workerRecording.toString());
             settings.put(Settings.RECORD_BYTES.name(), Long.toString(REPLAY_BYTES));
+        }
+        Configuration asked = Configuration.load(settings);
+        if (!asked.isSet(Settings.MIN_CHANNELS) && !asked.isSet(Settings.MAX_CHANNELS)) {
+            settings.put(Settings.MIN_CHANNELS.name(), Integer.toString(run.channels()));
+            settings.put(Settings.MAX_CHANNELS.name(), Integer.toString(run.channels()));
         }
         return settings;
     }

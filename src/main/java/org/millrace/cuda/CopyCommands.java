@@ -164,8 +164,15 @@ final class CopyCommands {
     }
 
     private int lookCopied(int worker) {
-        copied[worker] = mailbox.copiedAcquire(worker);
-        return copied[worker];
+        int now = mailbox.copiedAcquire(worker);
+        if (now != copied[worker]) {
+            // The line was fetched from memory: the other workers' words lie in it, and are asked for next.
+            for (int other = 1; other < copied.length; other++) {
+                copied[other] = mailbox.copiedAcquire(other);
+            }
+            copied[worker] = now;
+        }
+        return now;
     }
 
     private void begun(long wait) {

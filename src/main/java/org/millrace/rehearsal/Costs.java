@@ -92,18 +92,9 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
 
     static Costs of(RecordedRun run) {
         long longest = run.steps().stream().mapToLong(Step::size).max().orElse(0);
-        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), channels(run),
+        return new Costs(kernels(run), wires(run), Math.max(longest, USUAL_SLOT_BYTES), run.channels(),
                 Math.max(1, run.threads()), run.steps().stream().noneMatch(step -> step.connection().kind() < 0),
                 skews(run));
-    }
-
-    /** Under libnccl nobody tells a connection's channel: there are as many as a process sends on. */
-    private static int channels(RecordedRun run) {
-        List<Connection> used =
-                run.steps().stream().map(Step::connection).filter(Connection::sends).distinct().toList();
-        long named = used.stream().filter(one -> one.kind() == 0).mapToInt(Connection::channel).distinct().count();
-        long unnamed = used.stream().filter(one -> one.kind() < 0).count() / Math.max(1, run.processes().size());
-        return (int) Math.max(1, Math.max(named, unnamed));
     }
 
     /** In an operation the next frame that goes out follows from the oldest that came in and none has followed from. */

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.millrace.DataType;
 import org.millrace.Operation;
@@ -12,15 +13,16 @@ import org.millrace.Operation;
 /**
  * A recording that was read.
  *
- * @param processes those that wrote it
- * @param steps     of all of them, by time
- * @param calls     operations of all of them, by time
- * @param lost      records for which no room was ready, of all of them
- * @param truncated whether the oldest records have been overwritten
- * @param threads   that served connections of a process, of the process with the most
+ * @param processes   those that wrote it
+ * @param steps       of all of them, by time
+ * @param calls       operations of all of them, by time
+ * @param lost        records for which no room was ready, of all of them
+ * @param truncated   whether the oldest records have been overwritten
+ * @param connections those that have steps; all, if steps were not read
+ * @param threads     that served connections of a process, of the process with the most
  */
 public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> calls, long lost, boolean truncated,
-        int threads) {
+        List<Connection> connections, int threads) {
 
     /** As operations are called: those of {@link Operation}, and the halves of a transfer. */
     public static final String SEND = "send";
@@ -166,6 +168,22 @@ public record RecordedRun(List<Process> processes, List<Step> steps, List<Call> 
     /** {@return the middle of sorted numbers; 0 if there are none} */
     public static long median(long[] sorted) {
         return sorted.length == 0 ? 0 : sorted[sorted.length / 2];
+    }
+
+    /** {@return how many channels a rank had: under libnccl nobody tells, and it is as many as lead to one peer} */
+    public int channels() {
+        List<Connection> used = connections.stream().filter(Connection::sends).toList();
+        long named = used.stream().filter(one -> one.kind == 0).mapToInt(Connection::channel).distinct().count();
+        long unnamed = used.stream()
+                .filter(one -> one.kind < 0)
+                .collect(Collectors.groupingBy(one -> List.of(one.process, one.hash, one.peerText),
+                        Collectors.counting()))
+                .values()
+                .stream()
+                .mapToLong(count -> count)
+                .max()
+                .orElse(1);
+        return (int) Math.max(1, Math.max(named, unnamed));
     }
 
     /** {@return our name of an operation, of the trace's or NCCL's} */

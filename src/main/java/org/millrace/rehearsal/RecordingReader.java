@@ -13,9 +13,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.millrace.MillraceException;
 import org.millrace.rehearsal.RecordedRun.Call;
@@ -37,6 +39,7 @@ public final class RecordingReader {
     private final boolean wantsSteps;
     private long lost;
     private boolean truncated;
+    private final Set<Connection> connections = new LinkedHashSet<>();
     private int threads;
 
     private RecordingReader(boolean wantsSteps) {
@@ -79,6 +82,9 @@ public final class RecordingReader {
                     }
                 }
                 reader.threads = Math.max(reader.threads, withSteps);
+                if (!steps) {
+                    reader.connections.addAll(each.connections.values());
+                }
                 each.addCalls();
             }
         } catch (IOException unread) {
@@ -86,8 +92,9 @@ public final class RecordingReader {
         }
         reader.steps.sort(Comparator.comparingLong(Step::taken));
         reader.calls.sort(Comparator.comparingLong(Call::enqueued));
+        reader.steps.forEach(step -> reader.connections.add(step.connection()));
         return new RecordedRun(reader.processes, reader.steps, reader.calls, reader.lost, reader.truncated,
-                reader.threads);
+                List.copyOf(reader.connections), reader.threads);
     }
 
     private static String named(Path file) {

@@ -34,15 +34,16 @@ class RecordCommandTest {
         return directory.resolve("recording").toString();
     }
 
-    private void record(String collective) {
+    private void record(String collective, String bytes) {
         Run perf = Run.of("perf", collective, "-r", "2", "--processes", "--ranks-per-host", "1", "--net", "socket",
-                "-b", "2K", "-e", "2K", "-n", Integer.toString(ITERATIONS), "-w", "0", "-D", "MILLRACE_RECORD=" + at());
+                "--channels", "2", "-b", bytes, "-e", bytes, "-n", Integer.toString(ITERATIONS), "-w", "0", "-D",
+                "MILLRACE_RECORD=" + at());
         assertEquals(0, perf.status(), perf::toString);
     }
 
     @Test
     void everyOperationAndEveryStepIsThere() throws Exception {
-        record("all_reduce");
+        record("all_reduce", "2K");
         RecordedRun run = RecordingReader.read(directory.resolve("recording"));
         assertEquals(2, run.processes().size());
         assertEquals(0, run.lost());
@@ -116,7 +117,7 @@ class RecordCommandTest {
     @ParameterizedTest
     @ValueSource(strings = {"alltoall", "broadcast"})
     void aReplayDoesTheSameOperations(String collective) {
-        record(collective);
+        record(collective, "1M");
         Path kept = directory.resolve("replay");
         Run replay = Run.of("replay", at(), "--net", "socket", "--link", "rate=10Gbit,delay=100us", "--speed", "100",
                 "--out", kept.toString());
@@ -131,6 +132,7 @@ class RecordCommandTest {
             assertEquals(before.calls(rank).stream().map(RecordCommandTest::said).toList(),
                     all.subList(before.warmUp().size(), all.size()).stream().map(RecordCommandTest::said).toList());
         }
+        assertEquals(collective.equals("broadcast") ? 2 : 1, RecordingReader.read(kept).channels());
         assertEquals("rate=10Gbit,delay=100us", RecordingReader.read(kept).processes().getFirst().link().orElseThrow());
     }
 

@@ -31,7 +31,7 @@ class ForecastTest {
 
     private static RecordedRun run(String kind, long bytes) {
         Call call = new Call(new Group(PROCESS, 1, 0, 2), kind, 0, 1000, 2000, 5000, bytes, bytes / 4, 7, 0, -1, -1, 0);
-        return new RecordedRun(List.of(PROCESS), List.of(), List.of(call), 0, false, 1);
+        return new RecordedRun(List.of(PROCESS), List.of(), List.of(call), 0, false, List.of(), 1);
     }
 
     private static Costs costs(Server kernel, Server wire, int channels) {
@@ -202,7 +202,7 @@ class ForecastTest {
             steps.add(new Step(back, 2, at + 2800, at + 2801, 2L * i + 1, 100, 0, 0));
             steps.add(new Step(back, 2, at + 2860, at + 2861, 2L * i + 2, 100, 0, 0));
         }
-        Costs costs = Costs.of(new RecordedRun(List.of(linked, PROCESS), steps, List.of(), 0, false, 1));
+        Costs costs = Costs.of(new RecordedRun(List.of(linked, PROCESS), steps, List.of(), 0, false, List.of(), 1));
         assertClose(500, costs.wire().all().of(100));
         assertClose(40, costs.wire().work(100));
         assertClose(300, costs.kernel().all().of(100));

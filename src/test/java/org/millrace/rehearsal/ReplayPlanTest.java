@@ -27,8 +27,8 @@ class ReplayPlanTest {
 
     private ReplayPlan plan(boolean truncated, boolean overlap) {
         calls.sort(Comparator.comparingLong(Call::enqueued));
-        return ReplayPlan.of(new RecordedRun(List.of(PROCESS), List.of(), calls, 0, truncated, 1), Optional.empty(),
-                overlap);
+        return ReplayPlan.of(new RecordedRun(List.of(PROCESS), List.of(), calls, 0, truncated, List.of(), 1),
+                Optional.empty(), overlap);
     }
 
     private void bothReduce(long sequence, long enqueued, long ended) {

@@ -119,19 +119,9 @@ final class ReceiveStream {
         for (int turn = 0; turn < TURN_PIECES; turn++) {
             if (!inPiece) {
                 if (!staged.hasHeader()) {
-                    if (dry) {
-                        dry = false;
-                        return End.NO_MORE;
-                    }
-                    int read = staged.fill(input, more);
-                    more = read > 0;
-                    if (read < 0) {
-                        return End.GONE;
-                    }
-                    moved += read;
-                    dry = read > 0 && staged.hasRoom();
-                    if (!staged.hasHeader()) {
-                        return End.NO_MORE;
+                    End end = readAhead(PieceFormat.BYTES);
+                    if (end != null) {
+                        return end;
                     }
                 }
                 if (staged.isShutdown()) {
@@ -165,6 +155,22 @@ final class ReceiveStream {
         return End.NO_MORE;
     }
 
+    /** Reads once what has arrived; null if so many bytes are here then. */
+    private @Nullable End readAhead(int bytes) throws IOException {
+        if (dry) {
+            dry = false;
+            return End.NO_MORE;
+        }
+        int read = staged.fill(input, more);
+        more = read > 0;
+        if (read < 0) {
+            return End.GONE;
+        }
+        moved += read;
+        dry = read > 0 && staged.hasRoom();
+        return staged.bytes() < bytes ? End.NO_MORE : null;
+    }
+
     private void begin() {
         ByteBuffer from = staged.buffer();
         int at = staged.begin();
@@ -181,7 +187,13 @@ final class ReceiveStream {
     }
 
     /** Goes on with the payload; null once it is whole. */
-    private End receivePayload() throws IOException {
+    private @Nullable End receivePayload() throws IOException {
+        if (length <= StagedInput.NUMBER_BYTES && staged.bytes() < length) {
+            End end = readAhead(length);
+            if (end != null) {
+                return end;
+            }
+        }
         while (done < length) {
             ByteBuffer to;
             int at;
@@ -230,7 +242,8 @@ final class ReceiveStream {
 
     /** Takes what was read ahead of a payload that has just been given a destination. */
     void takeStaged() {
-        if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)) {
+        if (inPiece && place == NO_PLACE && frame < frames.accepted() && !frames.isArrived(frame, piece)
+                && (length > StagedInput.NUMBER_BYTES || length <= staged.bytes())) {
             int part = staged.takePayload(frames.view(frame), frames.start(frame) + pieces.offset(piece) + done,
                     length - done);
             done += part;

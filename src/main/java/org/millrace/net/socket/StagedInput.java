@@ -2,6 +2,8 @@ package org.millrace.net.socket;
 
 import java.io.IOException;
 import java.lang.foreign.Arena;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import org.jspecify.annotations.Nullable;
@@ -15,6 +17,14 @@ import org.millrace.net.connection.SilentLink;
  */
 final class StagedInput {
 
+    /**
+     * A payload of up to so many bytes is taken whole, and one of 4 or 8 stored at once: somebody may poll for the
+     * number where it goes.
+     */
+    static final int NUMBER_BYTES = Long.BYTES;
+
+    private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
+    private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
     /** A small frame fits whole. */
     private static final int CAPACITY = 16 << 10;
 
@@ -44,7 +54,7 @@ final class StagedInput {
     public int fill(StreamInput stream, boolean more) throws IOException {
         buffer.clear();
         if (begin > 0) {
-            // Less than a header is left: a header is taken with what is here of its payload.
+            // Less than a header or a number is left: a header is taken with what is here of a longer payload.
             buffer.put(0, buffer, begin, end - begin);
             end -= begin;
             begin = 0;
@@ -60,7 +70,12 @@ final class StagedInput {
     }
 
     public boolean hasHeader() {
-        return end - begin >= headerBytes;
+        return bytes() >= headerBytes;
+    }
+
+    /** How many bytes are here. */
+    public int bytes() {
+        return end - begin;
     }
 
     /** Whom the peer that sends a shutdown message has lost; null if nobody. */
@@ -94,11 +109,18 @@ final class StagedInput {
 
     /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
     public int takePayload(ByteBuffer view, int start, int length) {
-        int bytes = Math.min(length, end - begin);
-        if (bytes > 0) {
-            view.clear().put(start, buffer.clear(), begin, bytes);
-            begin += bytes;
+        int bytes = Math.min(length, bytes());
+        if (bytes == 0) {
+            return 0;
         }
+        view.clear();
+        buffer.clear();
+        switch (bytes) {
+            case Integer.BYTES -> INT.set(view, start, (int) INT.get(buffer, begin));
+            case Long.BYTES -> LONG.set(view, start, (long) LONG.get(buffer, begin));
+            default -> view.put(start, buffer, begin, bytes);
+        }
+        begin += bytes;
         return bytes;
     }
 }

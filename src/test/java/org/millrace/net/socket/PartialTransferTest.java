@@ -1,11 +1,19 @@
 package org.millrace.net.socket;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.MemoryRegion;
 import org.millrace.net.RandomFrames;
 
 /** Socket buffers so small that headers and payloads come in pieces, wherever the kernel cuts them. */
@@ -37,5 +45,54 @@ class PartialTransferTest {
                 received = receiving.step();
             }
         }
+    }
+
+    /**
+     * Who polls memory for a number that is sent there sees all of it or nothing. So much is under way that reads end
+     * wherever their buffer does: frames of many lengths between the numbers see to it that this is within one.
+     */
+    @ParameterizedTest
+    @ValueSource(ints = {Integer.BYTES, Long.BYTES})
+    void aNumberArrivesAtOnce(int bytes) {
+        int slots = 1024;
+        int slotBytes = 256;
+        int frames = 100 * slots;
+        try (Arena arena = Arena.ofShared();
+                SocketNetwork network =
+                        new SocketNetwork(SocketOptions.defaults().withStreams(1, 30_000).withFramesInFlight(slots));
+                Connected ends = Connected.make(network, network)) {
+            MemoryRegion source = network.register(arena.allocate(slotBytes).fill((byte) -1));
+            MemorySegment to = arena.allocate((long) slots * slotBytes, Long.BYTES);
+            MemoryRegion destination = network.register(to);
+            FrameHeader header = new FrameHeader();
+            for (int accepted = 0, offered = 0; ends.receiver().framesCompleted() < frames;) {
+                for (; offered < Math.min(frames, ends.sender().framesCompleted() + slots); offered++) {
+                    header.payloadBytes(offered % 2 == 0 ? bytes : 1 + offered * 31L % slotBytes);
+                    if (!ends.sender().offer(header, source, 0)) {
+                        break;
+                    }
+                }
+                ends.sender().progress();
+                for (; accepted < ends.receiver().framesCompleted() + slots
+                        && ends.receiver().poll() != null; accepted++) {
+                    long at = (long) (accepted % slots) * slotBytes;
+                    assertEquals(accepted < slots ? 0 : -1, to.get(ValueLayout.JAVA_BYTE, at));
+                    to.set(ValueLayout.JAVA_LONG, at, 0);
+                    ends.receiver().accept(destination, at);
+                    checkWhole(to, at, bytes, accepted);
+                }
+                ends.receiver().progress();
+                for (int frame = Math.max(0, accepted - 2); frame < accepted; frame++) {
+                    checkWhole(to, (long) (frame % slots) * slotBytes, bytes, frame);
+                }
+            }
+        }
+    }
+
+    private static void checkWhole(MemorySegment memory, long at, int bytes, int frame) {
+        long number =
+                bytes == Long.BYTES ? memory.get(ValueLayout.JAVA_LONG, at) : memory.get(ValueLayout.JAVA_INT, at);
+        assertTrue(frame % 2 != 0 || number == 0 || number == -1,
+                () -> "frame " + frame + " in part: " + Long.toHexString(number));
     }
 }
