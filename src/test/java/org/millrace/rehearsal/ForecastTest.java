@@ -168,8 +168,8 @@ class ForecastTest {
     @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})
     void aRecordingBehindLinksThatCannotBeTakenOutIsRefused(String link) {
         RecordedRun.Process linked = new RecordedRun.Process("there", 17, Optional.of(link));
-        RecordedRun recorded =
-                new RecordedRun(List.of(PROCESS, linked), List.of(), run("all_reduce", 8).calls(), 0, false, 1);
+        RecordedRun recorded = new RecordedRun(List.of(PROCESS, linked), List.of(), run("all_reduce", 8).calls(), 0,
+                false, List.of(), 1);
         String refused =
                 assertThrows(MillraceException.class, () -> new Forecast(recorded, LinkShape.NONE, 1)).getMessage();
         assertTrue(refused.contains("process 17 of there") && refused.contains("MILLRACE_LINK=" + link), refused);
