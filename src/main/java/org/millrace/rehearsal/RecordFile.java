@@ -6,7 +6,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileChannel.MapMode;
 import java.nio.file.Path;
@@ -25,8 +24,10 @@ final class RecordFile {
     private static final MemorySegment MEMORY = everything();
     private static final int PAGE_BYTES = 4096;
     private static final int PAGE_RECORDS = PAGE_BYTES / RecordFormat.RECORD_BYTES;
-    /** So many bytes are ready, at the most: some milliseconds of the smallest steps. */
-    private static final long AHEAD_BYTES = 2 << 20;
+    /** So many bytes are ready, at the most: thirty milliseconds of the smallest steps. */
+    private static final long AHEAD_BYTES = 4 << 20;
+    /** So many get ready at once: a write of many pages costs a sixth of as many writes of one. */
+    private static final long BLOCK_BYTES = 256 << 10;
     private static final VarHandle READY;
     static {
         try {
@@ -41,7 +42,7 @@ final class RecordFile {
     private final long records;
     private final long capacity;
     private final long ahead;
-    private final ByteBuffer zeros = ByteBuffer.allocateDirect(PAGE_BYTES);
+    private final long blockRecords;
     /** Of the thread that records. */
     private long count;
     private long lost;
@@ -53,7 +54,8 @@ final class RecordFile {
         this.header = header;
         this.records = header + RecordFormat.HEADER_BYTES;
         this.capacity = capacity;
-        this.ahead = Math.min(AHEAD_BYTES / RecordFormat.RECORD_BYTES, capacity / 2);
+        ahead = Math.min(AHEAD_BYTES / RecordFormat.RECORD_BYTES, capacity / 2);
+        blockRecords = Math.min(BLOCK_BYTES / RecordFormat.RECORD_BYTES, Math.max(PAGE_RECORDS, ahead / 4));
     }
 
     @SuppressWarnings("restricted") // only memory that this has mapped is accessed
@@ -99,20 +101,19 @@ final class RecordFile {
         LONG.setRelease(MEMORY, header + RecordFormat.COUNT_OFFSET, ++count); // pairs with readers of the file
     }
 
-    /** Makes pages ready: on the recorder's thread. */
+    /** Makes blocks of pages ready: on the recorder's thread. */
     void prepare() throws IOException {
         long wanted = (long) LONG.getAcquire(MEMORY, header + RecordFormat.COUNT_OFFSET) + ahead;
-        long page = ready;
-        for (; page < wanted; page += PAGE_RECORDS) {
-            long offset = (page & capacity - 1) * RecordFormat.RECORD_BYTES;
-            if (page < capacity) { // bytes that are only promised would kill the process when none are left
-                zeros.clear();
-                while (zeros.hasRemaining()) {
-                    channel.write(zeros, RecordFormat.HEADER_BYTES + offset + zeros.position());
-                }
+        for (long block = ready; block + blockRecords <= wanted; block += blockRecords) {
+            long offset = (block & capacity - 1) * RecordFormat.RECORD_BYTES;
+            long bytes = blockRecords * RecordFormat.RECORD_BYTES;
+            if (block < capacity) { // bytes that are only promised would kill the process when none are left
+                PrivateFile.fill(channel.position(RecordFormat.HEADER_BYTES + offset), bytes);
             }
-            LONG.getAndAdd(MEMORY, records + offset, 0L); // a write, of what is there
-            READY.setRelease(this, page + PAGE_RECORDS);
+            for (long page = 0; page < bytes; page += PAGE_BYTES) {
+                LONG.getAndAdd(MEMORY, records + offset + page, 0L); // a write, of what is there
+            }
+            READY.setRelease(this, block + blockRecords);
         }
     }
 }

@@ -30,7 +30,9 @@ import org.millrace.trace.Recorder;
  */
 public final class Recording implements Recorder {
 
-    private static final long PAUSE_NANOS = 1_000_000;
+    private static final long PAUSE_NANOS = 10_000_000;
+    /** As often native code is looked at, which keeps its last operations only. */
+    private static final long LOOK_NANOS = 1_000_000;
 
     private static boolean opened;
 
@@ -53,6 +55,7 @@ public final class Recording implements Recorder {
     private int connections;
     private int communicators;
     private boolean failed;
+    private volatile @Nullable Thread preparing;
 
     /**
      * A recording of this process.
@@ -195,6 +198,7 @@ public final class Recording implements Recorder {
 
     void watch(Runnable look) {
         looks.add(look);
+        LockSupport.unpark(preparing);
     }
 
     void unwatch(Runnable look) {
@@ -202,9 +206,10 @@ public final class Recording implements Recorder {
     }
 
     private void prepare() {
+        preparing = Thread.currentThread();
         while (true) {
             prepareOnce();
-            LockSupport.parkNanos(PAUSE_NANOS);
+            LockSupport.parkNanos(looks.isEmpty() ? PAUSE_NANOS : LOOK_NANOS);
         }
     }
 
