@@ -81,9 +81,6 @@ final class SimulateCommand implements Callable<Integer> {
         RecordedRun run = RecordingReader.read(directory);
         require(!run.calls().isEmpty(), directory + " has no operations; under libnccl they are told where NCCL has an"
                 + " interface for profilers");
-        require(run.processes().stream().noneMatch(each -> each.link().orElse("").contains(":")), directory
-                + " was recorded with links of pairs of hosts (MILLRACE_LINK), which cannot be taken out of what"
-                + " it shows; record it with one link for all, or none");
         Forecast forecast = new Forecast(run, shape, perHost);
         Columns table = new Columns("<OPERATION", "BYTES", "RANKS", "<ALGORITHM", "CALLS", "RECORDED", "TIME",
                 "LATENCY", "BANDWIDTH", "PROXY", "KERNEL", "STRAGGLERS");

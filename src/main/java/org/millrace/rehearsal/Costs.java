@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.millrace.MillraceException;
 import org.millrace.net.link.LinkShape;
 import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun.Connection;
@@ -143,14 +144,11 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
         Map<Frame, Double> arrivals = new HashMap<>();
         Map<RecordedRun.Process, Double> lines = new HashMap<>();
         Map<RecordedRun.Process, LinkShape> links = new HashMap<>();
+        run.processes().forEach(process -> links.put(process, link(process)));
         for (Step step : run.steps()) { // by time
             Connection on = step.connection();
             if (on.sends()) {
-                LinkShape link = links.computeIfAbsent(on.process(),
-                        process -> process.link()
-                                .filter(text -> !text.startsWith("@"))
-                                .map(LinkShape::parse)
-                                .orElse(LinkShape.NONE));
+                LinkShape link = links.get(on.process());
                 double free = Math.max(lines.getOrDefault(on.process(), 0.0), step.taken());
                 free += link.bitsPerSecond() == 0 ? 0
                         : (step.size() + HEADER_BYTES) * Byte.SIZE * 1e9 / link.bitsPerSecond();
@@ -169,6 +167,17 @@ record Costs(Server kernel, Server wire, long slotBytes, int channels, int proxi
             }
         }
         return seen.server();
+    }
+
+    private static LinkShape link(RecordedRun.Process process) {
+        String text = process.link().orElse(null);
+        if (text != null && (text.startsWith("@") || text.contains(":"))) {
+            throw new MillraceException("process " + process.pid() + " of " + process.host()
+                    + " was recorded with MILLRACE_LINK=" + text
+                    + ": what links of a file, or of pairs of hosts, did cannot be taken out of what the recording"
+                    + " shows; record it with one link for all, such as rate=10Gbit,delay=50us, or with none");
+        }
+        return text == null ? LinkShape.NONE : LinkShape.parse(text);
     }
 
     /**

@@ -11,6 +11,7 @@ import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
 import org.millrace.net.link.LinkShape;
 import org.millrace.rehearsal.Costs.Line;
@@ -160,6 +161,19 @@ class ForecastTest {
         String hosts = assertThrows(MillraceException.class,
                 () -> row("all_reduce", 8, costs(NOTHING, NOTHING, 1), "delay=1ms", 8, 12, "ring")).getMessage();
         assertTrue(hosts.contains("12 ranks are no whole hosts of 8"), hosts);
+    }
+
+    /** One that changes, and some of pairs: which of them a frame had is not recorded. */
+    @ParameterizedTest
+    @ValueSource(strings = {"@changes.txt", "host0-host1: delay=1ms", "delay=1us; host0-*:@slow.txt"})
+    void aRecordingBehindLinksThatCannotBeTakenOutIsRefused(String link) {
+        RecordedRun.Process linked = new RecordedRun.Process("there", 17, Optional.of(link));
+        RecordedRun recorded = new RecordedRun(List.of(PROCESS, linked), List.of(), run("all_reduce", 8).calls(), 0,
+                false, List.of(), 1);
+        String refused =
+                assertThrows(MillraceException.class, () -> new Forecast(recorded, LinkShape.NONE, 1)).getMessage();
+        assertTrue(refused.contains("process 17 of there") && refused.contains("MILLRACE_LINK=" + link), refused);
+        assertTrue(refused.contains("record it with one link"), refused);
     }
 
     /** Half of the ranks come some time later: of two the later one is late three times of four, of many always. */
