@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
-import org.junit.jupiter.api.Disabled;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -88,11 +87,9 @@ class GoesOnHostTest {
         toldAbortsAndJoinsAnew(network, losses, binding);
     }
 
-    @Disabled("in one of fourteen runs the survivor hangs: a peer that is killed seems to block what it was writing to in"
-            + " UCX's shared memory")
     @Test
     void overUcxToo() throws Exception {
-        toldAbortsAndJoinsAnew("ucx", 6, "lazy");
+        toldAbortsAndJoinsAnew("ucx", 12, "lazy");
     }
 
     private void toldAbortsAndJoinsAnew(String network, int losses, String binding) throws Exception {
@@ -103,8 +100,8 @@ class GoesOnHostTest {
         assertEquals(0, outcome.count("ends with status"), outcome.output());
         MatchResult early = open(outcome, SETTLED);
         MatchResult late = open(outcome, losses);
-        assertGrowth(early, late, 1, network.startsWith("ucx") ? 5 : 0, outcome); // UCX closes those of a lost peer
-                                                                                  // later
+        // one of UCX's workers may be there yet, and wait for a peer to have had what was sent
+        assertGrowth(early, late, 1, network.startsWith("ucx") ? 12 : 0, outcome);
         assertGrowth(early, late, 2, 3, outcome); // the JVM's compiler threads come and go
         assertGrowth(early, late, 3, 20 + 4 * (losses - SETTLED), outcome); // of threads that the program keeps
         assertGrowth(early, late, 4, MOST_KIBIBYTES, outcome);

@@ -167,6 +167,14 @@ abstract class UcxEnd extends ConnectionState {
         }
     }
 
+    /** Gives the turn back, of a worker that this end uses no more. */
+    final void leaveForGood(UcxWorker mine) {
+        mine.leave();
+        if (!mine.isFit()) {
+            workers.endUnused();
+        }
+    }
+
     // Requests
 
     /** A send that was begun: its request, or 0 if it is complete. */
@@ -311,6 +319,9 @@ abstract class UcxEnd extends ConnectionState {
     }
 
     final ConnectionException lost(String what, @Nullable ConnectionException cause) {
+        if (peerHasEnded()) {
+            worker.block();
+        }
         return lost(what, howFar(),
                 "; the peer's process ended, or the network between failed: look at what the peer said last", cause);
     }

@@ -329,11 +329,12 @@ final class UcxReceiver extends UcxEnd implements FrameReceiver {
             hasLetGo = true;
             worker().enter();
             try {
+                worker().use(-1);
                 if (worker().runs()) { // else what UCX has stays: nothing may be asked of it
                     end();
                 }
             } finally {
-                worker().leave();
+                leaveForGood(worker());
             }
         }
     }

@@ -338,7 +338,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
                 end();
             }
         } finally {
-            worker().leave();
+            leaveForGood(worker());
         }
     }
 
@@ -353,6 +353,7 @@ final class UcxSender extends UcxEnd implements FrameSender, UcxWorker.Lingering
 
     @Override
     public void end() {
+        worker().use(-1);
         if (!worker().runs()) {
             found.close();
             return; // what UCX has stays: nothing may be asked of it

@@ -9,6 +9,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 import org.millrace.ffi.ucx.ucp_ep_params;
@@ -73,6 +74,10 @@ final class UcxWorker {
     private long passes;
     /** Why nothing may be done with it any more; null while all is well. */
     private volatile @Nullable String stopped;
+    /** Whether a peer that shared memory with it has ended. */
+    private volatile boolean blocked;
+    /** Connections that use it. */
+    private final AtomicInteger connections = new AtomicInteger();
     private boolean destroyed;
 
     /** A worker that nobody drives yet. */
@@ -176,6 +181,39 @@ final class UcxWorker {
     }
 
     /**
+     * No new connections for this worker: a process that shared memory with it has ended, perhaps in the middle of a
+     * message. UCX's queue in that memory then has a place that nobody fills, and nothing comes behind it.
+     */
+    public void block() {
+        blocked = true;
+    }
+
+    /** Whether new connections may use it. */
+    boolean isFit() {
+        return !blocked && runs();
+    }
+
+    /** Counts one connection more, or less. */
+    public void use(int more) {
+        connections.addAndGet(more);
+    }
+
+    /** Ends it, if no connection uses it any more and none waits for its peer to go; false if not. */
+    boolean destroyIfUnused() {
+        enter();
+        try {
+            endThoseThatAreOver();
+        } finally {
+            leave();
+        }
+        boolean unused = connections.get() == 0;
+        if (unused) {
+            destroy();
+        }
+        return unused;
+    }
+
+    /**
      * The endpoint to a peer's worker, for one connection more. With the turn.
      *
      * @param peer    what the other worker's {@link #address} has
@@ -219,6 +257,7 @@ final class UcxWorker {
      * gone. With the turn.
      */
     public void disconnect(UcxEndpoint endpoint) {
+        blocked |= endpoint.peerHasEnded();
         if (endpoint.add(-1) == 0 && endpoint.isOver()) {
             endpoints.values().remove(endpoint);
             close(endpoint, 0);

@@ -28,20 +28,33 @@ final class UcxWorkers {
         return context;
     }
 
-    /** The worker of the calling thread. */
+    /** The worker of the calling thread, for one connection more: another one if its own can take none. */
     public synchronized UcxWorker ofThisThread() {
         if (closed) {
             throw new IllegalStateException("the UCX network was closed");
         }
-        return byThread.computeIfAbsent(Thread.currentThread(), _ -> another());
+        UcxWorker mine = byThread.get(Thread.currentThread());
+        if (mine == null || !mine.isFit()) {
+            mine = another();
+            byThread.put(Thread.currentThread(), mine);
+        }
+        mine.use(1);
+        return mine;
+    }
+
+    /** Ends workers that can take no connection and have none. Without anybody's turn. */
+    public synchronized void endUnused() {
+        workers.removeIf(one -> !one.isFit() && one.destroyIfUnused());
     }
 
     private UcxWorker another() {
-        if (workers.size() < MOST) {
+        endUnused();
+        List<UcxWorker> fit = workers.stream().filter(UcxWorker::isFit).toList();
+        if (fit.size() < MOST) {
             workers.add(new UcxWorker(context));
             return workers.getLast();
         }
-        return workers.get(next++ % MOST);
+        return fit.get(next++ % MOST);
     }
 
     /** Ends all; no connection may use them any more. */
