@@ -25,8 +25,10 @@ final class StagedInput {
 
     private static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.nativeOrder());
     private static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.nativeOrder());
-    /** A small frame fits whole. */
-    private static final int CAPACITY = 16 << 10;
+    /** After a payload of more than this the next is expected to be so too. */
+    private static final int LARGE_BYTES = 16 << 10;
+    /** Small frames that arrive together are read together. */
+    private static final int CAPACITY = 64 << 10;
 
     private final ByteBuffer buffer;
     private final int headerBytes;
@@ -104,7 +106,7 @@ final class StagedInput {
     /** Goes on behind the header, to a payload of so many bytes. */
     public void skipHeader(long payloadBytes) {
         begin += headerBytes;
-        afterLarge = payloadBytes > CAPACITY - headerBytes;
+        afterLarge = payloadBytes > LARGE_BYTES - headerBytes;
     }
 
     /** Copies what is here of a payload to where it belongs; returns how many bytes, up to length. */
