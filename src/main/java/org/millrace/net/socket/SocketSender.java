@@ -402,6 +402,11 @@ public final class SocketSender implements FrameSender, Railed {
     }
 
     @Override
+    public boolean isProcessorBound() {
+        return true;
+    }
+
+    @Override
     public void settle() {
         frames.hasten();
     }
