@@ -14,7 +14,7 @@ import org.millrace.device.Algorithm;
  * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and
  * reduce-scatter have ring and collnetdirect, the others ring alone; collnet stands for both of these.
  */
-public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
+record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
     /** What the emulated device has to choose from. */
     private static final Set<Algorithm> ALL =

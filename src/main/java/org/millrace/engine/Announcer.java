@@ -33,7 +33,7 @@ import org.millrace.proxy.ProxyOp;
  * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
  * order in which kernels are started.
  */
-public final class Announcer {
+final class Announcer {
 
     private static final Logger LOG = LogManager.getLogger(Announcer.class);
 

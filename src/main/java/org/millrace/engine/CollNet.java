@@ -27,13 +27,12 @@ import org.millrace.net.Network;
 import org.millrace.transport.Availability;
 import org.millrace.transport.PeerGroup;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.TransportConnections;
 
 /**
  * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all
  * ranks, and of one leader for each host, to which the host's other ranks hand their elements along a chain.
  */
-public final class CollNet {
+final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
     /** What such a network can carry out. */

@@ -31,7 +31,7 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
+record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
         Supplier<IdleStrategy> idle, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
         Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
         TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,

@@ -7,7 +7,6 @@ import org.millrace.abi.Protocol;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.connection.StagedReceiver;
 import org.millrace.net.connection.Staging;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;

@@ -6,7 +6,6 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.connection.StagedSender;
 import org.millrace.net.connection.Staging;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;

@@ -45,7 +45,7 @@ class LoggingTest {
             }
             if (arguments.length > 1) {
                 for (String each : List.of("net.socket.SocketSender", "engine.Registrations", "engine.CollNet",
-                        "transport.TransportConnections.P2P")) {
+                        "engine.TransportConnections.P2P")) {
                     LogManager.getLogger("org.millrace." + each).info("of {}", each);
                     LogManager.getLogger("org.millrace." + each).warn("of {}", each);
                 }
@@ -133,7 +133,7 @@ class LoggingTest {
     void ncclDebugSubsysSaysOfWhat() throws Exception {
         for (var each : Map
                 .of("NET", "SocketSender: of net.socket.SocketSender", "REG", "Registrations: of engine.Registrations",
-                        "P2P", "P2P: of transport.TransportConnections.P2P")
+                        "P2P", "P2P: of engine.TransportConnections.P2P")
                 .entrySet()) {
             List<String> lines = log("INFO", each.getKey());
             assertEquals(4, lines.stream().filter(line -> line.contains(" WARN ")).count(), lines.toString());

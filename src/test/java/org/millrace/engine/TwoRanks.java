@@ -19,11 +19,8 @@ import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.PendingConnection;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnection;
-import org.millrace.transport.TransportConnections.PeerMessages;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.TransportConnections.PeerMessages;
 
 /** Two ranks in this thread that make connections to each other, their messages in a map. */
 public final class TwoRanks implements AutoCloseable {

@@ -26,7 +26,7 @@ import org.millrace.net.Railed;
  * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
  * or over its successor. One stream has whole frames, and acknowledgements are few.
  */
-public final class SocketSender implements FrameSender, Railed {
+final class SocketSender implements FrameSender, Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 

@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import java.util.HashMap;
 import java.util.List;
@@ -7,9 +7,10 @@ import java.util.function.Function;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.MemoryRegion;
+import org.millrace.transport.Transport;
 
 /** Memory of the user's as the transports of one rank know it. */
-public final class RegisteredMemory implements AutoCloseable {
+final class RegisteredMemory implements AutoCloseable {
 
     private final Map<Transport, MemoryRegion> regions = new HashMap<>();
     private final IntFunction<Transport> choices;

@@ -1,16 +1,18 @@
-package org.millrace.net.connection;
+package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.FrameQueue;
+import org.millrace.net.connection.Staging;
 
 /**
  * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the
  * host's memory, with several copies under way. One thread.
  */
-public final class StagedSender implements FrameSender {
+final class StagedSender implements FrameSender {
 
     private static final int LIMIT = 16;
     private final FrameSender wire;

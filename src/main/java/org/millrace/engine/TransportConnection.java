@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -8,9 +8,10 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.TransportEnd;
 
 /** This rank's end of one direction of one channel to one peer, ready for a device. */
-public final class TransportConnection implements AutoCloseable {
+final class TransportConnection implements AutoCloseable {
 
     private static final Logger LOG = LogManager.getLogger(TransportConnection.class);
 

@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;

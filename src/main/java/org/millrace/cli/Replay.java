@@ -1,4 +1,4 @@
-package org.millrace.rehearsal;
+package org.millrace.cli;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -11,10 +11,12 @@ import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
+import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
+import org.millrace.rehearsal.ReplayPlan;
 
 /** Does what a rank did again. Its data is zeros: what they are takes no time, and sums of them stay what they are. */
-public final class Replay {
+final class Replay {
 
     /** A thread that sleeps wakes so late, about. */
     private static final long LATE_NANOS = 100_000;

@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.plugin;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -8,7 +8,7 @@ import java.nio.file.Path;
  * Whether this process's threads may touch memory. Host memory that was made by {@code cuMemCreate} has addresses at
  * which only those reach it who were let, processors among them; any other access ends the process.
  */
-public final class HostAccess {
+final class HostAccess {
 
     private static final Path MAPPINGS = Path.of("/proc/self/maps");
 

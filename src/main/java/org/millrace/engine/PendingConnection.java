@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -9,13 +9,16 @@ import org.millrace.MillraceException;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.PeerText;
-import org.millrace.transport.TransportConnections.PeerMessages;
+import org.millrace.engine.TransportConnections.PeerMessages;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerGroup;
+import org.millrace.transport.TransportEnd;
 
 /**
  * An end of a connection that is being made: it is taken through the phases of {@link TransportEnd}. What goes wrong in
  * any of them frees all that the ones before took.
  */
-public final class PendingConnection implements Pending<TransportConnection> {
+final class PendingConnection implements Pending<TransportConnection> {
 
     private static final int SENDER = 1;
     /** Behind all indices. */

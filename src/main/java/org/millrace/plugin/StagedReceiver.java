@@ -1,16 +1,18 @@
-package org.millrace.net.connection;
+package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
+import org.millrace.net.connection.Staging;
 
 /**
  * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
  * reaches it, or else by way of the host's memory, with several copies under way. One thread.
  */
-public final class StagedReceiver implements FrameReceiver {
+final class StagedReceiver implements FrameReceiver {
 
     private static final int LIMIT = 16;
 

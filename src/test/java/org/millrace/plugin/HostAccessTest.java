@@ -1,4 +1,4 @@
-package org.millrace.cuda;
+package org.millrace.plugin;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;

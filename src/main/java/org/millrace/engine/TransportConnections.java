@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -12,6 +12,13 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.abi.KernelChannel;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.EndSettings;
+import org.millrace.transport.PeerGroup;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
 
 /**
  * Makes the connections of one rank of one communicator, each over the first transport that can make it. Both ends must
@@ -21,7 +28,7 @@ import org.millrace.abi.KernelChannel;
  * A connection is named by channel and index: index 0 is the collectives', index 1 is that of sends and receives, as in
  * NCCL.
  */
-public final class TransportConnections implements AutoCloseable {
+final class TransportConnections implements AutoCloseable {
 
     /** Carries what the two ends of a connection tell each other while they are made. Nothing waits. */
     public interface PeerMessages {

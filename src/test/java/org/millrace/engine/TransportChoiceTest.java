@@ -1,4 +1,4 @@
-package org.millrace.transport;
+package org.millrace.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,9 +10,13 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
-import org.millrace.engine.TwoRanks;
 import org.millrace.net.auto.NetworkChoice;
-import org.millrace.transport.TransportConnections.TransportChoice;
+import org.millrace.engine.TransportConnections.TransportChoice;
+import org.millrace.transport.Availability;
+import org.millrace.transport.EndRequest;
+import org.millrace.transport.PeerInfo;
+import org.millrace.transport.Transport;
+import org.millrace.transport.TransportEnd;
 
 class TransportChoiceTest {
 
