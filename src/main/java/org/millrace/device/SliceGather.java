@@ -2,7 +2,6 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.UnpackHandle;
-import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 
 /**
@@ -20,7 +19,7 @@ final class SliceGather {
     private final long threshold;
     private long head;
 
-    SliceGather(UnpackMemory memory) {
+    SliceGather(UnpackHandle.UnpackMemory memory) {
         this.meta = UnpackMeta.of(memory.meta());
         this.handle = UnpackHandle.of(memory.handle());
         this.bounce = memory.bounce();

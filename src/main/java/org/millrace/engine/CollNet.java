@@ -25,7 +25,7 @@ import org.millrace.device.DeviceCommunicator;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.transport.Availability;
-import org.millrace.transport.PeerGroup;
+import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
 
 /**
@@ -94,8 +94,8 @@ final class CollNet {
         int hosts = (int) IntStream.of(nodes).distinct().count();
         List<Integer> leaders =
                 IntStream.range(0, peers.size()).filter(each -> before(nodes, each) < 0).boxed().toList();
-        PeerGroup all = new PeerGroup(peers.size(), "the collective network", range(peers.size()));
-        PeerGroup ofLeaders = new PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
+        EndRequest.PeerGroup all = new EndRequest.PeerGroup(peers.size(), "the collective network", range(peers.size()));
+        EndRequest.PeerGroup ofLeaders = new EndRequest.PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
         connections.add(all, transport);
         connections.add(ofLeaders, transport);
         int above = before(nodes, rank);

@@ -4,7 +4,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.UnpackHandle;
-import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
@@ -35,8 +34,8 @@ final class GatherMemory implements AutoCloseable {
     }
 
     /** What the device knows of it. */
-    UnpackMemory device() {
-        return new UnpackMemory(meta, handle, bounce.segment(), threshold);
+    UnpackHandle.UnpackMemory device() {
+        return new UnpackHandle.UnpackMemory(meta, handle, bounce.segment(), threshold);
     }
 
     GatheredSlices slices() {

@@ -11,7 +11,6 @@ import org.millrace.net.Pending;
 import org.millrace.net.connection.PeerText;
 import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.transport.EndRequest;
-import org.millrace.transport.PeerGroup;
 import org.millrace.transport.TransportEnd;
 
 /**
@@ -46,7 +45,7 @@ final class PendingConnection implements Pending<TransportConnection> {
         this.end = end;
         this.messages = messages;
         this.onMade = onMade;
-        PeerGroup group = request.group();
+        EndRequest.PeerGroup group = request.group();
         others = group == null ? new int[] {request.there().rank()}
                 : group.members()
                         .stream()

@@ -15,7 +15,6 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
-import org.millrace.transport.PeerGroup;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
 import org.millrace.transport.TransportEnd;
@@ -76,11 +75,11 @@ final class TransportConnections implements AutoCloseable {
         this.choices = new TransportChoice[peers.size()];
     }
 
-    private record Group(PeerGroup peers, Transport transport) {
+    private record Group(EndRequest.PeerGroup peers, Transport transport) {
     }
 
     /** Says that a connection with a peer behind the ranks connects several of them. */
-    public synchronized void add(PeerGroup group, Transport transport) {
+    public synchronized void add(EndRequest.PeerGroup group, Transport transport) {
         if (group.number() != peers.size() + groups.size()) {
             throw new IllegalArgumentException(group + " is not the next behind " + peers.size() + " ranks");
         }

@@ -14,7 +14,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
-import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 
 /** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
@@ -33,7 +32,7 @@ class SliceGatherTest {
 
     private SliceGather gather(long head) {
         UnpackHandle.of(handleMemory).set(metaMemory.address(), bounce.address(), head);
-        return new SliceGather(new UnpackMemory(metaMemory, handleMemory, bounce, 0));
+        return new SliceGather(new UnpackHandle.UnpackMemory(metaMemory, handleMemory, bounce, 0));
     }
 
     private void fill(Random random) {

@@ -10,8 +10,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.MillraceException;
-import org.millrace.net.auto.NetworkChoice;
 import org.millrace.engine.TransportConnections.TransportChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.transport.Availability;
 import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
@@ -84,7 +84,7 @@ class TransportChoiceTest {
     void endsOfDifferentTransportsSaySo() {
         Map<String, String> settings = Map.of("NCCL_P2P_DISABLE", "1");
         int[] asked = {0};
-        try (TwoRanks ranks = new TwoRanks(directory, settings, NetworkChoice.SHM,
+        try (TwoRanks ranks = new TwoRanks(directory, settings, NetworkOptions.NetworkChoice.SHM,
                 each -> each.name().equals("SHM") && asked[0]++ == 0 ? new Unwilling(each) : each)) {
             String message = assertThrows(MillraceException.class, ranks::connect).getMessage();
             assertTrue(message.contains("uses another transport for it, ")

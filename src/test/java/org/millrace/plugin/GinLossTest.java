@@ -36,7 +36,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.Railed;
 import org.millrace.net.Warnings;
@@ -54,7 +54,7 @@ class GinLossTest {
 
     private static Network open(String network) {
         Ucx.assumeUsable(network);
-        return NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+        return NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
     @ParameterizedTest
