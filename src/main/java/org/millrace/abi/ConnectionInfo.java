@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param unpack  how the device gathers what it receives; null if it arrives in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct, UnpackHandle.@Nullable UnpackMemory unpack) {
+        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct,
+        UnpackHandle.@Nullable UnpackMemory unpack) {
 
     /** Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says. */
     public record SharedSlots(MemorySegment memory, long slotBytes) {

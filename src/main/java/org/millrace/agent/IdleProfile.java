@@ -188,27 +188,27 @@ public enum IdleProfile {
     }
 
     /**
-     * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and microseconds
-     * on many, so that a number of them says little. After the first passes without work it spins more slowly, which halves
-     * what an idle thread takes from the other half of its core and from the kernel's locks.
+     * Spins, then yields, then parks, each for a time: passes cost tens of nanoseconds on one connection and
+     * microseconds on many, so that a number of them says little. After the first passes without work it spins more
+     * slowly, which halves what an idle thread takes from the other half of its core and from the kernel's locks.
      *
      * <p>
-     * A yield comes back within microseconds from threads that yield too. A thread that computes on the same core keeps it
-     * until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks stand in
-     * for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one core shared
-     * with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33 us with short
-     * parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core from that other
-     * thread each time: after some of them without work the thread parks for longer, up to a twentieth of the time that it
-     * was idle.
+     * A yield comes back within microseconds from threads that yield too. A thread that computes on the same core keeps
+     * it until the scheduler's next tick, some 4 ms later. So yields are timed: after one that took long, short parks
+     * stand in for yields for a while, since a thread that a timer wakes gets its core back at once. (Linux 6.18, one
+     * core shared with a thread that computes, until the answer of a thread on another core: 2,000 us with yields, 33
+     * us with short parks. Shared with a thread that yields as well: 3.5 us with yields.) Short parks take the core
+     * from that other thread each time: after some of them without work the thread parks for longer, up to a twentieth
+     * of the time that it was idle.
      *
      * <p>
-     * A thread that spins notices that its core is not its own by the time that is missing between two looks at the clock:
-     * the program's threads spin, too, on all cores that they see (OpenMP's between two parallel regions), and wait for the
-     * one whose core was taken. It yields at once then, for a while, before it tries to spin again.
+     * A thread that spins notices that its core is not its own by the time that is missing between two looks at the
+     * clock: the program's threads spin, too, on all cores that they see (OpenMP's between two parallel regions), and
+     * wait for the one whose core was taken. It yields at once then, for a while, before it tries to spin again.
      *
      * <p>
-     * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a twentieth of
-     * the pause unless {@link #wake} brings the thread back before.
+     * The longer it was idle, the longer it parks: the first operation after a pause comes late by at most a twentieth
+     * of the pause unless {@link #wake} brings the thread back before.
      */
     public static final class TimedIdleStrategy implements IdleStrategy {
 
@@ -217,7 +217,8 @@ public enum IdleProfile {
         /** A yield that takes longer went to a thread that computes. */
         static final long LONG_YIELD_NANOS = 200_000;
         /**
-         * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the scheduler.
+         * Missing between two looks at the clock while it spins: somebody else had the core for a slice of the
+         * scheduler.
          */
         static final long LOST_CORE_NANOS = 1_500_000;
         /**
@@ -227,28 +228,30 @@ public enum IdleProfile {
         static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
         /**
-         * The same after a long yield that stands alone: the JIT compiler takes the core now and then for a millisecond.
+         * The same after a long yield that stands alone: the JIT compiler takes the core now and then for a
+         * millisecond.
          */
         static final long AVOIDANCE_OF_ONE_NANOS = 2_000_000;
         /** Between two that stand alone. */
         static final long ALONE_NANOS = 100_000_000;
 
         /**
-         * Looks at the clock after which spinning is slower: not within the ten microseconds between two small operations.
+         * Looks at the clock after which spinning is slower: not within the ten microseconds between two small
+         * operations.
          */
         private static final int EAGER_LOOKS = 16;
         /** Hints of a slow spin: less than a microsecond. */
         private static final int SLOW_HINTS = 12;
         /**
-         * As short as gives the core away: of a timer that is over before the thread has let go (5 us and less) Linux keeps
-         * it on its core, for the price of a park.
+         * As short as gives the core away: of a timer that is over before the thread has let go (5 us and less) Linux
+         * keeps it on its core, for the price of a park.
          */
         static final long SHORT_PARK_NANOS = 20_000;
         /** Short parks without work before longer ones: some 400 microseconds. */
         static final int SHORT_PARKS = 16;
         /**
-         * The part of its idle time that it parks: each park takes 20 us of a core on a virtual machine, its timer and the
-         * pass with cold caches.
+         * The part of its idle time that it parks: each park takes 20 us of a core on a virtual machine, its timer and
+         * the pass with cold caches.
          */
         private static final int PARK_DIVISOR = 20;
 
@@ -312,8 +315,8 @@ public enum IdleProfile {
         private long avoidanceNanos;
 
         /**
-         * Whether it parks after each pass without work: also between two parks, as a wake that came then would be missed
-         * until the next has ended. Written by the thread that idles; read by those that wake it.
+         * Whether it parks after each pass without work: also between two parks, as a wake that came then would be
+         * missed until the next has ended. Written by the thread that idles; read by those that wake it.
          */
         private volatile boolean parks;
         /** Written by those that wake it, reset by the thread that idles. */
@@ -474,8 +477,8 @@ public enum IdleProfile {
         }
 
         /**
-         * Ends a park, or the next one, and lets the thread begin anew, as work is to come. A thread that is about to begin
-         * to park may miss it: its first parks are short. Called by any thread.
+         * Ends a park, or the next one, and lets the thread begin anew, as work is to come. A thread that is about to
+         * begin to park may miss it: its first parks are short. Called by any thread.
          */
         @Override
         public void wake(Thread thread) {
@@ -485,7 +488,9 @@ public enum IdleProfile {
             }
         }
 
-        /** What took the core while connections were set up, the JIT compiler above all, is no reason to avoid yields. */
+        /**
+         * What took the core while connections were set up, the JIT compiler above all, is no reason to avoid yields.
+         */
         @Override
         public void forget() {
             forgetful = true;

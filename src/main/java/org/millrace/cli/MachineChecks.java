@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
 import org.millrace.abi.FifoLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.DurationType;
 import org.millrace.config.Settings;
+import org.millrace.config.ValueTypes;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.ConnectionException;
@@ -201,7 +201,8 @@ final class MachineChecks {
     /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
     static CheckResult lostPeers(Configuration settings) {
         String untold = settings.get(Settings.ON_LOSS)
-                ? "is told by its next enqueue, and ends after " + DurationType.text(settings.get(Settings.LOSS_GRACE))
+                ? "is told by its next enqueue, and ends after "
+                        + ValueTypes.DurationType.text(settings.get(Settings.LOSS_GRACE))
                 : "is told by its next enqueue";
         if (!settings.get(Settings.ASYNC_ERROR)) {
             return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as " + Settings.ASYNC_ERROR.name()

@@ -14,10 +14,10 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
-import org.millrace.proxy.StopListener;
 
 /**
  * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the
@@ -43,7 +43,7 @@ final class CollNetSendProxy extends AbstractProxy {
     private long freed;
 
     CollNetSendProxy(int rank, ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
-            MemoryRegion to, CollectiveNetwork network, RequestFifo requests, StopListener listener) {
+            MemoryRegion to, CollectiveNetwork network, RequestFifo requests, ProxyConnection.StopListener listener) {
         super(name, listener);
         this.rank = rank;
         this.send = send;

@@ -48,8 +48,8 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
     }
 
     /**
-     * Ranks that one connection connects all at once, as a network that reduces does: a peer of each of them, whose number
-     * comes behind those of the ranks ({@code comm->nRanks} in NCCL).
+     * Ranks that one connection connects all at once, as a network that reduces does: a peer of each of them, whose
+     * number comes behind those of the ranks ({@code comm->nRanks} in NCCL).
      *
      * @param name    for messages, for instance {@code "the collective network"}
      * @param members its ranks, ascending

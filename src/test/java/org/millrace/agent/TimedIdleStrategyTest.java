@@ -132,7 +132,9 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         strategy.idle(0);
         assertEquals(3, scheduler.yields);
-        assertEquals(List.of(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS), scheduler.parks);
+        assertEquals(
+                List.of(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS),
+                scheduler.parks);
         assertEquals(1, scheduler.sharpened, "timers that are late would make short parks long");
     }
 

@@ -20,7 +20,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.config.LogLevel;
 import org.millrace.config.LogSubsystem;
 import org.millrace.config.Settings;
 
@@ -39,7 +38,7 @@ class LoggingTest {
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
-                MillraceCommand.configureLogging(LogLevel.valueOf(arguments[0]),
+                MillraceCommand.configureLogging(Settings.LogLevel.valueOf(arguments[0]),
                         arguments.length == 1 ? Settings.LOG_SUBSYSTEMS.defaultValue()
                                 : Set.of(LogSubsystem.valueOf(arguments[1])));
             }

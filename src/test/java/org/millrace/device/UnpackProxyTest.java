@@ -64,7 +64,8 @@ class UnpackProxyTest {
                 SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.buffers())), MemoryFrames.staging(arena, LAYOUT),
                 firstStep, frames.receiver(), (proxy, failure) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
-        SliceGather gather = new SliceGather(new UnpackHandle.UnpackMemory(meta, handle, bounce, 0));
+        ReceivePort.SliceGather gather =
+                new ReceivePort.SliceGather(new UnpackHandle.UnpackMemory(meta, handle, bounce, 0));
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {
             sizes[chunk] = random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(SLICE_BYTES);

@@ -46,7 +46,8 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
 
     @Override
     public Place listen(int number) {
-        Network network = NetworkOptions.NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults());
+        Network network =
+                NetworkOptions.NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults());
         Listener here = network.listen();
         return new Place() {
             @Override

@@ -35,7 +35,8 @@ public final class TwoRanks implements AutoCloseable {
     final List<Throwable> failures = new ArrayList<>();
     public final TransportConnections[] ranks = new TransportConnections[2];
 
-    public TwoRanks(Path directory, Map<String, String> settings, NetworkOptions.NetworkChoice choice, UnaryOperator<Transport> wrap) {
+    public TwoRanks(Path directory, Map<String, String> settings, NetworkOptions.NetworkChoice choice,
+            UnaryOperator<Transport> wrap) {
         Configuration configuration = Configuration.load(Map.of(), new java.util.Properties(), settings);
         List<List<Transport>> transports = new ArrayList<>();
         byte[][] told = new byte[2][];

@@ -95,7 +95,8 @@ class GinHostsTest {
         Ucx.assumeUsable(network);
         CapturedLog.begin();
         for (int rank = 0; rank < RANKS; rank++) {
-            networks[rank] = NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new HostGinDevice("gin-host", hosts < RANKS);
             memory[rank] = arena.allocate(WINDOW, 64);

@@ -38,7 +38,8 @@ final class GinRankPair implements AutoCloseable {
     GinRankPair(String network, boolean... shared) throws Exception {
         Ucx.assumeUsable(network);
         for (int rank = 0; rank < 2; rank++) {
-            networks[rank] = NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new HostGinDevice("gin-host", shared[rank]);
             memory[rank] = arena.allocate(BYTES, 64);

@@ -92,12 +92,14 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     }
 
     /**
-     * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of another.
+     * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of
+     * another.
      */
     public enum NetworkChoice {
 
         /**
-         * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or TCP.
+         * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or
+         * TCP.
          */
         AUTO,
         /** Shared memory or nothing: a peer that shares none is an error. */

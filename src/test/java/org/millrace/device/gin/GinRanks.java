@@ -56,7 +56,8 @@ final class GinRanks implements AutoCloseable {
         networks = new Network[ranks];
         listeners = new Listener[ranks];
         for (int rank = 0; rank < ranks; rank++) {
-            networks[rank] = NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
         }
         agents = new GinAgent[] {new GinAgent("gin-even"), new GinAgent("gin-odd")};

@@ -40,7 +40,8 @@ public final class PluginOverhead {
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         System.out.printf(Locale.ROOT, "%-8s %10s %16s %16s %8s%n", name, "bytes", "direct ns/frame", "plugin ns/frame",
                 "ratio");
-        try (Network direct = NetworkOptions.NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults());
+        try (Network direct =
+                NetworkOptions.NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults());
                 Network plugin =
                         PluginNetwork.open(Path.of(arguments[0]), SocketOptions.defaults(), PluginOptions.defaults());
                 Arena arena = Arena.ofShared();
