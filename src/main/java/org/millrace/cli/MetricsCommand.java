@@ -13,7 +13,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.net.socket.NamedHost;
+import org.millrace.net.socket.LocalAddress;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.trace.GinFields;
 import org.millrace.trace.TracedConnection;
@@ -65,7 +65,8 @@ final class MetricsCommand extends InspectCommand {
             if (colon < 1) {
                 throw new IllegalArgumentException("no address"); // an empty one would be taken for this host
             }
-            return new InetSocketAddress(NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),
+            return new InetSocketAddress(
+                    LocalAddress.NamedHost.of(text.substring(0, colon), SocketOptions.defaults()).listenAt(),
                     Integer.parseInt(text.substring(colon + 1)));
         } catch (IOException | IllegalArgumentException unusable) {
             throw new ParameterException(spec.commandLine(), "--listen=" + text

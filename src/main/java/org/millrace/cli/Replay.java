@@ -13,7 +13,6 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
-import org.millrace.rehearsal.ReplayPlan;
 
 /** Does what a rank did again. Its data is zeros: what they are takes no time, and sums of them stay what they are. */
 final class Replay {

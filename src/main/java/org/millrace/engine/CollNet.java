@@ -22,7 +22,7 @@ import org.millrace.collnet.MeshNetwork;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction;
 import org.millrace.device.DeviceCommunicator;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
@@ -169,9 +169,10 @@ final class CollNet {
      * @param bytes of each rank
      * @throws MillraceException if it can go no other, by what the user has set, and not this one
      */
-    public @Nullable Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
-        boolean direct = choice.allows(operation, Algorithm.COLLNET_DIRECT);
-        boolean chain = choice.allows(operation, Algorithm.COLLNET_CHAIN);
+    public CollectiveFunction.@Nullable Algorithm algorithm(Operation operation, long bytes, DataType type,
+            ReduceOp op) {
+        boolean direct = choice.allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT);
+        boolean chain = choice.allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN);
         if (!OPERATIONS.contains(operation) || !direct && !chain) {
             return null;
         }
@@ -185,7 +186,8 @@ final class CollNet {
         if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
             return null;
         }
-        return chain && (!direct || hasLeaders) ? Algorithm.COLLNET_CHAIN : Algorithm.COLLNET_DIRECT;
+        return chain && (!direct || hasLeaders) ? CollectiveFunction.Algorithm.COLLNET_CHAIN
+                : CollectiveFunction.Algorithm.COLLNET_DIRECT;
     }
 
     /** Millrace's own: the ranks reduce for each other, on the threads that ask. */

@@ -12,7 +12,6 @@ import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.engine.CollNetConnection.RequestFifo;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;
@@ -34,7 +33,7 @@ final class CollNetSendProxy extends AbstractProxy {
     private final RequestFifo requests;
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     private final long slotBytes;
-    private @Nullable CollNetOp op;
+    private ProxyOp.@Nullable CollNetOp op;
     private long steps;
     private long remaining;
     /** This rank's number in the network. */

@@ -21,7 +21,6 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.BouncePages;
-import org.millrace.proxy.GatheredSlices;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
@@ -307,12 +306,12 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
             return new UnpackHandle.UnpackMemory(meta, handle, bounce.segment(), threshold);
         }
 
-        GatheredSlices slices() {
+        SliceLists.GatheredSlices slices() {
             int[] offsets = new int[BouncePages.needed(slotBytes)];
             for (int page = 0; page < offsets.length; page++) {
                 offsets[page] = page * BouncePages.PAGE_BYTES;
             }
-            return new GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
+            return new SliceLists.GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
                     new SliceLists(meta, handle, bounce.segment().byteSize(), UnpackHandle.BEFORE_FIRST + 1),
                     threshold);
         }

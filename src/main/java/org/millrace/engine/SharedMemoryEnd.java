@@ -14,8 +14,8 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.net.ConnectionException;
-import org.millrace.net.shm.Mapping;
 import org.millrace.net.shm.SharedHeap;
+import org.millrace.net.shm.SharedMemory;
 import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
@@ -246,7 +246,7 @@ final class SharedMemoryEnd implements TransportEnd {
         private static final Map<String, PeerHeap> ALL = new HashMap<>();
 
         private final String name;
-        private final Mapping opened;
+        private final SharedMemory.Mapping opened;
         /** Guarded by the map. */
         private int users;
 

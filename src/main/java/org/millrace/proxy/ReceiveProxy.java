@@ -65,7 +65,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param share    what it takes them with; null if it has its own
      * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
      */
-    public static ReceiveProxy sharing(@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
+    public static ReceiveProxy sharing(SliceLists.@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
             FrameReceiver receiver, ProxyConnection.StopListener listener) {
         ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,

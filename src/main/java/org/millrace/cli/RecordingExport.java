@@ -1,4 +1,4 @@
-package org.millrace.rehearsal;
+package org.millrace.cli;
 
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -6,13 +6,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun.Connection;
 import org.millrace.rehearsal.RecordedRun.Process;
 import org.millrace.rehearsal.RecordedRun.Step;
 
 /** A recording for other programs, line by line: it may have millions. Times are microseconds since it began. */
-public final class RecordingExport {
+final class RecordingExport {
 
     /** Viewers take two spans that touch for nested. */
     private static final long GAP_NANOS = 2;

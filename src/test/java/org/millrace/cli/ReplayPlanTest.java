@@ -1,4 +1,4 @@
-package org.millrace.rehearsal;
+package org.millrace.cli;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.millrace.MillraceException;
+import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordedRun.Group;
 

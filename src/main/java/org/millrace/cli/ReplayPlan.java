@@ -1,4 +1,4 @@
-package org.millrace.rehearsal;
+package org.millrace.cli;
 
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -11,13 +11,14 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.millrace.MillraceException;
+import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 
 /**
  * What each rank of a recorded communicator does again. Where records are missing at the beginning or the end of some
  * ranks, all begin and end with a collective that all have.
  */
-public final class ReplayPlan {
+final class ReplayPlan {
 
     /**
      * Operations that one kernel does.
