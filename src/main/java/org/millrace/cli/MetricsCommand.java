@@ -132,9 +132,8 @@ final class MetricsCommand extends InspectCommand {
         }
 
         private void add(TracedProcess process, List<TracedLink> links) {
-            Map<String, Object> labels = new LinkedHashMap<>();
-            labels.put("pid", process.identity().pid());
-            labels.put("rank", Processes.rank(process, links));
+            Map<String, Object> labels =
+                    Json.object("pid", process.identity().pid(), "rank", Processes.rank(process, links));
             gauge("millrace_process_up", "", "1 while the process runs.", labels, process.alive() ? 1 : 0);
             gauge("millrace_process_failed", "", "1 once something has failed.", labels, process.failed() ? 1 : 0);
             gauge("millrace_process_seen_seconds", "seconds", "Since the process was last seen to run.", labels,

@@ -204,14 +204,10 @@ final class TopView {
         Map<String, Object> all = new LinkedHashMap<>();
         List<Object> each = new ArrayList<>();
         for (TracedProcess process : processes) {
-            Map<String, Object> one = new LinkedHashMap<>();
-            one.put("pid", process.identity().pid());
-            one.put("rank", Processes.rank(process, links));
-            one.put("state", Processes.state(process));
-            one.put("seconds", seconds(process));
-            one.put("bytes_out_per_second", sum(process, true));
-            one.put("bytes_in_per_second", sum(process, false));
-            one.put("operation", operation(process));
+            Map<String, Object> one = Json.object("pid", process.identity().pid(), "rank",
+                    Processes.rank(process, links), "state", Processes.state(process), "seconds", seconds(process),
+                    "bytes_out_per_second", sum(process, true), "bytes_in_per_second", sum(process, false), "operation",
+                    operation(process));
             each.add(one);
         }
         all.put("processes", each);

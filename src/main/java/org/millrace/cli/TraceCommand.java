@@ -90,10 +90,8 @@ final class TraceCommand extends InspectCommand {
                 row += LANES;
                 List<Span> spans = new ArrayList<>();
                 for (Frame frame : link.connection().last()) {
-                    Map<String, Object> what = new LinkedHashMap<>();
-                    what.put("bytes", frame.size());
-                    what.put("step_end", frame.end());
-                    what.put("frame", frame.number());
+                    Map<String, Object> what =
+                            Json.object("bytes", frame.size(), "step_end", frame.end(), "frame", frame.number());
                     spans.add(new Span(frame.taken(), frame.done(), frame.protocol() + " " + Units.bytes(frame.size()),
                             what));
                 }
@@ -107,9 +105,7 @@ final class TraceCommand extends InspectCommand {
                 row += LANES;
                 List<Span> spans = new ArrayList<>();
                 for (Operation operation : communicator.last()) {
-                    Map<String, Object> what = new LinkedHashMap<>();
-                    what.put("bytes", operation.bytes());
-                    what.put("count", operation.count());
+                    Map<String, Object> what = Json.object("bytes", operation.bytes(), "count", operation.count());
                     spans.add(new Span(operation.started() == 0 ? operation.enqueued() : operation.started(),
                             operation.ended(), TopView.text(operation), what));
                 }
@@ -130,9 +126,7 @@ final class TraceCommand extends InspectCommand {
          * Of a queue only its counters are known: from its last change on either something is under way, or nothing is.
          */
         private void add(TracedProcess process, int row, TracedGin context, Queue queue) {
-            Map<String, Object> what = new LinkedHashMap<>();
-            what.put("taken", queue.taken());
-            what.put("completed", queue.completed());
+            Map<String, Object> what = Json.object("taken", queue.taken(), "completed", queue.completed());
             boolean underWay = queue.taken() != queue.completed();
             rows(process, row,
                     "GIN " + Long.toHexString(context.communicator()) + ", context " + context.context() + " -> rank "
@@ -187,12 +181,7 @@ final class TraceCommand extends InspectCommand {
         }
 
         private static Map<String, Object> event(String phase, String name, TracedProcess process, int row) {
-            Map<String, Object> event = new LinkedHashMap<>();
-            event.put("ph", phase);
-            event.put("name", name);
-            event.put("pid", process.identity().pid());
-            event.put("tid", row);
-            return event;
+            return Json.object("ph", phase, "name", name, "pid", process.identity().pid(), "tid", row);
         }
     }
 }
