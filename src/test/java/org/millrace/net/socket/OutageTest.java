@@ -61,7 +61,7 @@ class OutageTest {
         Path events = directory.resolve("recording.jfr");
         try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
                 Connected ends = Connected.make(network, network);
-                Warnings warnings = new Warnings(Reconnector.Outage.class.getName());
+                Warnings warnings = new Warnings(Reconnector.Outage.class.getCanonicalName());
                 Recording recording = new Recording()) {
             recording.enable("millrace.Outage");
             recording.start();
