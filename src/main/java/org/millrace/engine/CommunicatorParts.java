@@ -23,8 +23,7 @@ import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnections.PeerMessages;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.TransportConnections.PeerMessages;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
