@@ -6,7 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.spi.ToolProvider;
 import java.util.stream.Stream;
-import org.millrace.plugin.RuntimeModules;
+import org.millrace.plugin.PluginInstaller;
 
 /**
  * Makes the archive for machines that have no Java: the plugin, the jar, a runtime of the modules that they need, the
@@ -25,7 +25,7 @@ final class Archive {
         deleteTree(root);
         Path directory = Files.createDirectories(root.resolve(name));
         Path runtime = directory.resolve("runtime");
-        List<String> link = new ArrayList<>(List.of(RuntimeModules.jlinkLine().split(" ")));
+        List<String> link = new ArrayList<>(List.of(PluginInstaller.RuntimeModules.jlinkLine().split(" ")));
         link.set(link.size() - 1, runtime.toString());
         link.addAll(List.of("--strip-debug", "--no-header-files", "--no-man-pages"));
         String tool = link.removeFirst();

@@ -16,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param unpack  how the device gathers what it receives; null if it arrives in slots
  */
 public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, SendMem sendMem, RecvMem recvMem,
-        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct, @Nullable UnpackMemory unpack) {
+        long firstStep, @Nullable SharedSlots shared, @Nullable DirectMemory direct,
+        UnpackHandle.@Nullable UnpackMemory unpack) {
 
     /** Slots that several connections share. Where in them a step's slot is, its {@code connFifo} says. */
     public record SharedSlots(MemorySegment memory, long slotBytes) {
@@ -96,7 +97,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     }
 
     /** {@return the same connection, whose receiving device gathers slices of protocol Simple} */
-    public ConnectionInfo withUnpack(UnpackMemory memory) {
+    public ConnectionInfo withUnpack(UnpackHandle.UnpackMemory memory) {
         return new ConnectionInfo(layout, buffers, sendMem, recvMem, firstStep, shared, direct, memory);
     }
 

@@ -4,9 +4,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-import org.millrace.config.DurationType;
 import org.millrace.config.NearestName;
-import org.millrace.config.SizeType;
 import org.millrace.config.ValueType;
 import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
@@ -44,13 +42,13 @@ final class Converters {
 
     static final class Size extends OfValueType<Long> {
         Size() {
-            super(new SizeType(0, 1L << 40, 1));
+            super(new ValueTypes.SizeType(0, 1L << 40, 1));
         }
     }
 
     static final class Time extends OfValueType<Duration> {
         Time() {
-            super(new DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
+            super(new ValueTypes.DurationType(Duration.ofMillis(1), Duration.ofDays(7)));
         }
     }
 

@@ -1,7 +1,12 @@
 package org.millrace.cli;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -18,7 +23,7 @@ import org.millrace.nccl.NcclDeviceCommunicator;
 /** Carries out a plan as one rank on its GPU. */
 final class CudaGinRank implements RankWorker {
 
-    /** Signals: one for what arrives, one for meetings. */
+    /** CommandRanks.Signals: one for what arrives, one for meetings. */
     private static final int SIGNALS = 2;
     /** Longest wait of one kernel; the run as a whole has its own deadline. */
     private static final Duration PATIENCE = Duration.ofSeconds(60);
@@ -222,5 +227,44 @@ final class CudaGinRank implements RankWorker {
         }
         return nccl.isEmpty() || ours.isEmpty() ? "the names of threads cannot be read here"
                 : "GIN progress threads of NCCL: " + nccl.getAsInt() + ", of Millrace: " + ours.getAsInt();
+    }
+
+    /**
+     * Names of this process's threads, native ones included, as Linux knows them: their first 15 characters. NCCL names
+     * its own only with {@code NCCL_SET_THREAD_NAME=1}.
+     */
+    static final class ThreadNames {
+
+        private static final Path TASKS = Path.of("/proc/self/task");
+        private static final int LONGEST = 15;
+
+        private ThreadNames() {}
+
+        /**
+         * Counts threads.
+         *
+         * @param prefix how their names begin; what is longer than Linux keeps is not compared
+         * @return how many there are now; empty where names cannot be read
+         */
+        public static OptionalInt count(String prefix) {
+            String kept = prefix.substring(0, Math.min(prefix.length(), LONGEST));
+            int count = 0;
+            try (DirectoryStream<Path> tasks = Files.newDirectoryStream(TASKS)) {
+                for (Path task : tasks) {
+                    count += name(task).startsWith(kept) ? 1 : 0;
+                }
+                return OptionalInt.of(count);
+            } catch (IOException | UncheckedIOException | DirectoryIteratorException unreadable) {
+                return OptionalInt.empty();
+            }
+        }
+
+        private static String name(Path task) {
+            try {
+                return Files.readString(task.resolve("comm"));
+            } catch (IOException ended) {
+                return ""; // between its listing and now
+            }
+        }
     }
 }

@@ -88,16 +88,12 @@ final class DoctorReport {
     }
 
     private Map<String, Object> document(@Nullable Configuration configuration, boolean usable) {
-        Map<String, Object> document = new LinkedHashMap<>();
-        document.put("millrace", Version.millrace());
-        document.put("usable", usable);
+        Map<String, Object> document = Json.object("millrace", Version.millrace(), "usable", usable);
         List<Object> checks = new ArrayList<>();
         found.forEach((subject, result) -> {
-            Map<String, Object> check = new LinkedHashMap<>();
-            check.put("subject", subject);
-            check.put("state", result.state().name().toLowerCase(Locale.ROOT));
-            check.put("summary", result.summary());
-            check.put("advice", result.advice());
+            Map<String, Object> check =
+                    Json.object("subject", subject, "state", result.state().name().toLowerCase(Locale.ROOT), "summary",
+                            result.summary(), "advice", result.advice());
             checks.add(check);
         });
         document.put("checks", checks);

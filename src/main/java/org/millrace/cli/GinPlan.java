@@ -2,7 +2,6 @@ package org.millrace.cli;
 
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.millrace.abi.GinDescriptorFormat;
@@ -35,12 +34,8 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
     }
 
     Map<String, Object> json() {
-        Map<String, Object> document = new LinkedHashMap<>();
-        document.put("pattern", pattern.toString());
-        document.put("ranks", ranks);
-        document.put("contexts", contexts);
-        document.put("descriptors", format.name());
-        return document;
+        return Json.object("pattern", pattern.toString(), "ranks", ranks, "contexts", contexts, "descriptors",
+                format.name());
     }
 
     int iterations(long bytes) {

@@ -84,8 +84,7 @@ final class GpuChecks {
     static CheckResult ucx(@Nullable String path) {
         try {
             UcxContext context = UcxContext.get(Optional.ofNullable(path).map(Path::of));
-            String summary = context.library().version() + ", " + context.library().file() + ": "
-                    + String.join(", ", context.transports());
+            String summary = context.library() + ": " + String.join(", ", context.transports());
             return CheckResult.works(summary + (context.reachesRemoteMemory() ? "" : "; no card with RDMA"));
         } catch (UcxUnavailableException unusable) {
             return unusable.isMissing() ? CheckResult.missing(unusable.problem(), unusable.remedy())

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Optional;
 
 /** What Linux says of this machine, in its own files. On other systems the answers are empty. */
-public final class Host {
+final class Host {
 
     private Host() {}
 

@@ -13,6 +13,7 @@ import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -29,6 +30,15 @@ final class Json {
             .create();
 
     private Json() {}
+
+    /** {@return an object of names, each before its value, in this order; it may be added to} */
+    static Map<String, Object> object(@Nullable Object... namesAndValues) {
+        Map<String, Object> object = new LinkedHashMap<>();
+        for (int i = 0; i < namesAndValues.length; i += 2) {
+            object.put((String) namesAndValues[i], namesAndValues[i + 1]);
+        }
+        return object;
+    }
 
     /**
      * Writes a value, two blanks deeper with each level, and a line's end behind it.

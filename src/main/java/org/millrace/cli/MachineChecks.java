@@ -15,8 +15,8 @@ import java.util.regex.Pattern;
 import org.millrace.abi.FifoLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.config.DurationType;
 import org.millrace.config.Settings;
+import org.millrace.config.ValueTypes;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.ConnectionException;
@@ -24,10 +24,9 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.SingleCopy;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.LocalAddress;
-import org.millrace.net.socket.NamedHost;
 import org.millrace.plugin.CallingNccl;
 import org.millrace.plugin.PluginConfiguration;
-import org.millrace.plugin.RuntimeModules;
+import org.millrace.plugin.PluginInstaller;
 
 /** What is looked at on every machine, in this order. None of it decides whether Millrace is usable at all. */
 final class MachineChecks {
@@ -67,7 +66,7 @@ final class MachineChecks {
             return CheckResult.unusable(java + "; native access is not granted",
                     "start Java with --enable-native-access=ALL-UNNAMED, or run millrace.jar with java -jar");
         }
-        String incomplete = RuntimeModules.incompleteHere();
+        String incomplete = PluginInstaller.RuntimeModules.incompleteHere();
         return incomplete == null ? CheckResult.works(java) : CheckResult.unusable(java, incomplete);
     }
 
@@ -201,7 +200,8 @@ final class MachineChecks {
     /** Whether a program under the plugin is told of a peer that is lost, and what becomes of it otherwise. */
     static CheckResult lostPeers(Configuration settings) {
         String untold = settings.get(Settings.ON_LOSS)
-                ? "is told by its next enqueue, and ends after " + DurationType.text(settings.get(Settings.LOSS_GRACE))
+                ? "is told by its next enqueue, and ends after "
+                        + ValueTypes.DurationType.text(settings.get(Settings.LOSS_GRACE))
                 : "is told by its next enqueue";
         if (!settings.get(Settings.ASYNC_ERROR)) {
             return CheckResult.missing("ncclCommGetAsyncError does not tell of them, as " + Settings.ASYNC_ERROR.name()
@@ -277,7 +277,7 @@ final class MachineChecks {
     static CheckResult hostName(String name, Map<String, String> settings) {
         Configuration configuration = Configuration.load(settings);
         try {
-            NamedHost named = NamedHost.of(name, NetworkOptions.addresses(configuration));
+            LocalAddress.NamedHost named = LocalAddress.NamedHost.of(name, NetworkOptions.addresses(configuration));
             String summary = named.words().isEmpty() ? name + " is " + named.addresses().getFirst().getHostAddress()
                     : named.words();
             return named.isHere() ? CheckResult.works(summary)

@@ -4,7 +4,6 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import org.millrace.config.Configuration;
-import org.millrace.config.LogLevel;
 import org.millrace.config.LogSubsystem;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
@@ -85,7 +84,7 @@ final class MillraceCommand implements Runnable {
      * that a program that uses Millrace as a library never finds it by accident. Warnings and errors are of every
      * subsystem, as NCCL's are.
      */
-    static void configureLogging(LogLevel level, Set<LogSubsystem> subsystems) {
+    static void configureLogging(Settings.LogLevel level, Set<LogSubsystem> subsystems) {
         boolean chosen =
                 System.getProperty(CONFIGURATION) != null || System.getProperty("log4j.configurationFile") != null
                         || System.getenv("LOG4J_CONFIGURATION_FILE") != null;
@@ -93,7 +92,7 @@ final class MillraceCommand implements Runnable {
             System.setProperty(CONFIGURATION, "classpath:log4j2-millrace-cli.properties");
         }
         System.setProperty(LEVEL, level.loggerLevel());
-        LogLevel others = level == LogLevel.VERSION ? level : LogLevel.WARN;
+        Settings.LogLevel others = level == Settings.LogLevel.VERSION ? level : Settings.LogLevel.WARN;
         for (LogSubsystem each : LogSubsystem.values()) {
             System.setProperty(LEVEL + '.' + each, (subsystems.contains(each) ? level : others).loggerLevel());
         }

@@ -14,7 +14,6 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
 import org.millrace.net.fault.Fault;
-import org.millrace.net.fault.PlantedFaults;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
@@ -59,7 +58,7 @@ final class PerfCommand implements Callable<Integer> {
         Configuration configuration = Configuration.load(settings);
         long seed = options.seed == null ? ThreadLocalRandom.current().nextLong(Integer.MAX_VALUE) : options.seed;
         PerfPlan plan = options.plan(seed, configuration.get(Settings.FAULT).isPresent());
-        PlantedFaults.leaveToCaller(); // one rank's process does not know what happened to the others
+        Fault.PlantedFaults.leaveToCaller(); // one rank's process does not know what happened to the others
         if (options.workerRank != null) {
             RankMain.run(options.workerRank,
                     new PerfWorker(plan, options.workerRank, options.workerRendezvous, settings));
@@ -103,7 +102,7 @@ final class PerfCommand implements Callable<Integer> {
         return Fault.of(configuration)
                 .stream()
                 .filter(fault -> !results.happened(fault))
-                .map(fault -> new RankRun.Failure(PlantedFaults.missed(fault)
+                .map(fault -> new RankRun.Failure(Fault.PlantedFaults.missed(fault)
                         + (device.equals(GPU) ? ": only networks of the emulated device have faults" : ""), ""))
                 .toList();
     }

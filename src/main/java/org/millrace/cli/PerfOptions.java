@@ -2,17 +2,25 @@ package org.millrace.cli;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
 import org.millrace.Operation;
-import org.millrace.config.SizeType;
+import org.millrace.config.NearestName;
+import org.millrace.config.ValueTypes;
+import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec.Target;
 import picocli.CommandLine.Spec;
+import picocli.CommandLine.TypeConversionException;
 
 /** The options of {@code perf}, which are those of nccl-tests where it has one for the same thing. */
 final class PerfOptions {
@@ -207,8 +215,8 @@ final class PerfOptions {
     PerfPlan plan(long data, boolean faultPlanted) {
         PerfPlan.Sizes sizes = new PerfPlan.Sizes(min, max,
                 step != null ? 1 : Optional.ofNullable(factor).orElse(DEFAULT_FACTOR), step != null ? step : 0);
-        require(min <= max, "the smallest size (-b " + SizeType.text(min) + ") is larger than the largest (-e "
-                + SizeType.text(max) + ")");
+        require(min <= max, "the smallest size (-b " + ValueTypes.SizeType.text(min)
+                + ") is larger than the largest (-e " + ValueTypes.SizeType.text(max) + ")");
         require(factor == null || step == null, "sizes grow by a factor (-f) or by a step (-i), not by both");
         require(factor == null || factor >= 2, "sizes must grow: -f " + factor + " is less than 2");
         require(step == null || step >= 1, "sizes must grow: -i 0 is less than 1");
@@ -246,5 +254,62 @@ final class PerfOptions {
 
     private static String range(int first, int last) {
         return first == last ? String.valueOf(first) : first + ".." + last;
+    }
+
+    /** Arguments that are names: one, or, of types and reductions, several with commas between or {@code all}. */
+    static final class Selection {
+
+        private Selection() {}
+
+        record Types(List<DataType> values) {
+        }
+
+        record Reductions(List<Reduction> values) {
+        }
+
+        /** Types by NCCL's name (float) or ours (float32). */
+        static final class TypesConverter implements ITypeConverter<Types> {
+            @Override
+            public Types convert(String text) {
+                return new Types(several(text, DataType.values(), DataType::label));
+            }
+        }
+
+        static final class ReductionsConverter implements ITypeConverter<Reductions> {
+            @Override
+            public Reductions convert(String text) {
+                return new Reductions(several(text, Reduction.values(), Reduction::toString));
+            }
+        }
+
+        static final class CollectiveConverter implements ITypeConverter<Operation> {
+            @Override
+            public Operation convert(String text) {
+                return one(text, Operation.values(), Operation::label, "");
+            }
+        }
+
+        static final class Collectives implements Iterable<String> {
+            @Override
+            public Iterator<String> iterator() {
+                return Arrays.stream(Operation.values()).map(Operation::label).iterator();
+            }
+        }
+
+        private static <T extends Enum<T>> List<T> several(String text, T[] all, Function<T, String> label) {
+            return text.equalsIgnoreCase("all") ? List.of(all)
+                    : Stream.of(text.split(","))
+                            .map(name -> one(name.strip(), all, label, "all, or one or more of "))
+                            .toList();
+        }
+
+        private static <T extends Enum<T>> T one(String name, T[] all, Function<T, String> label, String choice) {
+            List<String> labels = Arrays.stream(all).map(label).toList();
+            return Arrays.stream(all)
+                    .filter(each -> label.apply(each).equalsIgnoreCase(name) || each.name().equalsIgnoreCase(name))
+                    .findFirst()
+                    .orElseThrow(() -> new TypeConversionException("there is no '" + name + "'; "
+                            + NearestName.hint(name, labels, "allowed: " + choice + String.join(", ", labels))));
+        }
     }
 }

@@ -42,14 +42,12 @@ final class PerfPage {
         }
         collectives.add(collective);
         lines.forEach((kind, sizes) -> {
-            Map<String, Object> line = new LinkedHashMap<>();
-            line.put("name", lines.size() > 1 ? name + ", " + kind : name);
-            line.put("about",
+            Map<String, Object> line = Json.object("name", lines.size() > 1 ? name + ", " + kind : name, "about",
                     collective + ", " + kind + ", " + run.get("ranks") + " ranks, " + processes(run.get("processes"))
                             + " on " + environment.get("host") + " (" + environment.get("processor") + ", "
                             + environment.get("cores") + " cores, Java " + environment.get("java") + "), "
-                            + environment.get("time") + ", Millrace " + environment.get("millrace"));
-            line.put("rows", sizes);
+                            + environment.get("time") + ", Millrace " + environment.get("millrace"),
+                    "rows", sizes);
             runs.add(line);
         });
     }
@@ -59,10 +57,9 @@ final class PerfPage {
     }
 
     String html() {
-        Map<String, Object> data = new LinkedHashMap<>();
-        data.put("title", String.join(", ", collectives.stream().distinct().toList()) + ": time and bandwidth by size");
-        data.put("about", "Times are those of one operation, averaged over the iterations, of the slowest rank.");
-        data.put("runs", runs);
+        Map<String, Object> data = Json.object("title",
+                String.join(", ", collectives.stream().distinct().toList()) + ": time and bandwidth by size", "about",
+                "Times are those of one operation, averaged over the iterations, of the slowest rank.", "runs", runs);
         // Whatever is in the data stays data: nothing in it can end the element that it stands in.
         String json = Json.write(data).replace("<", "\\u003c");
         return resource("chart.html").replace("/*STYLE*/", resource(UPLOT + "uPlot.min.css"))

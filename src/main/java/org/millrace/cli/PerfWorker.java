@@ -9,7 +9,6 @@ import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.net.fault.Fault;
-import org.millrace.net.fault.PlantedFaults;
 
 /** Carries out a plan as one rank. {@link #run()} on one thread; {@link #abort()} from any. */
 final class PerfWorker implements RankWorker {
@@ -25,7 +24,7 @@ final class PerfWorker implements RankWorker {
     private final String rendezvous;
     private final Map<String, String> settings;
     private final RunDeadline deadline;
-    private final Map<Fault, Long> faultsBefore = PlantedFaults.counts();
+    private final Map<Fault, Long> faultsBefore = Fault.PlantedFaults.counts();
 
     private volatile boolean aborted;
     private volatile @Nullable Communicator joined;
@@ -59,7 +58,7 @@ final class PerfWorker implements RankWorker {
 
     /** Those of other ranks too, where ranks are threads: what counts is that a fault happened to one of them. */
     private void tellOfFaults(Reporter reporter) {
-        PlantedFaults.counts().forEach((fault, count) -> {
+        Fault.PlantedFaults.counts().forEach((fault, count) -> {
             if (count > faultsBefore.getOrDefault(fault, 0L)) {
                 reporter.tell(new PerfEvent.FaultHappened(rank, fault.text()));
             }

@@ -19,7 +19,10 @@ record RandomOperands(long seed) {
         return mix(seed + mix(rank + 1) + index * GOLDEN);
     }
 
-    /** The finalizer of SplitMix64 (Steele, Lea and Flood: Fast Splittable Pseudorandom Number Generators, 2014). */
+    /**
+     * The finalizer of SplitMix64 (Steele, Lea and GinPattern.Flood: Fast Splittable Pseudorandom Number Generators,
+     * 2014).
+     */
     private static long mix(long value) {
         long z = value + GOLDEN;
         z = (z ^ (z >>> 30)) * 0xBF58_476D_1CE4_E5B9L;

@@ -9,7 +9,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import org.millrace.config.DurationType;
+import org.millrace.config.ValueTypes;
 import org.millrace.engine.bootstrap.RemoteFailure;
 
 /**
@@ -33,7 +33,7 @@ final class RankRun<E extends RankEvent> {
 
         /** What to say when the deadline has passed. */
         default String overdue(RunDeadline deadline) {
-            return "not finished after " + DurationType.text(deadline.allowed()) + " (--deadline)";
+            return "not finished after " + ValueTypes.DurationType.text(deadline.allowed()) + " (--deadline)";
         }
     }
 

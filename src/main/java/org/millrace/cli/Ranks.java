@@ -3,7 +3,7 @@ package org.millrace.cli;
 import java.time.Duration;
 
 /** The ranks of a run, however they are run. */
-public interface Ranks {
+interface Ranks {
 
     /** Lets all of them begin. From then on they report events; the last of every rank is Finished or Failed. */
     void start();

@@ -15,7 +15,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Step;
-import org.millrace.rehearsal.RecordingExport;
 import org.millrace.rehearsal.RecordingReader;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;

@@ -28,8 +28,6 @@ import org.millrace.net.link.LinkNetwork;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordingReader;
-import org.millrace.rehearsal.Replay;
-import org.millrace.rehearsal.ReplayPlan;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;

@@ -38,7 +38,7 @@ import picocli.CommandLine.Spec;
                         + "all end, and the status is its own. INT, TERM and HUP are passed on to all ranks and "
                         + "what they have started, and a second one ends them by force; USR1 goes to the ranks."},
         sortOptions = false)
-public final class RunCommand implements Callable<Integer> {
+final class RunCommand implements Callable<Integer> {
 
     /** For those that other hosts must reach, when nobody can know which port is free there: torch's own. */
     private static final int USUAL_PORT = 29_500;

@@ -21,26 +21,20 @@ final class RunJson {
 
     /** Which Millrace, when, and on what machine. */
     static Map<String, Object> environment() {
-        Map<String, Object> environment = new LinkedHashMap<>();
-        environment.put("millrace", Version.millrace());
-        environment.put("time", Instant.now().truncatedTo(ChronoUnit.SECONDS).toString());
-        environment.put("host", Host.name());
-        environment.put("kernel", Host.kernel());
-        environment.put("java", Runtime.version().toString());
-        environment.put("java_vendor", System.getProperty("java.vendor"));
-        environment.put("cores", Runtime.getRuntime().availableProcessors());
-        environment.put("processor", Host.field("/proc/cpuinfo", "model name").orElse(null));
-        return environment;
+        return Json.object("millrace", Version.millrace(), "time",
+                Instant.now().truncatedTo(ChronoUnit.SECONDS).toString(), "host", Host.name(), "kernel", Host.kernel(),
+                "java", Runtime.version().toString(), "java_vendor", System.getProperty("java.vendor"), "cores",
+                Runtime.getRuntime().availableProcessors(), "processor",
+                Host.field("/proc/cpuinfo", "model name").orElse(null));
     }
 
     /** All settings by name, each with its value, the text that says the same to Millrace, and where it came from. */
     static Map<String, Object> settings(Configuration configuration) {
         Map<String, Object> settings = new LinkedHashMap<>();
         for (Setting<?> setting : Settings.ofPrograms()) {
-            Map<String, Object> entry = new LinkedHashMap<>();
-            entry.put("value", setting.secret() ? null : value(configuration.get(setting)));
-            entry.put("text", configuration.show(setting));
-            entry.put("origin", configuration.origin(setting).toString());
+            Map<String, Object> entry =
+                    Json.object("value", setting.secret() ? null : value(configuration.get(setting)), "text",
+                            configuration.show(setting), "origin", configuration.origin(setting).toString());
             settings.put(setting.name(), entry);
         }
         return settings;

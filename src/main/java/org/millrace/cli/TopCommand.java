@@ -1,8 +1,12 @@
 package org.millrace.cli;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedProcess;
@@ -75,5 +79,105 @@ final class TopCommand extends InspectCommand {
             out.flush();
             before = now;
         } while (!once && !out.checkError());
+    }
+
+    /**
+     * The terminal that a program has to itself: what is shown takes the place of what was, and keys are read without
+     * Enter. When it is closed, or the process ends, the terminal is as it was.
+     */
+    static final class Terminal implements AutoCloseable {
+
+        static final int USUAL_WIDTH = 80;
+        /** Cursor to the first place; the rest of a line, and of the screen, is cleared behind what is written. */
+        private static final String HOME = "\u001b[H";
+        private static final String CLEAR_LINE = "\u001b[K";
+        private static final String CLEAR_BELOW = "\u001b[J";
+
+        private final PrintWriter out;
+        private final String before = stty("-g");
+        private final CountDownLatch quit = new CountDownLatch(1);
+        private final Thread atEnd = new Thread(this::restore, "millrace-terminal");
+        private boolean restored;
+
+        Terminal(PrintWriter out) {
+            this.out = out;
+            Runtime.getRuntime().addShutdownHook(atEnd);
+            stty("-icanon", "-echo");
+            Thread reader = new Thread(this::readKeys, "millrace-keys");
+            reader.setDaemon(true); // a read does not end before there is a key
+            reader.start();
+        }
+
+        private void readKeys() {
+            try {
+                int key = System.in.read();
+                while (key >= 0 && key != 'q' && key != 'Q') {
+                    key = System.in.read();
+                }
+                if (key >= 0) {
+                    quit.countDown();
+                }
+            } catch (IOException noKeys) {
+                // Ctrl-C is left
+            }
+        }
+
+        /** Waits so long; true as soon as the user has pressed q. */
+        boolean awaitQuit(long nanos) throws InterruptedException {
+            return quit.await(nanos, TimeUnit.NANOSECONDS);
+        }
+
+        synchronized void show(List<String> lines) {
+            if (!restored) {
+                out.print(HOME);
+                lines.forEach(line -> out.print(line + CLEAR_LINE + "\n"));
+                out.print(CLEAR_BELOW);
+                out.flush();
+            }
+        }
+
+        /** Lines and columns, which may change at any time. */
+        int[] size() {
+            try {
+                String[] words = stty("size").split(" ");
+                int lines = Integer.parseInt(words[0]);
+                int width = Integer.parseInt(words[1]);
+                return new int[] {lines > 0 ? lines - 1 : Integer.MAX_VALUE, width > 0 ? width : USUAL_WIDTH};
+            } catch (RuntimeException unknown) {
+                return new int[] {Integer.MAX_VALUE, USUAL_WIDTH};
+            }
+        }
+
+        private synchronized void restore() {
+            if (!restored && !before.isEmpty()) {
+                stty(before);
+            }
+            restored = true;
+        }
+
+        @Override
+        public void close() {
+            restore();
+            Runtime.getRuntime().removeShutdownHook(atEnd);
+        }
+
+        /** What stty says; nothing if it is not there, or this is no terminal. */
+        private static String stty(String... arguments) {
+            List<String> command = new ArrayList<>(List.of("stty"));
+            command.addAll(List.of(arguments));
+            try {
+                Process stty = new ProcessBuilder(command).redirectInput(ProcessBuilder.Redirect.INHERIT)
+                        .redirectError(ProcessBuilder.Redirect.DISCARD)
+                        .start();
+                String said = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII).strip();
+                stty.waitFor();
+                return said;
+            } catch (IOException absent) {
+                return "";
+            } catch (InterruptedException interrupted) {
+                Thread.currentThread().interrupt();
+                return "";
+            }
+        }
     }
 }

@@ -3,7 +3,7 @@ package org.millrace.cli;
 import picocli.CommandLine.IVersionProvider;
 
 /** Says which version this is: the jar's manifest knows. */
-public final class Version implements IVersionProvider {
+final class Version implements IVersionProvider {
 
     /** The version of Millrace: what the jar says, or {@code "(not built into a jar)"}. */
     public static String millrace() {

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
-import org.millrace.config.DurationType;
+import org.millrace.config.ValueTypes;
 import org.millrace.trace.Hang;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;
@@ -28,7 +28,8 @@ import picocli.CommandLine.ParameterException;
                         + " after they have died."})
 final class WhyCommand extends InspectCommand {
 
-    private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
+    private static final ValueTypes.DurationType TIMES =
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24));
 
     @Option(names = "--json", description = "For programs: a list of verdicts.")
     private boolean json;

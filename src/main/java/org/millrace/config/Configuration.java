@@ -200,7 +200,7 @@ public final class Configuration {
             refuse.accept(least.origin + "=" + get(Settings.MIN_CHANNELS).get() + " is more than " + most.origin + "="
                     + get(Settings.MAX_CHANNELS).get() + "; raise the one or lower the other");
         }
-        if (entries.get(Settings.TRACE).refusal == null && get(Settings.TRACE) == TraceDetail.OFF
+        if (entries.get(Settings.TRACE).refusal == null && get(Settings.TRACE) == Settings.TraceDetail.OFF
                 && isSet(Settings.RECORD)) {
             refuse.accept(origin(Settings.RECORD) + " is set, and " + origin(Settings.TRACE)
                     + "=off: steps are recorded where they are traced; unset one of the two");
@@ -330,20 +330,20 @@ public final class Configuration {
      *
      * @throws ConfigurationException if the two contradict each other
      */
-    public TraceDetail traceDetail() {
-        TraceDetail detail = get(Settings.TRACE);
+    public Settings.TraceDetail traceDetail() {
+        Settings.TraceDetail detail = get(Settings.TRACE);
         boolean isSet = isSet(Settings.TRACE);
         Optional<Boolean> proxyTrace = get(Settings.PROXY_TRACE);
         if (proxyTrace.isEmpty()) {
             return detail;
         }
         boolean steps = proxyTrace.get();
-        if (isSet && steps != (detail == TraceDetail.STEPS)) {
+        if (isSet && steps != (detail == Settings.TraceDetail.STEPS)) {
             throw new ConfigurationException(Settings.PROXY_TRACE.name() + "=" + (steps ? 1 : 0)
                     + " says that steps are " + (steps ? "" : "not ") + "written down, and " + Settings.TRACE.name()
                     + "=" + detail.toString().toLowerCase(Locale.ROOT) + " says otherwise; unset one of the two");
         }
-        return steps ? TraceDetail.STEPS : isSet ? detail : TraceDetail.COUNTERS;
+        return steps ? Settings.TraceDetail.STEPS : isSet ? detail : Settings.TraceDetail.COUNTERS;
     }
 
     /**

@@ -97,7 +97,8 @@ public final class Settings {
     /** Who waits for the whole device waits for the kernel, too. */
     private static final int USUAL_COPY_KERNEL = 150;
 
-    private static final DurationType DEADLINES = new DurationType(Duration.ofMillis(1), Duration.ofHours(24));
+    private static final ValueTypes.DurationType DEADLINES =
+            new ValueTypes.DurationType(Duration.ofMillis(1), Duration.ofHours(24));
     /** NCCL_STEPS slots of at least a page each: a slot's address is then aligned for every copy and network. */
     private static final long BUFFER_UNIT = 8 * 4096;
     /** Twice the largest item of work, rounded up: a kernel takes half of the FIFO at most. */
@@ -130,14 +131,14 @@ public final class Settings {
     public static final Setting<Optional<Integer>> MAX_CHANNELS = optional(Part.BUFFERS, "NCCL_MAX_NCHANNELS",
             integers(1, 64), "largest number of channels of a communicator; unset: chosen for the machine");
     public static final Setting<Long> BUFFER_SIZE = setting(Part.BUFFERS, "NCCL_BUFFSIZE",
-            new SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
+            new ValueTypes.SizeType(BUFFER_UNIT, 1L << 30, BUFFER_UNIT), 1L << 20,
             "bytes of the Simple protocol's buffer of each connection of the emulated device, which is 8 slots");
     public static final Setting<Long> WORK_FIFO_BYTES =
             setting(Part.BUFFERS, "NCCL_WORK_FIFO_BYTES", powersOfTwo(LEAST_WORK_FIFO, 1L << 30), 1L << 20,
                     "bytes of the FIFO in which a communicator's work travels to kernels of the emulated device, where"
                             + " their arguments have no room for it");
     public static final Setting<Long> WORK_ARGUMENT_BYTES =
-            setting(Part.BUFFERS, "NCCL_WORK_ARGS_BYTES", new SizeType(0, 4096, 16), 4096L,
+            setting(Part.BUFFERS, "NCCL_WORK_ARGS_BYTES", new ValueTypes.SizeType(0, 4096, 16), 4096L,
                     "the most bytes of arguments of a kernel of the emulated device; never fewer than one operation on"
                             + " all channels takes without its work");
     public static final Setting<Optional<Boolean>> NET_SHARED_BUFFERS =
@@ -146,18 +147,18 @@ public final class Settings {
                             + " memory with many peers; the same on all ranks; unset: with 16 peers or more");
     // NCCL takes 128 KiB
     public static final Setting<Optional<Long>> P2P_NET_CHUNK_SIZE =
-            optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new SizeType(1 << 10, 1L << 27, 1 << 10),
+            optional(Part.BUFFERS, "NCCL_P2P_NET_CHUNKSIZE", new ValueTypes.SizeType(1 << 10, 1L << 27, 1 << 10),
                     "bytes of a chunk of sends and receives, at most a slot, the same on all ranks; unset: a slot, or"
                             + " 128K where slots are shared");
     // All-reduce of 1 MiB between two processes over TCP took 330 us so, and 430 through slots; up to 256 KiB
     // there was no difference that a noisy machine would show.
     public static final Setting<Long> PTR_THRESHOLD =
-            setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new SizeType(0, 1L << 40, 1), 256L << 10,
+            setting(Part.BUFFERS, "MILLRACE_PTR_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1), 256L << 10,
                     "bytes of a hop from which on all-reduce, all-gather and broadcast around a ring send from and"
                             + " receive into memory that was not registered, over networks that can: fewer copies;"
                             + " 1024G for never");
     public static final Setting<Optional<Long>> REGISTERED_THRESHOLD =
-            optional(Part.BUFFERS, "MILLRACE_REGISTERED_THRESHOLD", new SizeType(0, 1L << 40, 1),
+            optional(Part.BUFFERS, "MILLRACE_REGISTERED_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1),
                     "smallest hop of an operation whose registered operands peers read where they lie, over P2P and"
                             + " SHM: less goes through slots; unset: 64K where elements are combined, 256K elsewhere");
     public static final Setting<Boolean> GROUPED_CONNECTIONS = off(Part.BUFFERS, "MILLRACE_GROUPED_CONNECTIONS",
@@ -190,7 +191,7 @@ public final class Settings {
                     + " ranks reduce for each other");
     // So far it takes no longer than the ring (collnet.md).
     public static final Setting<Long> COLLNET_MAX_BYTES =
-            setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new SizeType(1, 1L << 40, 1), 8L << 10,
+            setting(Part.COLLNET, "MILLRACE_COLLNET_MAX_BYTES", new ValueTypes.SizeType(1, 1L << 40, 1), 8L << 10,
                     "largest collective that goes through the collective network, all ranks' parts together: larger"
                             + " ones go around the ring, unless NCCL_ALGO=collnet; the same on all ranks");
 
@@ -206,7 +207,7 @@ public final class Settings {
                     "protocols of collectives: LL, LL128, Simple; unset: chosen by size");
     // NCCL takes 16 KiB
     public static final Setting<Optional<Long>> P2P_LL_THRESHOLD =
-            optional(Part.ALGORITHMS, "NCCL_P2P_LL_THRESHOLD", new SizeType(0, 1L << 40, 1),
+            optional(Part.ALGORITHMS, "NCCL_P2P_LL_THRESHOLD", new ValueTypes.SizeType(0, 1L << 40, 1),
                     "sends and receives of up to so many bytes travel in LL, the same on all ranks; unset: none, as"
                             + " Simple is faster on CPU threads at every size");
 
@@ -229,7 +230,7 @@ public final class Settings {
                     "1: kernels gather what they receive over networks from pages; under libnccl 1 is"
                             + " MILLRACE_UNPACK=1, and 0 is MILLRACE_UNPACK=0");
     public static final Setting<Long> NET_DEVICE_UNPACK_THRESHOLD =
-            setting(Part.NETWORK, "NCCL_NET_DEVICE_UNPACK_THRESHOLD", new SizeType(0, 4L << 20, 1), 0L,
+            setting(Part.NETWORK, "NCCL_NET_DEVICE_UNPACK_THRESHOLD", new ValueTypes.SizeType(0, 4L << 20, 1), 0L,
                     "bytes of a slice from which on kernels that unpack gather it; 0 under libnccl");
 
     public static final Setting<Optional<Boolean>> SHM_SINGLE_COPY =
@@ -295,7 +296,7 @@ public final class Settings {
             setting(Part.FAILURES, "MILLRACE_CONNECT_DEADLINE", DEADLINES, Duration.ofSeconds(30),
                     "how long a rank waits for the others to come and for connections to be made");
     public static final Setting<Duration> RECONNECT_DEADLINE = setting(Part.FAILURES, "MILLRACE_RECONNECT_DEADLINE",
-            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(60),
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(60),
             "how long a connection over TCP that has lost all its streams waits for one to be made again, while"
                     + " the peer's process is not known to have ended; 0s: a lost stream is not made again;"
                     + " the same on all ranks");
@@ -328,10 +329,10 @@ public final class Settings {
             "directory in which every step of every connection, and every operation, is recorded, for millrace record,"
                     + " replay and simulate: a new one for each run; needs the trace");
     public static final Setting<Long> RECORD_BYTES = setting(Part.TRACE, "MILLRACE_RECORD_BYTES",
-            new SizeType(64 << 10, 1L << 40, 1), 64L << 20,
+            new ValueTypes.SizeType(64 << 10, 1L << 40, 1), 64L << 20,
             "what each thread's file of a recording has room for, at 64 bytes a step; then the oldest are overwritten");
     public static final Setting<Duration> STALL_REPORT = setting(Part.TRACE, "MILLRACE_STALL_REPORT",
-            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(10),
             "a connection that stands still for so long with something posted is told on standard error, with"
                     + " the rank and the cause, as millrace why says; 0s: never");
 
@@ -367,7 +368,7 @@ public final class Settings {
                             + " ends)"),
             true, "report: a lost peer is only told of; unset: the process ends if nobody aborts the communicator");
     public static final Setting<Duration> LOSS_GRACE = setting(Part.LOSS, "MILLRACE_LOSS_GRACE",
-            new DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24)), Duration.ofSeconds(5),
             "how long the program has to abort or destroy a communicator that has lost a peer; unset: 5s");
     public static final Setting<Boolean> ASYNC_ERROR = setting(Part.LOSS, "MILLRACE_ASYNC_ERROR",
             values(SWITCH, ON_BY_DEFAULT), true,
@@ -431,5 +432,43 @@ public final class Settings {
     /** {@return those that a program is configured by, which are all but those of the plugin alone} */
     public static List<Setting<?>> ofPrograms() {
         return ALL.stream().filter(setting -> !setting.part().ofThePlugin()).toList();
+    }
+
+    /**
+     * The values of {@code NCCL_DEBUG} and what they print of our own messages. NCCL orders them VERSION, WARN, INFO,
+     * ABORT, TRACE (nccl_common.h), so that ABORT prints what INFO prints.
+     */
+    public enum LogLevel {
+        /** Errors only. */
+        VERSION("ERROR"),
+        /** Warnings and errors. */
+        WARN("WARN"),
+        /** What happens at set-up too. */
+        INFO("INFO"),
+        /** As {@link #INFO}. */
+        ABORT("INFO"),
+        /** Also each operation that is launched, and what went another way than it was first tried. */
+        TRACE("TRACE");
+
+        private final String loggerLevel;
+
+        LogLevel(String loggerLevel) {
+            this.loggerLevel = loggerLevel;
+        }
+
+        /** {@return the level of the loggers, as Log4j names it} */
+        public String loggerLevel() {
+            return loggerLevel;
+        }
+    }
+
+    /** How much of its connections a process records. */
+    public enum TraceDetail {
+        /** Nothing. */
+        OFF,
+        /** Counters. */
+        COUNTERS,
+        /** Counters, and the last steps of each connection. */
+        STEPS
     }
 }

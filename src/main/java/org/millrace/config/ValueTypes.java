@@ -2,6 +2,8 @@ package org.millrace.config;
 
 import java.net.InetAddress;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -200,5 +202,140 @@ public final class ValueTypes {
     public static <T> ValueType<Optional<T>> optional(ValueType<T> type) {
         return new Parsed<>(text -> Optional.of(type.parse(text)), value -> value.map(type::format).orElse("unset"),
                 type.allowed());
+    }
+
+    /**
+     * Numbers of bytes: {@code 65536}, {@code 64K} or {@code 64KiB}; {@code M} and {@code G} likewise. K is 1024, as in
+     * NCCL and its tests.
+     *
+     * @param min      the smallest that is allowed
+     * @param max      the largest that is allowed
+     * @param multiple what a size must be a multiple of; 1 for any
+     */
+    public record SizeType(long min, long max, long multiple) implements ValueType<Long> {
+
+        private static final String UNITS = "KMGT";
+
+        @Override
+        public Long parse(String text) {
+            int digits = 0;
+            while (digits < text.length() && text.charAt(digits) >= '0' && text.charAt(digits) <= '9') {
+                digits++;
+            }
+            long value = Long.parseLong(text.substring(0, digits));
+            long unit = unit(text.substring(digits).strip());
+            if (value > Long.MAX_VALUE / unit) {
+                throw new IllegalArgumentException(text);
+            }
+            long scaled = value * unit;
+            if (scaled < min || scaled > max || scaled % multiple != 0) {
+                throw new IllegalArgumentException(text);
+            }
+            return scaled;
+        }
+
+        private static long unit(String text) {
+            String upper = text.toUpperCase(Locale.ROOT);
+            if (upper.isEmpty() || upper.equals("B")) {
+                return 1;
+            }
+            int power = UNITS.indexOf(upper.charAt(0));
+            if (power < 0 || !(upper.length() == 1 || upper.substring(1).equals("IB"))) {
+                throw new IllegalArgumentException(text);
+            }
+            return 1L << 10 * (power + 1);
+        }
+
+        @Override
+        public String format(Long value) {
+            return text(value);
+        }
+
+        /**
+         * {@return a size with the largest unit that leaves a whole number, for instance {@code "64K"}}
+         *
+         * @param bytes the size
+         */
+        public static String text(long bytes) {
+            int power = 0;
+            while (bytes != 0 && bytes % 1024 == 0 && power < UNITS.length()) {
+                bytes /= 1024;
+                power++;
+            }
+            return power == 0 ? Long.toString(bytes) : bytes + UNITS.substring(power - 1, power);
+        }
+
+        @Override
+        public String allowed() {
+            String range =
+                    max == Long.MAX_VALUE ? "of " + text(min) + " or more" : "from " + text(min) + " to " + text(max);
+            return "a number of bytes " + range + (multiple == 1 ? "" : ", a multiple of " + text(multiple))
+                    + ", with K, M or G for 2^10, 2^20 or 2^30 (as in 4M)";
+        }
+    }
+
+    /**
+     * Lengths of time, always with a unit: {@code 100us}, {@code 500ms}, {@code 30s}, {@code 10m}, {@code 1h}.
+     *
+     * @param min the shortest that is allowed
+     * @param max the longest that is allowed
+     */
+    public record DurationType(Duration min, Duration max) implements ValueType<Duration> {
+
+        private static final Map<String, ChronoUnit> UNITS = Map.of("us", ChronoUnit.MICROS, "ms", ChronoUnit.MILLIS,
+                "s", ChronoUnit.SECONDS, "m", ChronoUnit.MINUTES, "h", ChronoUnit.HOURS);
+
+        @Override
+        public Duration parse(String text) {
+            int digits = 0;
+            while (digits < text.length() && text.charAt(digits) >= '0' && text.charAt(digits) <= '9') {
+                digits++;
+            }
+            ChronoUnit unit = UNITS.get(text.substring(digits).strip());
+            if (unit == null) {
+                throw new IllegalArgumentException(text);
+            }
+            Duration value;
+            try {
+                value = Duration.of(Long.parseLong(text.substring(0, digits)), unit);
+            } catch (ArithmeticException overflow) {
+                throw new IllegalArgumentException(text, overflow);
+            }
+            if (value.compareTo(min) < 0 || value.compareTo(max) > 0) {
+                throw new IllegalArgumentException(text);
+            }
+            return value;
+        }
+
+        @Override
+        public String format(Duration value) {
+            return text(value);
+        }
+
+        /**
+         * {@return a duration with the largest unit that leaves a whole number, for instance {@code "30s"}}
+         *
+         * @param value a duration of whole microseconds
+         */
+        public static String text(Duration value) {
+            long micros = value.toNanos() / 1000;
+            if (micros % 1000 != 0) {
+                return micros + "us";
+            }
+            long millis = micros / 1000;
+            if (millis % 1000 != 0) {
+                return millis + "ms";
+            }
+            long seconds = millis / 1000;
+            if (seconds == 0 || seconds % 60 != 0) {
+                return seconds + "s";
+            }
+            return seconds % 3600 == 0 ? seconds / 3600 + "h" : seconds / 60 + "m";
+        }
+
+        @Override
+        public String allowed() {
+            return "a time from " + text(min) + " to " + text(max) + " with its unit: us, ms, s, m or h (as in 30s)";
+        }
     }
 }

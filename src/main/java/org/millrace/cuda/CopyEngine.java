@@ -7,6 +7,9 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Waiting;
+import org.millrace.cuda.CudaDriver.Function;
+import org.millrace.foreign.CFunction;
+import org.millrace.library.DynamicLoader;
 
 /**
  * A GPU's copy engine. Copies wait until somebody asks for one of them, or there are many: those that may be made in
@@ -286,6 +289,171 @@ final class CopyEngine implements CopyQueue.Engine {
             for (long event : events) {
                 driver.destroyEvent(event);
             }
+        }
+    }
+
+    /**
+     * Copies of 4 or 8 bytes from the host's memory to a device that a kernel sees whole or not at all: the stream
+     * stores their value. Rows of half the bytes ({@link RowCopies}) are made one after the other. One object a thread;
+     * no call allocates.
+     */
+    static final class NumberStores {
+
+        private static final int HOST_POINTER = 4; // CU_POINTER_ATTRIBUTE_HOST_POINTER
+        @SuppressWarnings("restricted") // an address that CUDA knows as the host's
+        private static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);
+
+        private final CudaDriver driver;
+        private final MemorySegment host = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG);
+
+        NumberStores(CudaDriver driver) {
+            this.driver = driver;
+        }
+
+        /**
+         * Enqueues a store of the value that is in the host's memory now.
+         *
+         * @param from   as the device sees it
+         * @param stream a {@code CUstream}
+         * @return false if it is no such number, or the driver refuses: nothing was enqueued
+         */
+        boolean store(long to, long from, long bytes, long stream) {
+            boolean isLong = bytes == Long.BYTES && (to | from) % Long.BYTES == 0;
+            if (!isLong && (bytes != Integer.BYTES || (to | from) % Integer.BYTES != 0)) {
+                return false;
+            }
+            int found = (int) driver.function(Function.POINTER_ATTRIBUTE).call(host.address(), HOST_POINTER, from);
+            long address = found == 0 ? host.get(ValueLayout.JAVA_LONG, 0) : 0;
+            if (address == 0) {
+                return false;
+            }
+            int stored = isLong
+                    ? (int) driver.function(Function.STORE_LONG)
+                            .call(stream, to, ALL.get(ValueLayout.JAVA_LONG, address), 0)
+                    : (int) driver.function(Function.STORE_INT)
+                            .call(stream, to, ALL.get(ValueLayout.JAVA_INT, address), 0);
+            return stored == 0;
+        }
+    }
+
+    /**
+     * Copies of several rows of the same length, by one call of the driver's. One object a thread; no call allocates.
+     *
+     * <p>
+     * They are made by a copy engine, whatever their size. A plain copy of less than 32 KiB from the host's memory to a
+     * GPU is not: its bytes become a command of the compute engine, which waits for the end of another context's time
+     * slice, 2.4 ms, while a kernel runs there (two H100s, driver 580).
+     */
+    static final class RowCopies {
+
+        /** {@code CUDA_MEMCPY2D_v2}: the members that are not 0, for both ends by their addresses. */
+        private static final long BYTES = 128;
+        private static final long SOURCE_TYPE = 16;
+        private static final long SOURCE = 32;
+        private static final long SOURCE_PITCH = 48;
+        private static final long TARGET_TYPE = 72;
+        private static final long TARGET = 88;
+        private static final long TARGET_PITCH = 104;
+        private static final long WIDTH = 112;
+        private static final long HEIGHT = 120;
+        private static final int UNIFIED = 4; // CU_MEMORYTYPE_UNIFIED
+        private static final int INVALID_VALUE = 1; // CUDA_ERROR_INVALID_VALUE
+        private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+
+        private final CudaDriver driver;
+        private final MemorySegment memory = Arena.ofAuto().allocate(BYTES, Long.BYTES);
+
+        /** Binds the call. */
+        RowCopies(CudaDriver driver) {
+            this.driver = driver;
+            memory.set(ValueLayout.JAVA_INT, SOURCE_TYPE, UNIFIED);
+            memory.set(ValueLayout.JAVA_INT, TARGET_TYPE, UNIFIED);
+        }
+
+        /**
+         * Enqueues a copy between any two places that the device reaches. The driver refuses rows of several
+         * allocations.
+         *
+         * @param targetPitch from a row's target to the next one's; at least {@code width}, less than 2<sup>31</sup>
+         * @param sourcePitch from a row's source to the next one's; as {@code targetPitch}
+         * @param width       bytes of a row
+         * @param stream      a {@code CUstream}
+         * @return false if the driver refuses these places: nothing was enqueued
+         */
+        boolean copy(long to, long targetPitch, long from, long sourcePitch, long width, int rows, long stream) {
+            memory.set(LONG, SOURCE, from);
+            memory.set(LONG, SOURCE_PITCH, sourcePitch);
+            memory.set(LONG, TARGET, to);
+            memory.set(LONG, TARGET_PITCH, targetPitch);
+            memory.set(LONG, WIDTH, width);
+            memory.set(LONG, HEIGHT, (long) rows);
+            int code = (int) driver.function(Function.COPY_ROWS).call(memory.address(), stream);
+            if (code == INVALID_VALUE) {
+                return false;
+            }
+            driver.check(Function.COPY_ROWS, code);
+            return true;
+        }
+    }
+
+    /**
+     * The driver's call that begins many copies at once, in no order among them: of CUDA 12.8 and newer. One object a
+     * thread; no call allocates.
+     */
+    static final class BatchCopies {
+
+        private static final String FUNCTION = "cuMemcpyBatchAsync"; // of 12.8 in newer drivers, too, which have a _v2
+        private static final ValueLayout.OfLong LONG = ValueLayout.JAVA_LONG;
+        /** {@code CUmemcpyAttributes}: the order of reading, two hints that GPUs' and pinned memory need not, flags. */
+        private static final long ATTRIBUTES_BYTES = 24;
+        private static final int IN_STREAM_ORDER = 1; // CU_MEMCPY_SRC_ACCESS_ORDER_STREAM
+
+        private final CFunction function;
+        /** Targets, sources, sizes, the attributes, the first copy that they are for, and which copy has failed. */
+        private final MemorySegment memory;
+        private final int most;
+
+        private BatchCopies(CFunction function, int most) {
+            this.function = function;
+            this.most = most;
+            memory = Arena.ofAuto().allocate(at(3) + ATTRIBUTES_BYTES + 2 * Long.BYTES, Long.BYTES);
+            memory.set(ValueLayout.JAVA_INT, at(3), IN_STREAM_ORDER);
+        }
+
+        /**
+         * Looks for the call.
+         *
+         * @return null if the driver is older
+         */
+        static @Nullable BatchCopies find(int most) {
+            MemorySegment library = DynamicLoader.open(CudaDriver.NAME).handle();
+            MemorySegment found = library == null ? null : DynamicLoader.find(library, FUNCTION);
+            return found == null ? null : new BatchCopies(CFunction.at(found), most);
+        }
+
+        private long at(int array) {
+            return array * (long) most * Long.BYTES;
+        }
+
+        /** Says what a copy is. */
+        void set(int index, long to, long from, long bytes) {
+            long offset = index * (long) Long.BYTES;
+            memory.set(LONG, offset, to);
+            memory.set(LONG, at(1) + offset, from);
+            memory.set(LONG, at(2) + offset, bytes);
+        }
+
+        /**
+         * Begins copies, behind all that the stream has to do.
+         *
+         * @param stream where; not the default one
+         * @return what the driver answers; 0 if they are begun
+         */
+        int begin(int count, long stream) {
+            long arrays = memory.address();
+            long attributes = arrays + at(3);
+            return (int) function.call(arrays, arrays + at(1), arrays + at(2), count, attributes,
+                    attributes + ATTRIBUTES_BYTES, 1L, attributes + ATTRIBUTES_BYTES + Long.BYTES, stream);
         }
     }
 }

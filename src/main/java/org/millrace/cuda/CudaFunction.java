@@ -2,13 +2,13 @@ package org.millrace.cuda;
 
 import java.util.List;
 import org.jspecify.annotations.Nullable;
-import org.millrace.library.NativeFunction;
+import org.millrace.library.NativeLibrary;
 
 /**
  * What Millrace calls of the CUDA runtime. The releases are those from which libcudart exports a function (facts:
  * CUDA's release notes and headers).
  */
-enum CudaFunction implements NativeFunction {
+enum CudaFunction implements NativeLibrary.NativeFunction {
     RUNTIME_GET_VERSION("cudaRuntimeGetVersion"),
     DRIVER_GET_VERSION("cudaDriverGetVersion"),
     GET_ERROR_NAME("cudaGetErrorName"),

@@ -1,7 +1,7 @@
 package org.millrace.device;
 
 /** One channel's part of a kernel: what a thread block is on a GPU. */
-public interface Block {
+interface Block {
 
     /**
      * The kernel starts: everything before it on the stream is complete. Called once for each block of a kernel, on the

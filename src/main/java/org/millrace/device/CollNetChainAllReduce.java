@@ -5,7 +5,7 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
-import org.millrace.proxy.CollNetOp;
+import org.millrace.proxy.ProxyOp;
 
 /**
  * An all-reduce through a network that has one rank of each host: a host's ranks add up along a chain to that rank, its
@@ -39,10 +39,10 @@ final class CollNetChainAllReduce extends CollectiveFunction {
     }
 
     @Override
-    public CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+    public ProxyOp.CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         ChannelPart part = part(number, work, communicator, communicator.channel(channel), ChunkShape.ONE_STEP);
         long elementBytes = FunctionNumber.type(number).bytes();
-        return new CollNetOp(Operation.ALL_REDUCE, FunctionNumber.type(number),
+        return new ProxyOp.CollNetOp(Operation.ALL_REDUCE, FunctionNumber.type(number),
                 (ReduceOp.BuiltIn) FunctionNumber.op(number, 0), part.first() * elementBytes,
                 part.elements() * elementBytes, part.fullChunk() * elementBytes, 0);
     }

@@ -7,7 +7,7 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.proxy.CollNetOp;
+import org.millrace.proxy.ProxyOp;
 
 /**
  * A collective that the network carries out: a slot at a time this rank's elements go to it, and results come from it.
@@ -43,9 +43,9 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     @Override
-    public CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+    public ProxyOp.CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         ChannelPart part = windows(number, work, communicator, channel);
-        return new CollNetOp(FunctionNumber.operation(number), FunctionNumber.type(number),
+        return new ProxyOp.CollNetOp(FunctionNumber.operation(number), FunctionNumber.type(number),
                 (ReduceOp.BuiltIn) FunctionNumber.op(number, 0), part.first(), part.elements(), part.fullChunk(),
                 bytesPerRank(number, work));
     }

@@ -2,15 +2,16 @@ package org.millrace.device;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Operation;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.device.Block.BlockPair;
-import org.millrace.proxy.CollNetOp;
+import org.millrace.proxy.ProxyOp;
 
 /** A collective by an algorithm. */
-public abstract class CollectiveFunction implements DeviceFunction {
+public abstract class CollectiveFunction implements FunctionTable.DeviceFunction {
 
     /** Where elements may stay that ranks send or pass on, so that no slot holds them (mode PTR). */
     public enum InPlace {
@@ -39,7 +40,8 @@ public abstract class CollectiveFunction implements DeviceFunction {
     }
 
     /** What a channel's part asks of a network that reduces; null where none does. */
-    public @Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
+    public ProxyOp.@Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator,
+            int channel) {
         return null;
     }
 
@@ -102,5 +104,30 @@ public abstract class CollectiveFunction implements DeviceFunction {
         long said = work.chunkBytes(FunctionNumber.protocol(number), channel.number());
         return ChannelPart.of(work.firstElement(channel.number()), work.elements(channel.number()),
                 FunctionNumber.type(number).bytes(), said > 0 ? said : shape.chunkBytes(communicator.layout()));
+    }
+
+    /** How ranks work together on an operation; by NCCL's names where it has one. */
+    public enum Algorithm {
+        /** Around the channels' rings: the most bandwidth. */
+        RING,
+        /** Up and down the channels' trees: the shortest way. */
+        TREE,
+        /** Through the network, which reduces: each rank gives it its elements. */
+        COLLNET_DIRECT,
+        /** Between two ranks. */
+        DIRECT,
+        /** Each rank alone. */
+        LOCAL,
+        /** Through the network, which reduces: one rank of each host gives it the host's sum. */
+        COLLNET_CHAIN;
+
+        public boolean isCollNet() {
+            return this == COLLNET_DIRECT || this == COLLNET_CHAIN;
+        }
+
+        /** {@return its name as NCCL_ALGO has it, in small letters} */
+        public String label() {
+            return name().replace("_", "").toLowerCase(Locale.ROOT);
+        }
     }
 }

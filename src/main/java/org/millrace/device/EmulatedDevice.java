@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -387,5 +388,71 @@ public final class EmulatedDevice implements Device, Agent {
         for (EmulatedStream stream : streams) {
             stream.tasks().fail(failure);
         }
+    }
+
+    /** A piece in each pass, so that proxies and other streams that the same thread runs go on meanwhile. */
+    static final class PiecewiseCopy implements StreamTask {
+
+        private static final long PIECE_BYTES = 1 << 20;
+
+        private final MemorySegment source;
+        private final MemorySegment destination;
+        private final long pieceBytes;
+        private long copied;
+
+        PiecewiseCopy(MemorySegment source, MemorySegment destination) {
+            this.source = source;
+            this.destination = destination;
+            // one piece could write over what a later one reads
+            boolean apart = source.asOverlappingSlice(destination).isEmpty();
+            pieceBytes = apart ? PIECE_BYTES : source.byteSize();
+        }
+
+        @Override
+        public int progress() {
+            long bytes = Math.min(pieceBytes, source.byteSize() - copied);
+            MemorySegment.copy(source, copied, destination, copied, bytes);
+            copied += bytes;
+            return 1;
+        }
+
+        @Override
+        public void skip(Throwable reason) {
+            copied = source.byteSize();
+        }
+
+        @Override
+        public boolean done() {
+            return copied == source.byteSize();
+        }
+    }
+
+    /**
+     * Judges kernels that stand still: one may wait for a rank that has not come to the operation yet, or for good.
+     * Called by the device's thread, and does not wait.
+     */
+    public interface KernelWatch {
+
+        /** How long a kernel stands still before it is judged, again and again. */
+        long patienceNanos();
+
+        /**
+         * Whether a kernel that stands still waits for something that may still come.
+         *
+         * @param kernel     what it does, as {@link WorkLauncher#start} was told
+         * @param stillSince when something moved last, as {@link System#nanoTime()} counts
+         * @param waitingFor what it waits for, for messages
+         * @return why it is given up; null while it is not
+         */
+        @Nullable
+        MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
+
+        /** {@return whether anybody wants to know when a kernel ended} */
+        default boolean timesKernels() {
+            return false;
+        }
+
+        /** What stood still moves again. */
+        default void moved() {}
     }
 }

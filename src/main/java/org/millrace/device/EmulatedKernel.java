@@ -30,7 +30,7 @@ public final class EmulatedKernel implements StreamTask {
     private final Supplier<? extends Throwable> abort;
     private final Consumer<? super Throwable> onFailure;
     private final BooleanSupplier proxiesStand;
-    private final KernelWatch watch;
+    private final EmulatedDevice.KernelWatch watch;
     private final long patienceNanos;
     private final boolean timed;
     /** Why no block runs any more; null while they do. */
@@ -53,7 +53,7 @@ public final class EmulatedKernel implements StreamTask {
      * @param watch        judges it if none of its blocks moves a slice
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
-            Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, KernelWatch watch) {
+            Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, EmulatedDevice.KernelWatch watch) {
         this.name = name;
         this.blocks = blocks;
         this.abort = abort;

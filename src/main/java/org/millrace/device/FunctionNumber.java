@@ -21,7 +21,7 @@ public final class FunctionNumber {
 
     static final int ROWS = 1 << 6;
 
-    private static final Algorithm[] ALGORITHMS = Algorithm.values();
+    private static final CollectiveFunction.Algorithm[] ALGORITHMS = CollectiveFunction.Algorithm.values();
     private static final Protocol[] PROTOCOLS = Protocol.values();
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
     /** The sum of elements that are first multiplied by a scalar, which is the work's argument. */
@@ -39,13 +39,14 @@ public final class FunctionNumber {
 
     private FunctionNumber() {}
 
-    public static int pack(Operation operation, Algorithm algorithm, Protocol protocol, DataType type, ReduceOp op) {
+    public static int pack(Operation operation, CollectiveFunction.Algorithm algorithm, Protocol protocol,
+            DataType type, ReduceOp op) {
         int opCode = op instanceof ReduceOp.BuiltIn builtIn ? builtIn.code() : PRE_MUL_SUM;
         return row(operation, algorithm) | protocol.ordinal() << PROTOCOL_SHIFT | type.code() << TYPE_SHIFT
                 | opCode << OP_SHIFT;
     }
 
-    static int row(Operation operation, Algorithm algorithm) {
+    static int row(Operation operation, CollectiveFunction.Algorithm algorithm) {
         return operation.code() | algorithm.ordinal() << ALGORITHM_SHIFT;
     }
 
@@ -57,7 +58,7 @@ public final class FunctionNumber {
         return Operation.ofCode(number & OPERATION_MASK);
     }
 
-    public static Algorithm algorithm(int number) {
+    public static CollectiveFunction.Algorithm algorithm(int number) {
         return ALGORITHMS[number >>> ALGORITHM_SHIFT & ALGORITHM_MASK];
     }
 

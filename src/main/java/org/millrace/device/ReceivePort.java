@@ -6,6 +6,8 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
 import org.millrace.proxy.Steps;
@@ -107,5 +109,57 @@ public final class ReceivePort extends Port {
     public String toString() {
         return name + " waits for data: step " + step + ", head " + sendMem.headAcquire() + ", tail "
                 + recvMem.tailAcquire();
+    }
+
+    /**
+     * Gathers the slices of one connection, as one block's warps do: piece by piece, as its list says. Used by the
+     * block alone.
+     */
+    static final class SliceGather {
+
+        /** A GPU copies so many bytes at a time, and demands of buffers that they are aligned for it. */
+        private static final int UNIT = 16;
+
+        private final UnpackMeta meta;
+        private final UnpackHandle handle;
+        private final MemorySegment bounce;
+        private final long threshold;
+        private long head;
+
+        SliceGather(UnpackHandle.UnpackMemory memory) {
+            this.meta = UnpackMeta.of(memory.meta());
+            this.handle = UnpackHandle.of(memory.handle());
+            this.bounce = memory.bounce();
+            this.threshold = memory.threshold();
+            head = handle.headAcquire();
+        }
+
+        /**
+         * The next slice, of 0 bytes or more, has arrived (tail covers it): its bytes are put together in its slot.
+         *
+         * @throws IllegalArgumentException if the bounce buffer or the slot is not aligned to 16 bytes
+         */
+        public void next(MemorySegment slots, long slot, long bytes) {
+            head++;
+            if (bytes == 0 || bytes < threshold) {
+                return;
+            }
+            if (((bounce.address() | slots.address() + slot) & UNIT - 1) != 0) {
+                throw new IllegalArgumentException(
+                        "the bounce buffer and the slots of a connection must be aligned to " + UNIT + " bytes");
+            }
+            int slice = (int) head & UnpackMeta.SLICES - 1;
+            // pairs with the proxy's release, and is behind the acquire of tail in any case
+            long count = meta.countAcquire(slice);
+            for (int piece = 0; piece < count; piece++) {
+                MemorySegment.copy(bounce, Integer.toUnsignedLong(meta.sourceOffset(slice, piece)), slots,
+                        slot + meta.targetOffset(slice, piece), Integer.toUnsignedLong(meta.length(slice, piece)));
+            }
+        }
+
+        /** The operation has ended: the head is kept for the next one. */
+        public void leave() {
+            handle.headRelease(head);
+        }
     }
 }

@@ -12,7 +12,7 @@ import org.millrace.device.Block.BlockPair;
  * A send and a receive that go on at the same time, either of which may be absent. A rank that sends to itself copies:
  * nothing is announced for that.
  */
-final class SendReceive implements DeviceFunction {
+final class SendReceive implements FunctionTable.DeviceFunction {
 
     @Override
     public List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator,

@@ -46,7 +46,7 @@ final class StreamCapture {
      * @param mark      number of that event's mark
      * @param records   whether it is recorded
      */
-    private record Step(int stream, @Nullable CapturedOperation operation, int mark, boolean records) {
+    private record Step(int stream, EmulatedStream.@Nullable CapturedOperation operation, int mark, boolean records) {
     }
 
     private final EmulatedDevice device;
@@ -65,7 +65,7 @@ final class StreamCapture {
     }
 
     /** Keeps what a stream is given; false if the capture is over, and it is to be enqueued. */
-    synchronized boolean add(EmulatedStream stream, CapturedOperation operation) {
+    synchronized boolean add(EmulatedStream stream, EmulatedStream.CapturedOperation operation) {
         if (over) {
             return false;
         }

@@ -93,7 +93,7 @@ final class WorkBlock implements Block {
         WorkReader reader = resident.reader();
         reader.begin(arguments, block);
         while (reader.next()) {
-            DeviceFunction function = functions.of(reader.function());
+            FunctionTable.DeviceFunction function = functions.of(reader.function());
             List<Running> kind = reader.type() == WorkType.POINT_TO_POINT ? transfers : collectives;
             for (int i = 0; i < reader.items(); i++) {
                 MemorySegment item = reader.item(i);

@@ -44,7 +44,7 @@ public final class WorkLauncher implements AutoCloseable {
     private final Supplier<Throwable> reasonToLeave = this::reasonToLeave;
     private final Consumer<? super Throwable> onFailure;
     private final BooleanSupplier proxiesStand;
-    private final KernelWatch watch;
+    private final EmulatedDevice.KernelWatch watch;
     private final long roomNanos;
     /** How long the thread that runs the device may take to see that a kernel has to leave. */
     private final long graceNanos;
@@ -77,7 +77,7 @@ public final class WorkLauncher implements AutoCloseable {
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
             Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand,
-            KernelWatch watch, Duration roomDeadline) {
+            EmulatedDevice.KernelWatch watch, Duration roomDeadline) {
         this.device = device;
         this.communicator = communicator;
         this.resident = new Resident(communicator);

@@ -18,7 +18,7 @@ import org.millrace.engine.bootstrap.RankLetter;
  * @param nodes    the machine of each rank, from 0 on in the order of their first ranks
  * @param channels rings
  */
-public record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
+record Agreement(int ranks, String host, int ranksOnThisHost, int[] nodes, int channels, long bufferBytes) {
 
     private static final String HOW_DATA_TRAVELS = String.join(", ", Settings.ALGORITHMS.name(),
             Settings.PROTOCOLS.name(), Settings.NET_SHARED_BUFFERS.name(), Settings.P2P_NET_CHUNK_SIZE.name(),

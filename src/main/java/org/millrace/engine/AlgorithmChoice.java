@@ -8,17 +8,18 @@ import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction;
 
 /**
  * Which algorithm a collective runs: an all-reduce has ring, tree, collnetdirect and collnetchain, all-gather and
  * reduce-scatter have ring and collnetdirect, the others ring alone; collnet stands for both of these.
  */
-public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
+record AlgorithmChoice(Map<String, Set<CollectiveFunction.Algorithm>> allowed) {
 
     /** What the emulated device has to choose from. */
-    private static final Set<Algorithm> ALL =
-            EnumSet.of(Algorithm.RING, Algorithm.TREE, Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN);
+    private static final Set<CollectiveFunction.Algorithm> ALL =
+            EnumSet.of(CollectiveFunction.Algorithm.RING, CollectiveFunction.Algorithm.TREE,
+                    CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN);
 
     /** Fewer ranks are as near each other in a ring. */
     private static final int SMALLEST_TREE = 3;
@@ -31,10 +32,12 @@ public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
     private static final String FUNCTION = "allreduce";
     /** With names of NCCL's that the emulated device has not. */
-    private static final Map<String, Set<Algorithm>> NAMES = Map.of("ring", Set.of(Algorithm.RING), "tree",
-            Set.of(Algorithm.TREE), "collnet", Set.of(Algorithm.COLLNET_DIRECT, Algorithm.COLLNET_CHAIN),
-            "collnetdirect", Set.of(Algorithm.COLLNET_DIRECT), "collnetchain", Set.of(Algorithm.COLLNET_CHAIN), "nvls",
-            Set.of(), "nvlstree", Set.of(), "pat", Set.of());
+    private static final Map<String, Set<CollectiveFunction.Algorithm>> NAMES = Map.of("ring",
+            Set.of(CollectiveFunction.Algorithm.RING), "tree", Set.of(CollectiveFunction.Algorithm.TREE), "collnet",
+            Set.of(CollectiveFunction.Algorithm.COLLNET_DIRECT, CollectiveFunction.Algorithm.COLLNET_CHAIN),
+            "collnetdirect", Set.of(CollectiveFunction.Algorithm.COLLNET_DIRECT), "collnetchain",
+            Set.of(CollectiveFunction.Algorithm.COLLNET_CHAIN), "nvls", Set.of(), "nvlstree", Set.of(), "pat",
+            Set.of());
 
     public static AlgorithmChoice of(Configuration configuration) {
         AlgorithmChoice choice = configuration.get(Settings.ALGORITHMS)
@@ -49,16 +52,16 @@ public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
     /** Trees run an operation's channels apart, so that they cannot share connections of a network. */
     private AlgorithmChoice ringsAlone() {
-        if (!allowed.get(FUNCTION).contains(Algorithm.RING)) {
+        if (!allowed.get(FUNCTION).contains(CollectiveFunction.Algorithm.RING)) {
             throw new ConfigurationException(Settings.GROUPED_CONNECTIONS.name() + "=1 needs rings, and "
                     + Settings.ALGORITHMS.name() + " does not allow them for " + FUNCTION);
         }
-        return new AlgorithmChoice(FunctionSections.all(EnumSet.of(Algorithm.RING)));
+        return new AlgorithmChoice(FunctionSections.all(EnumSet.of(CollectiveFunction.Algorithm.RING)));
     }
 
     /** @throws ConfigurationException if the text is not understood, or leaves none of what the emulated device has */
     static AlgorithmChoice parse(String text) {
-        Map<String, Set<Algorithm>> allowed =
+        Map<String, Set<CollectiveFunction.Algorithm>> allowed =
                 FunctionSections.parse(text, ALL, NAMES::get, "algorithm", why -> refused(text, why));
         if (allowed.get(FUNCTION).isEmpty()) {
             throw refused(text, "nothing is left for " + FUNCTION);
@@ -77,28 +80,29 @@ public record AlgorithmChoice(Map<String, Set<Algorithm>> allowed) {
 
     /** Whether a pair of trees is better than a ring. All ranks say the same. */
     public boolean prefersTree(int ranks, long bytes) {
-        Set<Algorithm> left = allowed.get(FUNCTION);
-        if (!left.contains(Algorithm.TREE) || !left.contains(Algorithm.RING)) {
-            return left.contains(Algorithm.TREE);
+        Set<CollectiveFunction.Algorithm> left = allowed.get(FUNCTION);
+        if (!left.contains(CollectiveFunction.Algorithm.TREE) || !left.contains(CollectiveFunction.Algorithm.RING)) {
+            return left.contains(CollectiveFunction.Algorithm.TREE);
         }
         return ranks >= SMALLEST_TREE && bytes <= (ranks - 1) * LARGEST_TREE_BYTES_PER_HOP;
     }
 
     /** Whether an operation may run an algorithm, as far as it has it. */
-    public boolean allows(Operation operation, Algorithm algorithm) {
+    public boolean allows(Operation operation, CollectiveFunction.Algorithm algorithm) {
         return of(operation).contains(algorithm)
-                && (algorithm != Algorithm.COLLNET_CHAIN || operation == Operation.ALL_REDUCE);
+                && (algorithm != CollectiveFunction.Algorithm.COLLNET_CHAIN || operation == Operation.ALL_REDUCE);
     }
 
-    private Set<Algorithm> of(Operation operation) {
+    private Set<CollectiveFunction.Algorithm> of(Operation operation) {
         return allowed.getOrDefault(operation.ncclName().toLowerCase(Locale.ROOT), Set.of());
     }
 
     /** Whether an operation is to go through a network that reduces, and no other way. */
     public boolean needsCollNet(Operation operation) {
-        return (allows(operation, Algorithm.COLLNET_DIRECT) || allows(operation, Algorithm.COLLNET_CHAIN))
-                && !of(operation).contains(Algorithm.RING)
-                && (operation != Operation.ALL_REDUCE || !of(operation).contains(Algorithm.TREE));
+        return (allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT)
+                || allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN))
+                && !of(operation).contains(CollectiveFunction.Algorithm.RING)
+                && (operation != Operation.ALL_REDUCE || !of(operation).contains(CollectiveFunction.Algorithm.TREE));
     }
 
     /** For comparing with the other ranks'. */

@@ -10,11 +10,10 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.PointToPointWork;
-import org.millrace.device.Algorithm;
 import org.millrace.device.ChannelTask;
 import org.millrace.device.ChunkShape;
+import org.millrace.device.CollectiveFunction;
 import org.millrace.device.DeviceCommunicator;
-import org.millrace.device.DeviceFunction;
 import org.millrace.device.FunctionNumber;
 import org.millrace.device.FunctionTable;
 import org.millrace.engine.Attendance.Meeting;
@@ -25,7 +24,6 @@ import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.net.MemoryRegion;
-import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.OperationSignature;
 import org.millrace.proxy.ProxyOp;
 
@@ -33,7 +31,7 @@ import org.millrace.proxy.ProxyOp;
  * Tells the proxies what the next kernel will send and receive, as its functions say. One thread at a time, in the
  * order in which kernels are started.
  */
-public final class Announcer {
+final class Announcer {
 
     private static final Logger LOG = LogManager.getLogger(Announcer.class);
 
@@ -58,7 +56,7 @@ public final class Announcer {
         OperationId id = new OperationId(launched.collective(), planned.signature(), planned.asked().count());
         trace.collective(planned, id);
         int number = planned.function();
-        if (FunctionNumber.algorithm(number) != Algorithm.LOCAL) {
+        if (FunctionNumber.algorithm(number) != CollectiveFunction.Algorithm.LOCAL) {
             routes.collective(FunctionNumber.algorithm(number), id,
                     (planned.work().flags() & CollectiveWork.REGISTERED) != 0);
         }
@@ -84,7 +82,7 @@ public final class Announcer {
 
     private List<Share> shares(PlannedCollective planned) {
         OperationId any = new OperationId(0, planned.signature(), planned.asked().count());
-        DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
+        FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(planned.function());
         CollectiveWork work = planned.work();
         List<Share> shares = new ArrayList<>();
         for (int channel = 0; channel <= work.channelHigh(); channel++) {
@@ -116,7 +114,7 @@ public final class Announcer {
     }
 
     /** What a network that reduces is asked for, step by step. */
-    private CollNetOp windows(int channel, PlannedCollective planned) {
+    private ProxyOp.CollNetOp windows(int channel, PlannedCollective planned) {
         int number = planned.function();
         return FunctionTable.STANDARD.collective(FunctionNumber.operation(number), FunctionNumber.algorithm(number))
                 .network(number, planned.work(), device, channel);
@@ -127,7 +125,7 @@ public final class Announcer {
         TransferId id = new TransferId(planned, number(planned.send()), number(planned.receive()));
         trace.transfer(planned, id);
         PointToPointWork work = planned.work();
-        DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
+        FunctionTable.DeviceFunction function = FunctionTable.STANDARD.of(TransferPlanner.FUNCTION);
         int parts = Math.max(work.sendChannels(), work.receiveChannels());
         for (int part = 0; part < parts; part++) {
             int channel = work.channelBase() + part & work.channels() - 1;

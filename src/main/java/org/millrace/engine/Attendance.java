@@ -12,7 +12,7 @@ import org.millrace.CommunicatorException;
 import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 import org.millrace.MismatchException;
-import org.millrace.device.KernelWatch;
+import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.engine.bootstrap.RankLetter;
@@ -24,7 +24,7 @@ import org.millrace.trace.ProcessTrace;
  * missing it waits for that rank, up to {@code MILLRACE_LATE_DEADLINE}; once all are there, or if all stand still in
  * operations of their own, up to {@code MILLRACE_STALL_DEADLINE}. Nothing is sent while operations move.
  */
-final class Attendance implements KernelWatch {
+final class Attendance implements EmulatedDevice.KernelWatch {
 
     /** Says which operations a kernel needs other ranks for. */
     interface Meeting {

@@ -16,24 +16,27 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.KernelChannel;
+import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.collnet.CollectiveNetworkProvider;
+import org.millrace.collnet.MeshNetwork;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction;
 import org.millrace.device.DeviceCommunicator;
+import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
+import org.millrace.net.Pending;
 import org.millrace.transport.Availability;
-import org.millrace.transport.PeerGroup;
+import org.millrace.transport.EndRequest;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.TransportConnections;
 
 /**
  * Collectives that go through a network that reduces: which ones, and who takes part. There are two networks: of all
  * ranks, and of one leader for each host, to which the host's other ranks hand their elements along a chain.
  */
-public final class CollNet {
+final class CollNet {
 
     private static final Logger LOG = LogManager.getLogger(CollNet.class);
     /** What such a network can carry out. */
@@ -95,8 +98,10 @@ public final class CollNet {
         int hosts = (int) IntStream.of(nodes).distinct().count();
         List<Integer> leaders =
                 IntStream.range(0, peers.size()).filter(each -> before(nodes, each) < 0).boxed().toList();
-        PeerGroup all = new PeerGroup(peers.size(), "the collective network", range(peers.size()));
-        PeerGroup ofLeaders = new PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
+        EndRequest.PeerGroup all =
+                new EndRequest.PeerGroup(peers.size(), "the collective network", range(peers.size()));
+        EndRequest.PeerGroup ofLeaders =
+                new EndRequest.PeerGroup(peers.size() + 1, "the collective network of the hosts", leaders);
         connections.add(all, transport);
         connections.add(ofLeaders, transport);
         int above = before(nodes, rank);
@@ -164,9 +169,10 @@ public final class CollNet {
      * @param bytes of each rank
      * @throws MillraceException if it can go no other, by what the user has set, and not this one
      */
-    public @Nullable Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
-        boolean direct = choice.allows(operation, Algorithm.COLLNET_DIRECT);
-        boolean chain = choice.allows(operation, Algorithm.COLLNET_CHAIN);
+    public CollectiveFunction.@Nullable Algorithm algorithm(Operation operation, long bytes, DataType type,
+            ReduceOp op) {
+        boolean direct = choice.allows(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT);
+        boolean chain = choice.allows(operation, CollectiveFunction.Algorithm.COLLNET_CHAIN);
         if (!OPERATIONS.contains(operation) || !direct && !chain) {
             return null;
         }
@@ -180,6 +186,56 @@ public final class CollNet {
         if (!supported || !alone && bytes * (operation == Operation.ALL_REDUCE ? 1 : ranks) > maxBytes) {
             return null;
         }
-        return chain && (!direct || hasLeaders) ? Algorithm.COLLNET_CHAIN : Algorithm.COLLNET_DIRECT;
+        return chain && (!direct || hasLeaders) ? CollectiveFunction.Algorithm.COLLNET_CHAIN
+                : CollectiveFunction.Algorithm.COLLNET_DIRECT;
+    }
+
+    /** Millrace's own: the ranks reduce for each other, on the threads that ask. */
+    record MeshProvider(Network network, Listener here) implements CollectiveNetworkProvider {
+
+        /** No connection of a transport has such a key. */
+        private static final long KEY = 0x434f4c4c00000000L;
+
+        @Override
+        public String name() {
+            return "mesh";
+        }
+
+        @Override
+        public boolean reduceSupport(DataType type, ReduceOp op) {
+            return MeshNetwork.reduces(op);
+        }
+
+        @Override
+        public Place listen(int number) {
+            return new Place() {
+                @Override
+                public byte[] handle() {
+                    return here.address();
+                }
+
+                @Override
+                public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
+                    Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, KEY + number);
+                    return new Pending<>() {
+                        @Override
+                        public @Nullable CollectiveNetwork poll() {
+                            FullMesh made = connections.poll();
+                            return made == null ? null : new MeshNetwork(rank, network, List.of(made), null);
+                        }
+
+                        @Override
+                        public void close() {
+                            connections.close();
+                        }
+                    };
+                }
+
+                @Override
+                public void close() {
+                    // the listener is the communicator's
+                }
+            };
+        }
     }
 }

@@ -17,7 +17,6 @@ import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.proxy.StopListener;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
 import org.millrace.transport.EndRequest;
@@ -79,7 +78,7 @@ final class CollNetConnection {
         collective = made;
         ConnectionLayout layout = request.settings().layout();
         long firstStep = request.settings().firstStep();
-        StopListener listener = request.settings().listener();
+        ProxyConnection.StopListener listener = request.settings().listener();
         send = ConnectionInfo.allocate(arena, layout, firstStep);
         receive = ConnectionInfo.allocate(arena, layout, firstStep);
         RequestFifo requests = new RequestFifo();
@@ -264,7 +263,7 @@ final class CollNetConnection {
         private final RequestFifo requests;
 
         CollNetReceiveProxy(ConnectionName name, ConnectionInfo receive, CollectiveNetwork network,
-                RequestFifo requests, StopListener listener) {
+                RequestFifo requests, ProxyConnection.StopListener listener) {
             super(name, listener);
             this.receive = receive;
             this.network = network;

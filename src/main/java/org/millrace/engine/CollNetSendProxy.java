@@ -12,12 +12,11 @@ import org.millrace.collnet.CollectiveNetwork;
 import org.millrace.engine.CollNetConnection.RequestFifo;
 import org.millrace.net.MemoryRegion;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.CollNetOp;
 import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.Steps;
-import org.millrace.proxy.StopListener;
 
 /**
  * Gives the network what the device posted, one step a request, as soon as the receiving side has a slot for the
@@ -34,7 +33,7 @@ final class CollNetSendProxy extends AbstractProxy {
     private final RequestFifo requests;
     private final Queue<ProxyOp> operations = new ConcurrentLinkedQueue<>();
     private final long slotBytes;
-    private @Nullable CollNetOp op;
+    private ProxyOp.@Nullable CollNetOp op;
     private long steps;
     private long remaining;
     /** This rank's number in the network. */
@@ -43,7 +42,7 @@ final class CollNetSendProxy extends AbstractProxy {
     private long freed;
 
     CollNetSendProxy(int rank, ConnectionName name, ConnectionInfo send, ConnectionInfo receive, MemoryRegion from,
-            MemoryRegion to, CollectiveNetwork network, RequestFifo requests, StopListener listener) {
+            MemoryRegion to, CollectiveNetwork network, RequestFifo requests, ProxyConnection.StopListener listener) {
         super(name, listener);
         this.rank = rank;
         this.send = send;

@@ -7,7 +7,6 @@ import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.Protocol;
-import org.millrace.device.Algorithm;
 import org.millrace.device.ChannelTask;
 import org.millrace.device.CollectiveFunction.InPlace;
 import org.millrace.device.CollectiveFunction;
@@ -60,7 +59,7 @@ final class CollectivePlanner {
         if (reduces) {
             ElementKernel.of(type, op, ranks); // refuses what makes no sense, before anything is done
         }
-        Algorithm algorithm = algorithm(operation, bytes, type, op);
+        CollectiveFunction.Algorithm algorithm = algorithm(operation, bytes, type, op);
         CollectiveFunction function = FunctionTable.STANDARD.collective(operation, algorithm);
         DataType moved = reduces ? type : DataType.UINT8;
         int parts = function.parts(ranks);
@@ -78,7 +77,7 @@ final class CollectivePlanner {
         }
         if (regions != UserRegions.NONE) {
             work.flags(CollectiveWork.PROFILED | CollectiveWork.NETWORK_REGISTERED);
-        } else if (!inSlots && algorithm != Algorithm.LOCAL && !algorithm.isCollNet()) {
+        } else if (!inSlots && algorithm != CollectiveFunction.Algorithm.LOCAL && !algorithm.isCollNet()) {
             boolean input =
                     registrations.isRead(send, operation.sendCount(bytes, ranks), bytes / parts, reduces, protocol);
             boolean output = registrations.isRead(receive, operation.receiveCount(bytes, ranks), bytes / parts, reduces,
@@ -91,19 +90,20 @@ final class CollectivePlanner {
                 OperationSignature.pack(operation, type, op, operation.hasRoot() ? root : 0), regions);
     }
 
-    private Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
+    private CollectiveFunction.Algorithm algorithm(Operation operation, long bytes, DataType type, ReduceOp op) {
         if (ranks == 1 || bytes == 0) {
-            return Algorithm.LOCAL;
+            return CollectiveFunction.Algorithm.LOCAL;
         }
-        Algorithm network = collNet == null ? null : collNet.algorithm(operation, bytes, type, op);
+        CollectiveFunction.Algorithm network = collNet == null ? null : collNet.algorithm(operation, bytes, type, op);
         if (network != null) {
             return network;
         }
-        return operation == Operation.ALL_REDUCE && options.algorithms().prefersTree(ranks, bytes) ? Algorithm.TREE
-                : Algorithm.RING;
+        return operation == Operation.ALL_REDUCE && options.algorithms().prefersTree(ranks, bytes)
+                ? CollectiveFunction.Algorithm.TREE
+                : CollectiveFunction.Algorithm.RING;
     }
 
-    private int channels(Algorithm algorithm) {
+    private int channels(CollectiveFunction.Algorithm algorithm) {
         return switch (algorithm) {
             case LOCAL -> 1;
             case TREE -> device.channels();

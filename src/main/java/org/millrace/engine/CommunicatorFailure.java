@@ -12,10 +12,9 @@ import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyException.DisagreementException;
 import org.millrace.proxy.ProxyException;
-import org.millrace.proxy.StopListener;
 
 /** What went wrong with a communicator, as its proxies tell it. */
-final class CommunicatorFailure extends GroupFailure implements StopListener {
+final class CommunicatorFailure extends GroupFailure implements ProxyConnection.StopListener {
 
     private final DeviceCommunicator device;
     private final Consumer<? super Throwable> trace;

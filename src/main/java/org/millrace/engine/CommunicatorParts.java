@@ -23,8 +23,7 @@ import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnections.PeerMessages;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.TransportConnections.PeerMessages;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the
@@ -78,7 +77,7 @@ final class CommunicatorParts {
                     Math.toIntExact(options.transfers().chunkBytes()),
                     Topology.channels(control.size(), options.channels()), options.workFifoBytes(),
                     options.firstWork());
-            Topology.fill(device);
+            Topology.fill(device, agreement.onOneHost());
             trace = resources.add(new EngineTrace(number, control));
             failure = new CommunicatorFailure(control, device, trace::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;

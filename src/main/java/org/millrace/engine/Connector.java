@@ -10,8 +10,6 @@ import org.millrace.MillraceException;
 import org.millrace.abi.Protocol;
 import org.millrace.device.DeviceEndpoint;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.PendingConnection;
-import org.millrace.transport.TransportConnection;
 
 /**
  * One direction of one channel to one peer ({@code ncclConnector}), connected or on the way to be: operations can be

@@ -25,8 +25,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
-import org.millrace.transport.TransportConnection;
-import org.millrace.transport.TransportConnections;
 
 /**
  * A communicator's connectors, each connected when it is asked for the first time. The thread that asks does not wait:

@@ -31,11 +31,11 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ptrThreshold      bytes of a hop from which on collectives over networks leave data in the user's memory
  * @param unpacking         null if kernels do not gather what they receive
  */
-public record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos,
-        Supplier<IdleStrategy> idle, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
-        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
-        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
-        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos, Supplier<IdleStrategy> idle,
+        Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
+        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
+        int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
+        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
     /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";

@@ -10,7 +10,6 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.Settings;
-import org.millrace.config.TraceDetail;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.RankLetter;
@@ -69,10 +68,10 @@ final class EngineTrace implements AutoCloseable {
     /** Opens this process's trace, if the first communicator's settings want one. */
     static void open(Configuration configuration, ControlPlane control) {
         boolean first = ProcessTrace.current() == null;
-        TraceDetail detail = configuration.traceDetail();
-        if (detail != TraceDetail.OFF) {
+        Settings.TraceDetail detail = configuration.traceDetail();
+        if (detail != Settings.TraceDetail.OFF) {
             ProcessTrace.open(configuration.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                    detail == TraceDetail.STEPS);
+                    detail == Settings.TraceDetail.STEPS);
         }
         Recording.open(configuration, LogManager.getLogger(EngineTrace.class)::warn);
         ProcessTrace trace = ProcessTrace.current();

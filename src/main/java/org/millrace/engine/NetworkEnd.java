@@ -1,6 +1,7 @@
 package org.millrace.engine;
 
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionInfo;
@@ -8,6 +9,8 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.LL128Line;
 import org.millrace.abi.Protocol;
+import org.millrace.abi.UnpackHandle;
+import org.millrace.abi.UnpackMeta;
 import org.millrace.engine.NetTransport.Unpacking;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
@@ -17,11 +20,13 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.BouncePages;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
 import org.millrace.proxy.ReceiveProxy;
 import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SliceLists;
 import org.millrace.proxy.SlotPool;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionTrace;
@@ -271,6 +276,50 @@ abstract class NetworkEnd<F extends AutoCloseable> implements TransportEnd {
         AbstractProxy proxy(FrameReceiver receiver) {
             return ReceiveProxy.sharing(gather == null ? null : gather.slices(), share(), request.name(), info(),
                     region, staging, operations, receiver, request.settings().listener());
+        }
+    }
+
+    /** A receiving connection's bounce buffer, lists and handle, for a device that gathers what it receives. */
+    static final class GatherMemory implements AutoCloseable {
+
+        private static final long LINE = 128;
+
+        private final MemorySegment meta;
+        private final MemorySegment handle;
+        private final MemoryRegion bounce;
+        private final long slotBytes;
+        private final long threshold;
+
+        /** @param arena the connection's */
+        GatherMemory(Arena arena, Network network, long slotBytes, long threshold) {
+            this.slotBytes = slotBytes;
+            this.threshold = threshold;
+            meta = ConnectionInfo.unscoped(arena.allocate(UnpackMeta.BYTES, LINE));
+            handle = ConnectionInfo.unscoped(arena.allocate(UnpackHandle.BYTES, LINE));
+            bounce = network.register(ConnectionInfo.unscoped(arena
+                    .allocate((long) BouncePages.needed(slotBytes) * BouncePages.PAGE_BYTES, BouncePages.PAGE_BYTES)));
+            UnpackHandle.of(handle).set(meta.address(), bounce.segment().address(), UnpackHandle.BEFORE_FIRST);
+        }
+
+        /** What the device knows of it. */
+        UnpackHandle.UnpackMemory device() {
+            return new UnpackHandle.UnpackMemory(meta, handle, bounce.segment(), threshold);
+        }
+
+        SliceLists.GatheredSlices slices() {
+            int[] offsets = new int[BouncePages.needed(slotBytes)];
+            for (int page = 0; page < offsets.length; page++) {
+                offsets[page] = page * BouncePages.PAGE_BYTES;
+            }
+            return new SliceLists.GatheredSlices(new BouncePages(bounce, offsets, slotBytes),
+                    new SliceLists(meta, handle, bounce.segment().byteSize(), UnpackHandle.BEFORE_FIRST + 1),
+                    threshold);
+        }
+
+        /** May be called twice. */
+        @Override
+        public void close() {
+            bounce.close();
         }
     }
 }

@@ -8,7 +8,6 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
-import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.socket.SocketOptions;
 
@@ -28,7 +27,7 @@ final class Networks {
         Network network = options.withSocket(
                 agreement.onOneHost() && !chosen ? socket.withRails(List.of(InetAddress.getLoopbackAddress())) : socket)
                 .open();
-        PlantedFaults.watch(faults);
+        Fault.PlantedFaults.watch(faults);
         return LinkNetwork.of(configuration, faults.isEmpty() ? network : new FaultyNetwork(network, faults));
     }
 }

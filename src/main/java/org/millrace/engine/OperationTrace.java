@@ -15,7 +15,6 @@ import org.millrace.proxy.OperationSignature;
 import org.millrace.trace.CommunicatorFields;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.TraceName;
 
 /**
  * Traces what a communicator launches, each run of a plan anew, and, ten times a second, whose kernels have begun and
@@ -23,9 +22,9 @@ import org.millrace.trace.TraceName;
  */
 final class OperationTrace implements AutoCloseable {
 
-    private static final Map<Operation, TraceName> NAMES = new EnumMap<>(Operation.class);
-    private static final TraceName SEND = TraceName.of("send");
-    private static final TraceName RECEIVE = TraceName.of("receive");
+    private static final Map<Operation, CommunicatorTrace.TraceName> NAMES = new EnumMap<>(Operation.class);
+    private static final CommunicatorTrace.TraceName SEND = CommunicatorTrace.TraceName.of("send");
+    private static final CommunicatorTrace.TraceName RECEIVE = CommunicatorTrace.TraceName.of("receive");
     private static final int NONE = -1;
     /** Kernels that are looked at, at first; a power of two. */
     private static final int KERNELS = CommunicatorFields.OPERATIONS;
@@ -34,7 +33,7 @@ final class OperationTrace implements AutoCloseable {
 
     static {
         for (Operation operation : Operation.values()) {
-            NAMES.put(operation, TraceName.of(operation.label()));
+            NAMES.put(operation, CommunicatorTrace.TraceName.of(operation.label()));
         }
     }
 
@@ -87,7 +86,7 @@ final class OperationTrace implements AutoCloseable {
         }
     }
 
-    private void transfer(TraceName name, SendOrReceive half, int channels, long number) {
+    private void transfer(CommunicatorTrace.TraceName name, SendOrReceive half, int channels, long number) {
         next = 1 + trace.enqueued(name, number, half.bytes(), half.count(), half.type().code(), channels, half.peer(),
                 NONE);
     }

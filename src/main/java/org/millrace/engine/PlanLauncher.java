@@ -5,7 +5,7 @@ import org.millrace.DeviceStream;
 import org.millrace.abi.KernelArguments;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.device.CapturedOperation;
+import org.millrace.device.EmulatedStream;
 import org.millrace.device.KernelPlan;
 import org.millrace.device.WorkLauncher;
 import org.millrace.engine.Attendance.Meeting;
@@ -54,9 +54,9 @@ final class PlanLauncher {
     }
 
     /** A plan as a captured stream keeps it: its memory stays until it is released. */
-    CapturedOperation captured(PlannedKernel kernel, Runnable check) {
+    EmulatedStream.CapturedOperation captured(PlannedKernel kernel, Runnable check) {
         launcher.keep(kernel.kernel());
-        return new CapturedOperation() {
+        return new EmulatedStream.CapturedOperation() {
             @Override
             public void check() {
                 check.run();

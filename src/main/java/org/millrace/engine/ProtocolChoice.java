@@ -31,7 +31,7 @@ import org.millrace.config.Settings;
  *
  * @param allowed what may be used, by the operations' codes; sends and receives come behind
  */
-public record ProtocolChoice(List<Set<Protocol>> allowed) {
+record ProtocolChoice(List<Set<Protocol>> allowed) {
 
     private static final Set<Protocol> ALL = EnumSet.allOf(Protocol.class);
     private static final Map<String, Set<Protocol>> NAMES =

@@ -11,11 +11,9 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.Registration;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
-import org.millrace.transport.RegisteredMemory;
-import org.millrace.transport.TransportConnections;
 
 /** The user's memory that operations may use in place (mode PTR), and which of them do. */
-public final class Registrations implements AutoCloseable {
+final class Registrations implements AutoCloseable {
 
     /** An operation has no peer in this direction. */
     public static final int NOBODY = -1;

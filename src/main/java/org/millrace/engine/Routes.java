@@ -10,7 +10,7 @@ import org.millrace.Operation;
 import org.millrace.Route;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
-import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction;
 import org.millrace.device.CollectiveFunction.InPlace;
 import org.millrace.device.FunctionTable;
 import org.millrace.engine.Announcer.OperationId;
@@ -25,7 +25,7 @@ final class Routes {
             "COLLNET: NCCL_COLLNET_ENABLE, NCCL_ALGO, MILLRACE_COLLNET_MAX_BYTES or the network's reductions exclude it";
 
     private final Connectors connectors;
-    private Algorithm algorithm;
+    private CollectiveFunction.Algorithm algorithm;
     private @Nullable OperationId operation;
     /** Whether its memory is registered so that peers' devices may read there. */
     private boolean read;
@@ -34,14 +34,14 @@ final class Routes {
         this.connectors = connectors;
     }
 
-    synchronized void collective(Algorithm taken, @Nullable OperationId id, boolean readable) {
+    synchronized void collective(CollectiveFunction.Algorithm taken, @Nullable OperationId id, boolean readable) {
         algorithm = taken;
         operation = id;
         read = readable;
     }
 
     public void direct(boolean readable) {
-        collective(Algorithm.DIRECT, null, readable);
+        collective(CollectiveFunction.Algorithm.DIRECT, null, readable);
     }
 
     /** Empty if nothing travelled yet. */
@@ -65,7 +65,8 @@ final class Routes {
     }
 
     private int index() {
-        return algorithm == Algorithm.DIRECT ? KernelChannel.POINT_TO_POINT : KernelChannel.COLLECTIVE;
+        return algorithm == CollectiveFunction.Algorithm.DIRECT ? KernelChannel.POINT_TO_POINT
+                : KernelChannel.COLLECTIVE;
     }
 
     private List<Connector<?>> used(List<Connector<?>> all) {
@@ -76,7 +77,8 @@ final class Routes {
     }
 
     private static boolean combinesInSlots(Operation operation) {
-        return FunctionTable.STANDARD.collective(operation, Algorithm.RING).inPlace() == InPlace.NEVER;
+        return FunctionTable.STANDARD.collective(operation, CollectiveFunction.Algorithm.RING)
+                .inPlace() == InPlace.NEVER;
     }
 
     private static String text(Protocol protocol) {
@@ -100,10 +102,10 @@ final class Routes {
         } else {
             refusals.add("PTR: less than MILLRACE_PTR_THRESHOLD, and not registered");
         }
-        if (algorithm == Algorithm.TREE && overNet) {
+        if (algorithm == CollectiveFunction.Algorithm.TREE && overNet) {
             refusals.add("PTR: a tree combines in slots");
         }
-        if (algorithm == Algorithm.DIRECT) {
+        if (algorithm == CollectiveFunction.Algorithm.DIRECT) {
             refusals.add("LL: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
             refusals.add("LL128: sends and receives choose their protocol by size, NCCL_PROTO is for collectives");
             if (!overNet) {

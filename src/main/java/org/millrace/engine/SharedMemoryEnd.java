@@ -4,7 +4,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -12,6 +14,8 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.shm.SharedHeap;
+import org.millrace.net.shm.SharedMemory;
 import org.millrace.proxy.CopyProxy;
 import org.millrace.proxy.OperationQueue;
 import org.millrace.proxy.ProxyConnection;
@@ -234,5 +238,52 @@ final class SharedMemoryEnd implements TransportEnd {
 
         /** This end needs it no longer. May be called twice. */
         void close();
+    }
+
+    /** Another rank's heap, which all connections of this process from that rank have mapped once. */
+    static final class PeerHeap implements AutoCloseable {
+
+        private static final Map<String, PeerHeap> ALL = new HashMap<>();
+
+        private final String name;
+        private final SharedMemory.Mapping opened;
+        /** Guarded by the map. */
+        private int users;
+
+        private PeerHeap(String name) {
+            this.name = name;
+            this.opened = SharedHeap.open(name);
+        }
+
+        /** @param name as the peer said it */
+        static PeerHeap open(String name) {
+            synchronized (ALL) {
+                PeerHeap heap = ALL.computeIfAbsent(name, PeerHeap::new);
+                heap.users++;
+                return heap;
+            }
+        }
+
+        MemorySegment segment() {
+            return opened.segment();
+        }
+
+        /** How many this process has mapped. */
+        static int mapped() {
+            synchronized (ALL) {
+                return ALL.size();
+            }
+        }
+
+        /** One connection less; once each. */
+        @Override
+        public void close() {
+            synchronized (ALL) {
+                if (--users == 0) {
+                    ALL.remove(name);
+                    opened.close();
+                }
+            }
+        }
     }
 }

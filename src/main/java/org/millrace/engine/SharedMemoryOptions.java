@@ -16,7 +16,7 @@ import org.millrace.config.Settings;
  * @param receiverCopies whether the receiver's does
  * @param senderMakes    whether the sender makes the memory of SHM; the receiver else
  */
-public record SharedMemoryOptions(boolean others, Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies,
+record SharedMemoryOptions(boolean others, Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies,
         boolean shmDisabled, boolean senderCopies, boolean receiverCopies, boolean senderMakes) {
 
     private static final int SENDER = 1;

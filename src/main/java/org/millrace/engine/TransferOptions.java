@@ -13,7 +13,7 @@ import org.millrace.config.Settings;
  * @param llBytes     largest transfer that travels in LL; -1 for none
  * @param groups      whether the channels of a ring share connections of a network
  */
-public record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boolean groups) {
+record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boolean groups) {
 
     /** NCCL's chunk for sends and receives over a network, and so the size of a slot that is shared. */
     private static final long SHARED_CHUNK_BYTES = 128 << 10;

@@ -8,8 +8,8 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.WorkType;
-import org.millrace.device.Algorithm;
 import org.millrace.device.ChunkShape;
+import org.millrace.device.CollectiveFunction;
 import org.millrace.device.FunctionNumber;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
@@ -22,8 +22,8 @@ import org.millrace.engine.Registrations.UserRegions;
 final class TransferPlanner {
 
     /** Number of their device function: their items say the rest. */
-    static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, Algorithm.DIRECT, Protocol.SIMPLE,
-            DataType.UINT8, ReduceOp.SUM);
+    static final int FUNCTION = FunctionNumber.pack(Operation.SEND_RECEIVE, CollectiveFunction.Algorithm.DIRECT,
+            Protocol.SIMPLE, DataType.UINT8, ReduceOp.SUM);
 
     private final int rank;
     private final int channels;

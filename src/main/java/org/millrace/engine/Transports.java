@@ -21,7 +21,7 @@ import org.millrace.transport.Transport;
  * The transports there are, in the order in which they are asked: those of other jars, and then NCCL's order, P2P, SHM,
  * NET.
  */
-public final class Transports {
+final class Transports {
 
     private static final Logger LOG = LogManager.getLogger(Transports.class);
 

@@ -3,13 +3,13 @@ package org.millrace.nccl;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Operation;
-import org.millrace.library.NativeFunction;
+import org.millrace.library.NativeLibrary;
 
 /**
  * NCCL's public functions that Millrace calls, and the first public release with each (facts: src/nccl.h.in of NCCL's
  * tags).
  */
-enum NcclFunction implements NativeFunction {
+enum NcclFunction implements NativeLibrary.NativeFunction {
     GET_VERSION("ncclGetVersion"),
     GET_UNIQUE_ID("ncclGetUniqueId"),
     GET_ERROR_STRING("ncclGetErrorString"),

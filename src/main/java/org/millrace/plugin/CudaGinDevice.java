@@ -20,7 +20,6 @@ import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.cuda.HostAccess;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.ffi.plugin.plugin_h;

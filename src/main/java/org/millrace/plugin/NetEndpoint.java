@@ -9,7 +9,6 @@ import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.fault.Fault;
 import org.millrace.net.fault.FaultyNetwork;
-import org.millrace.net.fault.PlantedFaults;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.socket.Interfaces;
@@ -84,8 +83,8 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         listener.close();
         network.close();
         faults.stream()
-                .filter(fault -> !PlantedFaults.counts().containsKey(fault))
-                .forEach(fault -> NcclLog.warn(PlantedFaults.missed(fault)));
+                .filter(fault -> !Fault.PlantedFaults.counts().containsKey(fault))
+                .forEach(fault -> NcclLog.warn(Fault.PlantedFaults.missed(fault)));
     }
 
     @Override

@@ -18,7 +18,7 @@ final class PluginEntry {
             return "the plugin's interface is " + version + ", and that of the jar " + Upcalls.VERSION
                     + ": they are of different releases; install both anew with 'millrace plugin install'";
         }
-        String unfit = RuntimeModules.problemHere();
+        String unfit = PluginInstaller.RuntimeModules.problemHere();
         if (unfit != null) {
             return unfit;
         }

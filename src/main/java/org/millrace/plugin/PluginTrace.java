@@ -7,7 +7,6 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Setting;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.config.TraceDetail;
 import org.millrace.file.SharedDirectory;
 import org.millrace.net.connection.SilenceWatch;
 import org.millrace.rehearsal.Recording;
@@ -38,11 +37,11 @@ final class PluginTrace {
      * @param serves which of the plugin's tables NCCL uses
      */
     static void open(Configuration settings, String serves) {
-        TraceDetail detail = settings.traceDetail();
+        Settings.TraceDetail detail = settings.traceDetail();
         boolean first = ProcessTrace.current() == null;
-        if (detail != TraceDetail.OFF) {
+        if (detail != Settings.TraceDetail.OFF) {
             ProcessTrace.open(settings.get(Settings.TRACE_DIRECTORY).orElseGet(SharedDirectory::usual),
-                    detail == TraceDetail.STEPS);
+                    detail == Settings.TraceDetail.STEPS);
         }
         try {
             Recording.open(settings, NcclLog::warn);

@@ -1,5 +1,6 @@
 package org.millrace.plugin;
 
+import java.time.Duration;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
@@ -7,13 +8,24 @@ import java.util.Objects;
 import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.ConnectionLayout;
+import org.millrace.abi.Protocol;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
+import org.millrace.net.connection.Staging;
+import org.millrace.proxy.AbstractProxy;
+import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ReceiveProxy;
+import org.millrace.proxy.SendProxy;
+import org.millrace.proxy.SlotBuffers;
+import org.millrace.proxy.UnpackReceiveSource;
 import org.millrace.trace.ProcessTrace;
 
 /**
@@ -222,5 +234,127 @@ final class TakeoverPath implements DataPath {
         return "Java takes the proxy over, with " + serving.number
                 + (deviceSlots == null ? "" : "; slots are in the GPU's memory")
                 + (unpack == null ? "" : "; " + unpack);
+    }
+
+    /** The sending end of a connection that was taken over. */
+    static final class TakeoverSender extends TakeoverConnection {
+
+        private final FrameSender sender;
+        private final DataPath.DrainTimeout timeout;
+
+        TakeoverSender(FrameSender sender, Network network, TakeoverPath path, DataPath.Owner owner,
+                DataPath.ConnectionNumber number) {
+            super(new End(sender, sender.peer(), sender::blame, sender::close), network, path, owner, number);
+            this.sender = sender;
+            timeout = owner.drainTimeout();
+        }
+
+        @Override
+        boolean owes(ProxyConnection stopped) {
+            return stopped.owesData();
+        }
+
+        @Override
+        boolean receives() {
+            return false;
+        }
+
+        /** A kernel that has ended has all its data in the slots, and nobody else would send it. */
+        @Override
+        Duration drainTimeout() {
+            return timeout.remaining();
+        }
+
+        @Override
+        void gaveUp(String lastSeen) {
+            if (timeout.expire()) {
+                NcclLog.warn(sender + ": the peer takes nothing, and what the device posted for it is dropped ("
+                        + lastSeen
+                        + "), here and on the communicator's other connections. It was aborted, or the peer did not"
+                        + " receive all that was sent");
+            }
+        }
+
+        @Override
+        long stagingBytes(ConnectionLayout layout) {
+            return 0;
+        }
+
+        @Override
+        AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
+            return SendProxy.byMemory(ConnectionName.of(sender.toString()), buffers, 0,
+                    device == null ? sender : new StagedSender(sender, device), this::stopped);
+        }
+    }
+
+    /** The receiving end of a connection that was taken over. */
+    static final class TakeoverReceiver extends TakeoverConnection {
+
+        private final FrameReceiver receiver;
+        private final UnpackDevice.@Nullable Connection unpack;
+
+        /**
+         * A receiver that is served once its memory is known.
+         *
+         * @param unpack what kernels that unpack need; null for those that do not
+         */
+        TakeoverReceiver(FrameReceiver receiver, Network network, TakeoverPath path, DataPath.Owner owner,
+                DataPath.ConnectionNumber number, UnpackDevice.@Nullable Connection unpack) {
+            super(new End(receiver, receiver.peer(), receiver::blame, receiver::close), network, path, owner, number);
+            this.receiver = receiver;
+            this.unpack = unpack;
+        }
+
+        /** What a kernel waits for leaves no mark in memory. */
+        @Override
+        boolean owes(ProxyConnection stopped) {
+            return false;
+        }
+
+        @Override
+        public long deviceHandle() {
+            return unpack == null ? super.deviceHandle() : unpack.deviceHandle();
+        }
+
+        @Override
+        boolean receives() {
+            return true;
+        }
+
+        /** LL and LL128 lines wait there until they are stored one by one. */
+        @Override
+        long stagingBytes(ConnectionLayout layout) {
+            return layout.bufferOffset(Protocol.SIMPLE);
+        }
+
+        @Override
+        AbstractProxy start(SlotBuffers buffers, MemoryRegion lines, @Nullable Staging device) {
+            ConnectionName name = ConnectionName.of(receiver.toString());
+            if (unpack == null) {
+                return ReceiveProxy.byMemory(name, buffers, lines, 0,
+                        device == null ? receiver : new StagedReceiver(receiver, device), this::stopped);
+            }
+            UnpackReceiveSource.UnpackMemory pages = unpack.prepare(buffers.layout().slotBytes(Protocol.SIMPLE));
+            return ReceiveProxy.byMemory(name, buffers, lines, 0, receiver, this::stopped,
+                    slots -> new UnpackReceiveSource(name, pages, slots));
+        }
+
+        /** A kernel that has ended has all it waited for. */
+        @Override
+        Duration drainTimeout() {
+            return Duration.ZERO;
+        }
+
+        @Override
+        void gaveUp(String lastSeen) {
+            // only after an abort is anything under way
+        }
+
+        @Override
+        void closed() {
+            if (unpack != null) {
+                unpack.close();
+            }
+        }
     }
 }

@@ -57,7 +57,7 @@ final class TrainingRun {
 
     @SuppressWarnings("restricted") // our own library
     private void run(Path library) {
-        RuntimeModules.problemHere();
+        PluginInstaller.RuntimeModules.problemHere();
         loadCuda();
         SymbolLookup shim = SymbolLookup.libraryLookup(library, Arena.global());
         new Upcalls(tables).install(shim.find("millraceInstallUpcalls").orElseThrow());

@@ -18,14 +18,14 @@ public abstract class AbstractProxy implements ProxyConnection {
 
     /** The connection. */
     protected final ConnectionName name;
-    private final StopListener listener;
+    private final ProxyConnection.StopListener listener;
     /** Null if nothing aborts the device. */
     private @Nullable AbortFlag abort;
     /** Null if nothing is traced. */
     protected @Nullable ConnectionTrace trace;
 
     /** A proxy of a connection. */
-    protected AbstractProxy(ConnectionName name, StopListener listener) {
+    protected AbstractProxy(ConnectionName name, ProxyConnection.StopListener listener) {
         this.name = name;
         this.listener = listener;
     }

@@ -25,7 +25,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
     private final @Nullable Slots shared;
     private final long simpleSlotBytes;
     /** Null if the device gathers nothing. */
-    private final @Nullable GatheredSlices gathered;
+    private final SliceLists.@Nullable GatheredSlices gathered;
     /** Which frames under way the device gathers. */
     private final boolean[] gathers = new boolean[ConnectionLayout.SLOTS];
     private long taken;
@@ -40,7 +40,7 @@ final class OperationReceiveSource implements ReceiveStepSource {
 
     OperationReceiveSource(ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging,
             boolean wholeWords, OperationQueue queue, SlotPool.@Nullable Share share,
-            @Nullable GatheredSlices gathered) {
+            SliceLists.@Nullable GatheredSlices gathered) {
         this.name = name;
         this.layout = info.layout();
         this.steps = queue;

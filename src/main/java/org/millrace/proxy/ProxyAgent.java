@@ -141,7 +141,7 @@ public final class ProxyAgent implements Agent {
 
         /**
          * {@return whether nothing was under way any more when the agent let go; false if it was given up; of a
-         * connection that failed, its {@link StopListener} knows}
+         * connection that failed, its {@link ProxyConnection.StopListener} knows}
          */
         boolean drained();
     }

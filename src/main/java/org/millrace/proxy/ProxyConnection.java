@@ -49,4 +49,15 @@ public interface ProxyConnection {
 
     /** {@return what was last seen of the connection's memory, for instance {@code "head 16, tail 18, size -1"}} */
     String lastSeen();
+
+    /** Learns that a proxy has stopped. */
+    @FunctionalInterface
+    public interface StopListener {
+        /**
+         * Called once, on the agent's thread, after the proxy's last access to its memory.
+         *
+         * @param failure why; null if it was asked to stop
+         */
+        void stopped(ProxyConnection connection, @Nullable Throwable failure);
+    }
 }

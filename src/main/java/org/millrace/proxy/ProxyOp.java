@@ -2,7 +2,9 @@ package org.millrace.proxy;
 
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.DataType;
 import org.millrace.Operation;
+import org.millrace.ReduceOp;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.net.MemoryRegion;
@@ -93,5 +95,36 @@ public record ProxyOp(long opCount, long signature, long count, long steps, int 
                     + " bytes that were registered for the operation at 0x" + Long.toHexString(memory.address()));
         }
         return offset;
+    }
+
+    /**
+     * What one channel's part of an operation asks of a network that reduces: each of its steps is a request, for a
+     * window of the operation's buffer: of what all ranks' parts are one behind the other, where each has one. Offsets
+     * and lengths are bytes.
+     *
+     * @param operation    an all-reduce, an all-gather or a reduce-scatter
+     * @param first        where the channel's part begins
+     * @param windowBytes  of each step but the last, whole elements
+     * @param bytesPerRank length of each rank's part; 0 of an all-reduce
+     */
+    public record CollNetOp(Operation operation, DataType type, ReduceOp.BuiltIn op, long first, long bytes,
+            long windowBytes, long bytesPerRank) {
+
+        /** {@return where a step's window begins} */
+        public long windowOffset(long step) {
+            return first + step * windowBytes;
+        }
+
+        /** {@return how long a step's window is} */
+        public long windowBytes(long step) {
+            return Math.min(windowBytes, bytes - step * windowBytes);
+        }
+
+        /** {@return how much of a step's window is a rank's own} */
+        public long ownBytes(long step, int rank) {
+            long begin = Math.max(windowOffset(step), rank * bytesPerRank);
+            long end = Math.min(windowOffset(step) + windowBytes(step), (rank + 1) * bytesPerRank);
+            return Math.max(0, end - begin);
+        }
     }
 }

@@ -38,7 +38,7 @@ public final class ReceiveProxy extends AbstractProxy {
     private long covered;
 
     ReceiveProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameReceiver receiver,
-            ReceiveStepSource source, StopListener listener) {
+            ReceiveStepSource source, ProxyConnection.StopListener listener) {
         super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
@@ -53,7 +53,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param staging as long as the buffers of LL and LL128 together: where their lines arrive
      */
     public static ReceiveProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, StopListener listener) {
+            MemoryRegion staging, OperationQueue queue, FrameReceiver receiver, ProxyConnection.StopListener listener) {
         return sharing(null, null, name, info, memory, staging, queue, receiver, listener);
     }
 
@@ -65,9 +65,9 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param share    what it takes them with; null if it has its own
      * @param staging  as long as the buffers of LL and LL128 together: where their lines arrive
      */
-    public static ReceiveProxy sharing(@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
+    public static ReceiveProxy sharing(SliceLists.@Nullable GatheredSlices gathered, SlotPool.@Nullable Share share,
             ConnectionName name, ConnectionInfo info, MemoryRegion memory, MemoryRegion staging, OperationQueue queue,
-            FrameReceiver receiver, StopListener listener) {
+            FrameReceiver receiver, ProxyConnection.StopListener listener) {
         ReceiveStepSource source = new OperationReceiveSource(name, info, memory, staging,
                 receiver.storesWholeWords(info.layout().slotBytes(Protocol.LL)), queue, share, gathered);
         return new ReceiveProxy(name, info.sendMem(), info.recvMem(), receiver, source, listener);
@@ -80,7 +80,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param staging as long as the LL and the LL128 buffer together
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
-            FrameReceiver receiver, StopListener listener) {
+            FrameReceiver receiver, ProxyConnection.StopListener listener) {
         return byMemory(name, buffers, staging, firstStep, receiver, listener, UnaryOperator.identity());
     }
 
@@ -91,7 +91,7 @@ public final class ReceiveProxy extends AbstractProxy {
      * @param refined what stands before the source of steps in slots, and leaves to it what it does not do itself
      */
     public static ReceiveProxy byMemory(ConnectionName name, SlotBuffers buffers, MemoryRegion staging, long firstStep,
-            FrameReceiver receiver, StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
+            FrameReceiver receiver, ProxyConnection.StopListener listener, UnaryOperator<ReceiveStepSource> refined) {
         ReceiveStepSource slots = new MemoryReceiveSource(name, buffers, staging,
                 receiver.storesWholeWords(buffers.layout().slotBytes(Protocol.LL)), firstStep);
         return new ReceiveProxy(name, buffers.sendMem(), buffers.recvMem(), receiver, refined.apply(slots), listener);

@@ -33,7 +33,7 @@ public final class SendProxy extends AbstractProxy {
     private final StepWindow window = new StepWindow();
 
     SendProxy(ConnectionName name, SendMem sendMem, RecvMem recvMem, FrameSender sender, SendStepSource source,
-            StopListener listener) {
+            ProxyConnection.StopListener listener) {
         super(name, listener);
         this.sendMem = sendMem;
         this.recvMem = recvMem;
@@ -43,7 +43,7 @@ public final class SendProxy extends AbstractProxy {
 
     /** {@return a proxy that is told its operations, of a connection with slots of its own, to be added to an agent} */
     public static SendProxy byOperation(ConnectionName name, ConnectionInfo info, MemoryRegion memory,
-            OperationQueue queue, FrameSender sender, StopListener listener) {
+            OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
         return sharing(null, name, info, memory, queue, sender, listener);
     }
 
@@ -54,7 +54,7 @@ public final class SendProxy extends AbstractProxy {
      * @param share what it takes them with; null if it has its own
      */
     public static SendProxy sharing(SlotPool.@Nullable Share share, ConnectionName name, ConnectionInfo info,
-            MemoryRegion memory, OperationQueue queue, FrameSender sender, StopListener listener) {
+            MemoryRegion memory, OperationQueue queue, FrameSender sender, ProxyConnection.StopListener listener) {
         return new SendProxy(name, info.sendMem(), info.recvMem(), sender,
                 new OperationSendSource(name, info, memory, queue, share), listener);
     }
@@ -64,7 +64,7 @@ public final class SendProxy extends AbstractProxy {
      * added to an agent}
      */
     public static SendProxy byMemory(ConnectionName name, SlotBuffers buffers, long firstStep, FrameSender sender,
-            StopListener listener) {
+            ProxyConnection.StopListener listener) {
         SendStepSource source = new MemorySendSource(name, buffers, firstStep);
         return new SendProxy(name, buffers.sendMem(), buffers.recvMem(), sender, source, listener);
     }

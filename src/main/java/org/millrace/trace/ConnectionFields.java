@@ -32,7 +32,7 @@ package org.millrace.trace;
  * are the first steps that are not. Frame n is entry {@code n % 128}; {@code frames} is stored last, with release, and
  * up to {@value #FRAMES_AHEAD} frames behind the ring.
  */
-public final class ConnectionFields {
+final class ConnectionFields {
 
     /** Its number in the group; -1 if not known. */
     public static final int PEER_OFFSET = 28;

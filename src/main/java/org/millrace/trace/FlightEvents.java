@@ -28,7 +28,7 @@ final class FlightEvents {
         return PRESENT && FlightRecorder.isInitialized();
     }
 
-    static void operation(long communicator, int rank, TraceName name, long sequence, long bytes) {
+    static void operation(long communicator, int rank, CommunicatorTrace.TraceName name, long sequence, long bytes) {
         if (Types.OPERATION.isEnabled()) {
             OperationEvent event = new OperationEvent();
             event.communicator = Long.toHexString(communicator);

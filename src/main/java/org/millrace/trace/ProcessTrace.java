@@ -19,9 +19,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.file.OwnerLock;
 import org.millrace.file.ProcessIdentity;
 
 /**
@@ -399,5 +402,103 @@ public final class ProcessTrace {
     /** Whether there is nothing to be learnt from the file once the process has ended. */
     synchronized boolean isUneventful() {
         return blocks.open() == 0 && TraceMemory.getInt(file.header() + TraceLayout.FAILED_OFFSET) == 0;
+    }
+
+    /**
+     * A thread that says ten times a second that the process runs, while anything is open: nothing of it is on a
+     * connection's way.
+     */
+    static final class TraceHeartbeat {
+
+        private static final long PERIOD_NANOS = 100_000_000;
+        private static final int BEATS_PER_MEASUREMENT = 10;
+        /** How long a file stays after its process is counted from there. */
+        private static final int BEATS_PER_TOUCH = 600;
+
+        private final ProcessTrace trace;
+        private final AtomicBoolean locking = new AtomicBoolean();
+        private volatile @Nullable Thread thread;
+        /** Of the thread that runs alone: another begins anew. */
+        private final Stillness stillness = new Stillness();
+
+        TraceHeartbeat(ProcessTrace trace) {
+            this.trace = trace;
+        }
+
+        /** Starts or ends the thread. Called under the trace's lock. */
+        void needed(boolean needed) {
+            Thread running = thread;
+            if (needed && running == null) {
+                Thread started = Thread.ofPlatform().daemon().name("millrace-trace").unstarted(this::run);
+                thread = started;
+                started.start();
+            } else if (!needed && running != null) {
+                thread = null;
+                LockSupport.unpark(running);
+            }
+        }
+
+        /**
+         * Once: tells processes of other PID namespaces that this one lives. On no connection's way, as it takes time.
+         */
+        private void lock() {
+            if (locking.compareAndSet(false, true) && OwnerLock.hold(trace.path())) {
+                TraceMemory.release(trace.header() + TraceLayout.LOCKED_OFFSET, 1);
+            }
+        }
+
+        private void run() {
+            Thread self = Thread.currentThread();
+            lock();
+            for (int beats = 0; thread == self; beats++) {
+                trace.beat();
+                if (beats % BEATS_PER_MEASUREMENT == 0) {
+                    trace.measure();
+                    if (FlightEvents.wanted() && FlightEvents.wantsStalls()) {
+                        stillness.tellFlightRecorder(trace.blocks());
+                    }
+                }
+                if (beats % BEATS_PER_TOUCH == 0) {
+                    trace.touch();
+                }
+                try {
+                    trace.look();
+                } catch (RuntimeException | LinkageError failure) {
+                    LogManager.getLogger(TraceHeartbeat.class).warn("a watch of connections failed", failure);
+                }
+                LockSupport.parkNanos(PERIOD_NANOS);
+            }
+            trace.measure();
+            trace.beat();
+        }
+    }
+
+    /** A link over which nothing comes any more: see {@link ProcessTrace#silence}. Of the trace's thread. */
+    public static final class SilenceTrace {
+
+        private final ProcessTrace process;
+        private final int index;
+        private final long base;
+
+        SilenceTrace(ProcessTrace process, int index, long base) {
+            this.process = process;
+            this.index = index;
+            this.base = base;
+        }
+
+        /** How many streams the link has. */
+        public void streams(int count) {
+            TraceMemory.set(base + SilenceFields.STREAMS_OFFSET, count);
+        }
+
+        /** Something has come over it again. */
+        public void heard() {
+            process.close(index);
+        }
+
+        /** The silent streams have ended, and nothing has come until then. */
+        public void lost() {
+            process.lost(index);
+        }
     }
 }

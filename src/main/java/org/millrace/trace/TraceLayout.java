@@ -28,7 +28,7 @@ package org.millrace.trace;
  * a link is silent; the agent's thread of a connection's counters and ring, and of its own passes;
  * {@link CommunicatorTrace}, under its lock, of operations.
  */
-public final class TraceLayout {
+final class TraceLayout {
 
     /** "MLRTRACE". */
     public static final long MAGIC = 0x45434152_54524c4dL;

@@ -192,4 +192,14 @@ public final class TraceReader {
             }
         }
     }
+
+    /** A file is no trace, or one that this release cannot read. The message says which file, and what it has. */
+    static final class TraceFormatException extends IOException {
+
+        private static final long serialVersionUID = 1L;
+
+        TraceFormatException(String message) {
+            super(message);
+        }
+    }
 }

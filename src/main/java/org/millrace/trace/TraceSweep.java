@@ -27,7 +27,7 @@ import org.millrace.file.StaleFiles;
  * When traces go: with their process if it closed all it had and nothing failed; otherwise they stay for those who ask
  * what happened, until a later process finds that they have been there for an hour, or that they are many.
  */
-public final class TraceSweep {
+final class TraceSweep {
 
     /** What traces are named, as a glob. */
     public static final String GLOB = "millrace-*." + FileName.TRACE;

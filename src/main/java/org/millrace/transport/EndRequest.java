@@ -1,5 +1,6 @@
 package org.millrace.transport;
 
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.KernelChannel;
 import org.millrace.proxy.ConnectionName;
@@ -44,5 +45,20 @@ public record EndRequest(PeerInfo here, PeerInfo there, int channel, int index, 
                 : process.connection(new ConnectionIdentity(settings.communicator(), here.rank(), -1, channel,
                         direction, ConnectionIdentity.COLLNET, 0, 0, -1, settings.firstStep(), "collnet",
                         "the network that reduces", name().toString()));
+    }
+
+    /**
+     * Ranks that one connection connects all at once, as a network that reduces does: a peer of each of them, whose
+     * number comes behind those of the ranks ({@code comm->nRanks} in NCCL).
+     *
+     * @param name    for messages, for instance {@code "the collective network"}
+     * @param members its ranks, ascending
+     */
+    public record PeerGroup(int number, String name, List<Integer> members) {
+
+        /** Copies the list. */
+        public PeerGroup {
+            members = List.copyOf(members);
+        }
     }
 }

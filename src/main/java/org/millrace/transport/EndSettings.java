@@ -5,7 +5,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
-import org.millrace.proxy.StopListener;
+import org.millrace.proxy.ProxyConnection;
 
 /**
  * What all connections of a communicator have in common.
@@ -23,7 +23,7 @@ import org.millrace.proxy.StopListener;
  * @param abort           makes the rank's kernels leave, and its proxies stand still
  * @param communicator    a number that all ranks have in common, and other communicators have not
  */
-public record EndSettings(ConnectionLayout layout, long firstStep, StopListener listener,
+public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnection.StopListener listener,
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
         @Nullable Heap heap, AbortFlag abort, long communicator) {
 

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
-import org.millrace.agent.TimedIdleStrategy.Stage;
+import org.millrace.agent.IdleProfile.TimedIdleStrategy.Stage;
 
 /** When a thread without work spins, yields and parks, on a clock and a scheduler of the test's own. */
 class TimedIdleStrategyTest {
@@ -19,7 +19,7 @@ class TimedIdleStrategyTest {
     private static final long LONGEST_PARK = 2_000_000;
 
     /** Counts what is asked of it; a yield lasts as long as the test says. */
-    private static final class TestScheduler implements TimedIdleStrategy.Scheduler {
+    private static final class TestScheduler implements IdleProfile.TimedIdleStrategy.Scheduler {
         private long now = Long.MAX_VALUE - 5_000; // the clock wraps while the thread is idle
         private long yieldLasts;
         private int yields;
@@ -52,18 +52,18 @@ class TimedIdleStrategyTest {
 
     private final TestScheduler scheduler = new TestScheduler();
 
-    private TimedIdleStrategy strategy(long spinNanos) {
-        return new TimedIdleStrategy(scheduler, spinNanos, YIELD, 1_000, LONGEST_PARK);
+    private IdleProfile.TimedIdleStrategy strategy(long spinNanos) {
+        return new IdleProfile.TimedIdleStrategy(scheduler, spinNanos, YIELD, 1_000, LONGEST_PARK);
     }
 
-    private static Stage idleUntilTheNextLook(TimedIdleStrategy strategy) {
-        for (int pass = 0; pass < TimedIdleStrategy.CLOCK_INTERVAL; pass++) {
+    private static Stage idleUntilTheNextLook(IdleProfile.TimedIdleStrategy strategy) {
+        for (int pass = 0; pass < IdleProfile.TimedIdleStrategy.CLOCK_INTERVAL; pass++) {
             strategy.idle(0);
         }
         return strategy.stage();
     }
 
-    private Stage idleFor(TimedIdleStrategy strategy, long nanos) {
+    private Stage idleFor(IdleProfile.TimedIdleStrategy strategy, long nanos) {
         for (long left = nanos; left > 0; left -= 1_000_000) {
             scheduler.now += Math.min(left, 1_000_000);
             idleUntilTheNextLook(strategy);
@@ -71,8 +71,8 @@ class TimedIdleStrategyTest {
         return strategy.stage();
     }
 
-    private TimedIdleStrategy parking() {
-        TimedIdleStrategy strategy = strategy(SPIN);
+    private IdleProfile.TimedIdleStrategy parking() {
+        IdleProfile.TimedIdleStrategy strategy = strategy(SPIN);
         idleUntilTheNextLook(strategy);
         assertEquals(Stage.PARK, idleFor(strategy, SPIN + YIELD));
         return strategy;
@@ -80,7 +80,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void stagesAreEnteredByTime() {
-        TimedIdleStrategy strategy = strategy(SPIN);
+        IdleProfile.TimedIdleStrategy strategy = strategy(SPIN);
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy), "the first look starts the clock");
         assertEquals(Stage.SPIN, idleFor(strategy, SPIN - 1));
         scheduler.now++;
@@ -93,7 +93,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void passesAloneChangeNothing() {
-        TimedIdleStrategy strategy = strategy(SPIN);
+        IdleProfile.TimedIdleStrategy strategy = strategy(SPIN);
         for (int i = 0; i < 1000; i++) {
             assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
         }
@@ -101,7 +101,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void workBeginsAnew() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.idle(1);
         assertEquals(Stage.SPIN, strategy.stage());
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
@@ -112,7 +112,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void aSharedCoreIsYieldedAtOnce() {
-        TimedIdleStrategy strategy = strategy(0);
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
         strategy.idle(0);
         assertEquals(1, scheduler.yields);
         strategy.idle(1);
@@ -121,8 +121,8 @@ class TimedIdleStrategyTest {
 
     @Test
     void shortParksStandInForYieldsAfterALongOne() {
-        TimedIdleStrategy strategy = strategy(0);
-        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS;
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS;
         strategy.idle(0);
         strategy.idle(0);
         assertEquals(2, scheduler.yields, "both were short");
@@ -132,16 +132,18 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         strategy.idle(0);
         assertEquals(3, scheduler.yields);
-        assertEquals(List.of(TimedIdleStrategy.SHORT_PARK_NANOS, TimedIdleStrategy.SHORT_PARK_NANOS), scheduler.parks);
+        assertEquals(
+                List.of(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS),
+                scheduler.parks);
         assertEquals(1, scheduler.sharpened, "timers that are late would make short parks long");
     }
 
     @Test
     void shortParksWithoutWorkBecomeLonger() {
-        TimedIdleStrategy strategy = strategy(0);
-        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         strategy.idle(0);
-        for (int i = 0; i <= TimedIdleStrategy.SHORT_PARKS; i++) {
+        for (int i = 0; i <= IdleProfile.TimedIdleStrategy.SHORT_PARKS; i++) {
             assertEquals(Stage.YIELD, strategy.stage());
             strategy.idle(0);
         }
@@ -156,14 +158,14 @@ class TimedIdleStrategyTest {
         strategy.idle(1);
         strategy.idle(0); // yields are tried again by now
         strategy.idle(0);
-        assertEquals(TimedIdleStrategy.SHORT_PARK_NANOS, scheduler.parks.getLast(), "work begins anew");
+        assertEquals(IdleProfile.TimedIdleStrategy.SHORT_PARK_NANOS, scheduler.parks.getLast(), "work begins anew");
     }
 
     @Test
     void yieldsAreTriedAgainLaterAndLaterWhileTheyAreLong() {
-        TimedIdleStrategy strategy = strategy(0);
-        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
-        long avoidance = TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        long avoidance = IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
         strategy.idle(0);
         for (int yields = 1; yields < 20; yields++) {
             strategy.idle(1);
@@ -173,8 +175,8 @@ class TimedIdleStrategyTest {
             scheduler.now++;
             strategy.idle(0);
             assertEquals(yields + 1, scheduler.yields);
-            avoidance = Math.clamp(2 * avoidance, TimedIdleStrategy.LEAST_AVOIDANCE_NANOS,
-                    TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+            avoidance = Math.clamp(2 * avoidance, IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS,
+                    IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
         }
         assertEquals(1, scheduler.sharpened);
         scheduler.now += avoidance;
@@ -186,29 +188,29 @@ class TimedIdleStrategyTest {
 
     @Test
     void aLongYieldThatStandsAloneCountsLittle() {
-        TimedIdleStrategy strategy = strategy(0);
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
         for (int i = 0; i < 3; i++) {
-            scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+            scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
             strategy.idle(0);
             scheduler.yieldLasts = 1;
-            scheduler.now += TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS - 1;
+            scheduler.now += IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS - 1;
             strategy.idle(0);
             assertEquals(1 + 2 * i, scheduler.yields);
             scheduler.now++;
             strategy.idle(0);
             assertEquals(2 + 2 * i, scheduler.yields);
             strategy.idle(1);
-            scheduler.now += TimedIdleStrategy.ALONE_NANOS;
+            scheduler.now += IdleProfile.TimedIdleStrategy.ALONE_NANOS;
         }
     }
 
     @Test
     void whatTookTheCoreBeforeIsForgotten() {
-        TimedIdleStrategy strategy = strategy(0);
-        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        IdleProfile.TimedIdleStrategy strategy = strategy(0);
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         for (int i = 0; i < 4; i++) {
             strategy.idle(0);
-            scheduler.now += TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+            scheduler.now += IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
         }
         strategy.idle(0);
         strategy.idle(0);
@@ -220,16 +222,16 @@ class TimedIdleStrategyTest {
         strategy.idle(0);
         assertEquals(7, scheduler.yields, "no short park stands in for a yield");
         assertEquals(1, scheduler.parks.size());
-        scheduler.yieldLasts = TimedIdleStrategy.LONG_YIELD_NANOS + 1;
+        scheduler.yieldLasts = IdleProfile.TimedIdleStrategy.LONG_YIELD_NANOS + 1;
         strategy.idle(0);
-        scheduler.now += TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
+        scheduler.now += IdleProfile.TimedIdleStrategy.AVOIDANCE_OF_ONE_NANOS;
         strategy.idle(0);
         assertEquals(9, scheduler.yields, "and the next avoidance is the shortest");
     }
 
     @Test
     void aThreadThatIsToForgetParksNoMore() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.forget();
         strategy.idle(0);
         assertEquals(List.of(), scheduler.parks);
@@ -238,13 +240,13 @@ class TimedIdleStrategyTest {
 
     @Test
     void aThreadThatLosesItsCoreWhileItSpinsYieldsForAWhile() {
-        TimedIdleStrategy strategy = strategy(SPIN);
+        IdleProfile.TimedIdleStrategy strategy = strategy(SPIN);
         idleUntilTheNextLook(strategy);
-        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS - 1;
+        scheduler.now += IdleProfile.TimedIdleStrategy.LOST_CORE_NANOS - 1;
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy), "passes may be slow");
-        long avoidance = TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        long avoidance = IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
         for (int loss = 0; loss < 20; loss++) {
-            scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+            scheduler.now += IdleProfile.TimedIdleStrategy.LOST_CORE_NANOS;
             assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
             strategy.idle(1);
             assertEquals(Stage.YIELD, strategy.stage(), "work does not give the core back");
@@ -257,14 +259,14 @@ class TimedIdleStrategyTest {
             strategy.idle(1);
             assertEquals(Stage.SPIN, strategy.stage(), "it tries again");
             idleUntilTheNextLook(strategy);
-            avoidance = Math.min(2 * avoidance, TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
+            avoidance = Math.min(2 * avoidance, IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS);
         }
-        scheduler.now += 3 * TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
+        scheduler.now += 3 * IdleProfile.TimedIdleStrategy.MOST_AVOIDANCE_NANOS;
         strategy.idle(1);
         idleUntilTheNextLook(strategy);
-        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+        scheduler.now += IdleProfile.TimedIdleStrategy.LOST_CORE_NANOS;
         assertEquals(Stage.YIELD, idleUntilTheNextLook(strategy));
-        scheduler.now += TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
+        scheduler.now += IdleProfile.TimedIdleStrategy.LEAST_AVOIDANCE_NANOS;
         strategy.idle(0);
         strategy.idle(1);
         assertEquals(Stage.SPIN, strategy.stage(), "a loss that stands alone counts little");
@@ -272,16 +274,16 @@ class TimedIdleStrategyTest {
 
     @Test
     void timeThatAPassWithWorkTookIsNotMissing() {
-        TimedIdleStrategy strategy = strategy(SPIN);
+        IdleProfile.TimedIdleStrategy strategy = strategy(SPIN);
         idleUntilTheNextLook(strategy);
-        scheduler.now += TimedIdleStrategy.LOST_CORE_NANOS;
+        scheduler.now += IdleProfile.TimedIdleStrategy.LOST_CORE_NANOS;
         strategy.idle(1);
         assertEquals(Stage.SPIN, idleUntilTheNextLook(strategy));
     }
 
     @Test
     void parksAreATwentiethOfTheTimeThatWasIdle() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.idle(0);
         scheduler.now += 10_000_000;
         strategy.idle(0);
@@ -292,7 +294,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void wakingEndsAParkAndBeginsAnew() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
         assertEquals(Stage.PARK, strategy.stage(), "it had not parked when it was woken");
@@ -303,7 +305,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void aParkIsASleepAndASpinIsNone() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         assertFalse(strategy.slept());
         strategy.idle(0);
         assertTrue(strategy.slept());
@@ -313,7 +315,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void wakingBetweenTwoParksIsNotMissed() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.idle(0);
         strategy.wake(Thread.currentThread());
         strategy.idle(0);
@@ -323,7 +325,7 @@ class TimedIdleStrategyTest {
 
     @Test
     void workBetweenAWakeAndTheNextParkIsWhatTheWakeWasFor() {
-        TimedIdleStrategy strategy = parking();
+        IdleProfile.TimedIdleStrategy strategy = parking();
         strategy.idle(0);
         strategy.wake(Thread.currentThread());
         strategy.idle(1);
@@ -336,8 +338,8 @@ class TimedIdleStrategyTest {
 
     @Test
     void impossibleTimesAreRefused() {
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(-1, 0, 1, 1));
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 0, 1));
-        assertThrows(IllegalArgumentException.class, () -> new TimedIdleStrategy(0, 0, 2, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.TimedIdleStrategy(-1, 0, 1, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.TimedIdleStrategy(0, 0, 0, 1));
+        assertThrows(IllegalArgumentException.class, () -> new IdleProfile.TimedIdleStrategy(0, 0, 2, 1));
     }
 }

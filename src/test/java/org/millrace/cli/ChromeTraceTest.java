@@ -35,7 +35,7 @@ class ChromeTraceTest {
 
     @SuppressWarnings("unchecked")
     private static List<Map<String, Object>> events(List<Frame> frames) {
-        return (List<Map<String, Object>>) ChromeTrace.of(List.of(process(frames))).get("traceEvents");
+        return (List<Map<String, Object>>) TraceCommand.ChromeTrace.of(List.of(process(frames))).get("traceEvents");
     }
 
     /** One under way, some that began at one reading of the clock and took no time, and some that overlap. */
@@ -67,7 +67,8 @@ class ChromeTraceTest {
         TracedGin context = new TracedGin(0xfeed, 0, 2, 3, 128, "", TracedState.OPEN, Map.of(),
                 List.of(new TracedGin.Queue(0, 4, 4, NOW), new TracedGin.Queue(1, 9, 7, NOW + 500)));
         List<Map<String, Object>> all =
-                (List<Map<String, Object>>) ChromeTrace.of(List.of(process(List.of(), context))).get("traceEvents");
+                (List<Map<String, Object>>) TraceCommand.ChromeTrace.of(List.of(process(List.of(), context)))
+                        .get("traceEvents");
         List<Object> names = all.stream().map(event -> event.get("args")).toList();
         assertTrue(names.contains(Map.of("name", "GIN feed, context 3 -> rank 0")), names.toString());
         assertTrue(names.contains(Map.of("name", "GIN feed, context 3 -> rank 1")), names.toString());

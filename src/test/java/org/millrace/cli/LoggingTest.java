@@ -20,7 +20,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.config.LogLevel;
 import org.millrace.config.LogSubsystem;
 import org.millrace.config.Settings;
 
@@ -39,13 +38,13 @@ class LoggingTest {
 
         public static void main(String[] arguments) {
             if (arguments.length > 0) {
-                MillraceCommand.configureLogging(LogLevel.valueOf(arguments[0]),
+                MillraceCommand.configureLogging(Settings.LogLevel.valueOf(arguments[0]),
                         arguments.length == 1 ? Settings.LOG_SUBSYSTEMS.defaultValue()
                                 : Set.of(LogSubsystem.valueOf(arguments[1])));
             }
             if (arguments.length > 1) {
                 for (String each : List.of("net.socket.SocketSender", "engine.Registrations", "engine.CollNet",
-                        "transport.TransportConnections.P2P")) {
+                        "engine.TransportConnections.P2P")) {
                     LogManager.getLogger("org.millrace." + each).info("of {}", each);
                     LogManager.getLogger("org.millrace." + each).warn("of {}", each);
                 }
@@ -133,7 +132,7 @@ class LoggingTest {
     void ncclDebugSubsysSaysOfWhat() throws Exception {
         for (var each : Map
                 .of("NET", "SocketSender: of net.socket.SocketSender", "REG", "Registrations: of engine.Registrations",
-                        "P2P", "P2P: of transport.TransportConnections.P2P")
+                        "P2P", "P2P: of engine.TransportConnections.P2P")
                 .entrySet()) {
             List<String> lines = log("INFO", each.getKey());
             assertEquals(4, lines.stream().filter(line -> line.contains(" WARN ")).count(), lines.toString());

@@ -18,7 +18,6 @@ import org.millrace.MillraceException;
 import org.millrace.plugin.HostProgram;
 import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordingReader;
-import org.millrace.rehearsal.ReplayPlan;
 
 /** Runs that are recorded, and what the command line says of them. */
 @Tag("slow")

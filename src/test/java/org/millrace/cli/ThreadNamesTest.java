@@ -16,7 +16,7 @@ class ThreadNamesTest {
 
     @Test
     void threadsAreCountedByTheBeginningOfTheirNames() throws InterruptedException {
-        assertEquals(OptionalInt.of(0), ThreadNames.count(NAME));
+        assertEquals(OptionalInt.of(0), CudaGinRank.ThreadNames.count(NAME));
         CountDownLatch started = new CountDownLatch(2);
         CountDownLatch seen = new CountDownLatch(1);
         Runnable task = () -> {
@@ -30,8 +30,8 @@ class ThreadNamesTest {
         Thread one = Thread.ofPlatform().name(NAME + "-1").start(task);
         Thread two = Thread.ofPlatform().name(NAME + "-2").start(task);
         started.await();
-        assertEquals(OptionalInt.of(2), ThreadNames.count(NAME));
-        assertEquals(OptionalInt.of(2), ThreadNames.count("NamedF"));
+        assertEquals(OptionalInt.of(2), CudaGinRank.ThreadNames.count(NAME));
+        assertEquals(OptionalInt.of(2), CudaGinRank.ThreadNames.count("NamedF"));
         seen.countDown();
         one.join();
         two.join();

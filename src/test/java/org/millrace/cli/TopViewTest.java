@@ -8,9 +8,9 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.trace.ConnectionFields;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ConnectionIdentity;
+import org.millrace.trace.TraceFiles;
 import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedCommunicator;
 import org.millrace.trace.TracedConnection;
@@ -55,12 +55,12 @@ class TopViewTest {
                         "PID RANK STATE   OPERATION        PROGRAM", " 10    0 running all_reduce #2 1M a test", "",
                         "PID RANK    PEER CH NET STEPS/s WAITS FOR SINCE STEP PEER'S PROCESS",
                         " 10    0 ->    1  0 P2P       4 kernel     2.0s   40 rank 1"),
-                lines(connection(0, ConnectionFields.NO_AGENT, "P2P")));
+                lines(connection(0, TraceFiles.NO_AGENT, "P2P")));
     }
 
     @Test
     void ofAllOthersItIsCounted() {
-        List<String> lines = lines(connection(0, ConnectionFields.NO_AGENT, "P2P"), connection(1, AGENT, "shm"));
+        List<String> lines = lines(connection(0, TraceFiles.NO_AGENT, "P2P"), connection(1, AGENT, "shm"));
         assertEquals("millrace top: 1 process, 2 connections (1 direct), 300B/s out, 0B/s in", lines.getFirst());
         assertEquals(
                 List.of("PID RANK    PEER CH NET B/s STEPS/s WAITS FOR SINCE STEP FRAMES BYTES AGENT",

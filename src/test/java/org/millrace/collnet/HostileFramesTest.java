@@ -23,7 +23,7 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
@@ -54,7 +54,8 @@ class HostileFramesTest {
     void hostileFramesAreRefused(long sequence, long what, long bytes, long scratch, int payload, String when)
             throws Exception {
         for (int rank = 0; rank < 2; rank++) {
-            networks.add(NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults()));
+            networks.add(
+                    NetworkOptions.NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults()));
             memory.add(networks.get(rank).register(arena.allocate(4096, 64)));
         }
         try (Listener here = networks.getFirst().listen();

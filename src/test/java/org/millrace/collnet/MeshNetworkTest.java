@@ -30,7 +30,7 @@ import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
@@ -60,7 +60,8 @@ class MeshNetworkTest {
     private void connect(String name, int ranks, int aggregators, boolean threads) throws Exception {
         List<Listener> listeners = new ArrayList<>();
         for (int rank = 0; rank < ranks; rank++) {
-            networks.add(NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults()));
+            networks.add(
+                    NetworkOptions.NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults()));
             listeners.add(networks.get(rank).listen());
             memory.add(networks.get(rank).register(arena.allocate(2L * LONGS * Long.BYTES, 64)));
         }

@@ -64,7 +64,7 @@ class ConfigurationTest {
         assertEquals(Duration.ofMillis(1500), configuration.get(Settings.STALL_DEADLINE));
         assertEquals(Optional.of(4), configuration.get(Settings.MAX_CHANNELS));
         assertEquals("socket", configuration.get(Settings.NETWORK));
-        assertEquals(LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
+        assertEquals(Settings.LogLevel.INFO, configuration.get(Settings.LOG_LEVEL));
     }
 
     @Test
@@ -84,7 +84,7 @@ class ConfigurationTest {
     @ParameterizedTest
     @CsvSource({", , STEPS", "1, , STEPS", "0, , COUNTERS", ", counters, COUNTERS", "1, steps, STEPS",
             "0, counters, COUNTERS", "0, off, OFF", "1, off, ", "1, counters, ", "0, steps, "})
-    void ncclsProxyTraceSaysWhetherStepsAreWrittenDown(String proxyTrace, String trace, TraceDetail expected) {
+    void ncclsProxyTraceSaysWhetherStepsAreWrittenDown(String proxyTrace, String trace, Settings.TraceDetail expected) {
         environment.put("NCCL_PROXY_TRACE", proxyTrace == null ? "" : proxyTrace);
         environment.put("MILLRACE_TRACE", trace == null ? "" : trace);
         if (expected == null) {

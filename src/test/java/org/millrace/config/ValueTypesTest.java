@@ -13,8 +13,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class ValueTypesTest {
 
-    private static final SizeType SIZES = new SizeType(0, 1L << 40, 1);
-    private static final DurationType TIMES = new DurationType(Duration.ofNanos(1000), Duration.ofHours(2));
+    private static final ValueTypes.SizeType SIZES = new ValueTypes.SizeType(0, 1L << 40, 1);
+    private static final ValueTypes.DurationType TIMES =
+            new ValueTypes.DurationType(Duration.ofNanos(1000), Duration.ofHours(2));
 
     @ParameterizedTest
     @CsvSource({"0,0", "8,8", "1023,1023", "64K,65536", "64KiB,65536", "64 k,65536", "4M,4194304", "1G,1073741824",
@@ -52,7 +53,7 @@ class ValueTypesTest {
 
     @Test
     void sizesMustBeMultiples() {
-        SizeType pages = new SizeType(4096, 1 << 20, 4096);
+        ValueTypes.SizeType pages = new ValueTypes.SizeType(4096, 1 << 20, 4096);
         assertEquals(8192L, pages.parse("8K"));
         assertThrows(IllegalArgumentException.class, () -> pages.parse("6K"));
         assertThrows(IllegalArgumentException.class, () -> pages.parse("0"));
@@ -93,9 +94,9 @@ class ValueTypesTest {
 
     @Test
     void choicesListsAndOptionals() {
-        assertEquals(LogLevel.TRACE, ValueTypes.choices(LogLevel.class).parse("trace"));
-        assertEquals("VERSION, WARN, INFO, ABORT, TRACE", ValueTypes.choices(LogLevel.class).allowed());
-        assertThrows(IllegalArgumentException.class, () -> ValueTypes.choices(LogLevel.class).parse("loud"));
+        assertEquals(Settings.LogLevel.TRACE, ValueTypes.choices(Settings.LogLevel.class).parse("trace"));
+        assertEquals("VERSION, WARN, INFO, ABORT, TRACE", ValueTypes.choices(Settings.LogLevel.class).allowed());
+        assertThrows(IllegalArgumentException.class, () -> ValueTypes.choices(Settings.LogLevel.class).parse("loud"));
         ValueType<List<Integer>> list = ValueTypes.lists(ValueTypes.integers(0, 9));
         assertEquals(List.of(1, 2, 3), list.parse("1, 2,,3"));
         assertEquals("1,2,3", list.format(List.of(1, 2, 3)));

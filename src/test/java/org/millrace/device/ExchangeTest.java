@@ -23,9 +23,10 @@ class ExchangeTest {
             "2, 4096, SCALED, 2", "3, 1, SUM, 4"})
     void hops(int ranks, int count, String op, int chunks) {
         ReduceOp reduction = op.equals("SCALED") ? new ReduceOp.PreMulSum(2) : ReduceOp.BuiltIn.valueOf(op);
-        int number =
-                FunctionNumber.pack(Operation.ALL_REDUCE, Algorithm.RING, Protocol.SIMPLE, DataType.FLOAT32, reduction);
-        CollectiveFunction function = FunctionTable.STANDARD.collective(Operation.ALL_REDUCE, Algorithm.RING);
+        int number = FunctionNumber.pack(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.RING, Protocol.SIMPLE,
+                DataType.FLOAT32, reduction);
+        CollectiveFunction function =
+                FunctionTable.STANDARD.collective(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.RING);
         try (Arena arena = Arena.ofConfined()) {
             CollectiveWork work = CollectiveWork.of(MemorySegment.ofArray(new long[CollectiveWork.BYTES / Long.BYTES]));
             work.spread(0, 0, count, 0, 0);

@@ -17,13 +17,13 @@ import org.millrace.abi.WorkBatch;
 /** Every function has a number of its own that a batch can carry. */
 class FunctionNumberTest {
 
-    private record Row(Operation operation, Algorithm algorithm) {
+    private record Row(Operation operation, CollectiveFunction.Algorithm algorithm) {
     }
 
     private static List<Row> rows() {
         List<Row> rows = new ArrayList<>();
         for (int code = 0; code <= Operation.SEND_RECEIVE.code(); code++) {
-            for (Algorithm algorithm : Algorithm.values()) {
+            for (CollectiveFunction.Algorithm algorithm : CollectiveFunction.Algorithm.values()) {
                 rows.add(new Row(Operation.ofCode(code), algorithm));
             }
         }

@@ -14,7 +14,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.UnpackHandle;
-import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 
 /** Lists of pieces as no proxy of ours makes them: any lengths, any offsets, any order. */
@@ -31,9 +30,9 @@ class SliceGatherTest {
     private final MemorySegment slots = arena.allocate(SLOT_AT + SLOT + 64, 4096);
     private final UnpackMeta meta = UnpackMeta.of(metaMemory);
 
-    private SliceGather gather(long head) {
+    private ReceivePort.SliceGather gather(long head) {
         UnpackHandle.of(handleMemory).set(metaMemory.address(), bounce.address(), head);
-        return new SliceGather(new UnpackMemory(metaMemory, handleMemory, bounce, 0));
+        return new ReceivePort.SliceGather(new UnpackHandle.UnpackMemory(metaMemory, handleMemory, bounce, 0));
     }
 
     private void fill(Random random) {
@@ -52,7 +51,7 @@ class SliceGatherTest {
         long seed = 31 * firstHead;
         Random random = new Random(seed);
         fill(random);
-        SliceGather gather = gather(firstHead);
+        ReceivePort.SliceGather gather = gather(firstHead);
         long head = firstHead;
         for (int slice = 0; slice < 40; slice++) {
             head++;
@@ -92,7 +91,7 @@ class SliceGatherTest {
     @Test
     void everyPairOfAlignmentsAndEveryTailIsCopied() {
         fill(new Random(5));
-        SliceGather gather = gather(-1);
+        ReceivePort.SliceGather gather = gather(-1);
         int index = 0;
         for (int source = 0; source < 16; source++) {
             for (int target = 0; target < 16; target++) {
@@ -112,7 +111,7 @@ class SliceGatherTest {
 
     @Test
     void slotsMustBeAlignedAsAGpuDemands() {
-        SliceGather gather = gather(-1);
+        ReceivePort.SliceGather gather = gather(-1);
         assertThrows(IllegalArgumentException.class, () -> gather.next(slots, SLOT_AT + 8, 1));
     }
 }

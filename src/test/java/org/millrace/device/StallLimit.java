@@ -4,7 +4,7 @@ import java.util.function.Supplier;
 import org.millrace.MillraceException;
 
 /** Gives up a kernel that moves nothing for so long. */
-public record StallLimit(long patienceNanos) implements KernelWatch {
+public record StallLimit(long patienceNanos) implements EmulatedDevice.KernelWatch {
 
     @Override
     public MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor) {

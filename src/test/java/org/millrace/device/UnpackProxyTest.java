@@ -14,7 +14,6 @@ import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
-import org.millrace.abi.UnpackMemory;
 import org.millrace.abi.UnpackMeta;
 import org.millrace.proxy.BouncePages;
 import org.millrace.proxy.ConnectionName;
@@ -65,7 +64,8 @@ class UnpackProxyTest {
                 SlotBuffers.inOne(LAYOUT, MemoryFrames.region(to.buffers())), MemoryFrames.staging(arena, LAYOUT),
                 firstStep, frames.receiver(), (proxy, failure) -> {},
                 slots -> new UnpackReceiveSource(ConnectionName.of("b"), memory, slots));
-        SliceGather gather = new SliceGather(new UnpackMemory(meta, handle, bounce, 0));
+        ReceivePort.SliceGather gather =
+                new ReceivePort.SliceGather(new UnpackHandle.UnpackMemory(meta, handle, bounce, 0));
         int[] sizes = new int[SLICES];
         for (int chunk = 0; chunk < SLICES; chunk += 2) {
             sizes[chunk] = random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(SLICE_BYTES);

@@ -62,14 +62,14 @@ class WorkLauncherTest {
 
     private WorkLauncher launcher(DeviceCommunicator communicator) {
         FunctionTable functions = new FunctionTable();
-        functions.put(Operation.ofCode(ADD), Algorithm.RING, new TestFunction());
-        functions.put(Operation.ofCode(HANG), Algorithm.RING, new TestFunction());
+        functions.put(Operation.ofCode(ADD), CollectiveFunction.Algorithm.RING, new TestFunction());
+        functions.put(Operation.ofCode(HANG), CollectiveFunction.Algorithm.RING, new TestFunction());
         return new WorkLauncher(device, communicator, functions, failure::get,
                 thrown -> failure.compareAndSet(null, thrown), () -> true,
                 new StallLimit(Duration.ofSeconds(20).toNanos()), Duration.ofSeconds(20));
     }
 
-    private final class TestFunction implements DeviceFunction {
+    private final class TestFunction implements FunctionTable.DeviceFunction {
 
         @Override
         public List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator,

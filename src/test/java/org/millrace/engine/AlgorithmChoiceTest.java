@@ -13,7 +13,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
-import org.millrace.device.Algorithm;
+import org.millrace.device.CollectiveFunction;
 
 class AlgorithmChoiceTest {
 
@@ -54,9 +54,10 @@ class AlgorithmChoiceTest {
                     "collnetchain | false | false | false"})
     void collnetIsAllowedByFunction(String text, boolean allReduce, boolean allGather, boolean reduceScatter) {
         AlgorithmChoice choice = AlgorithmChoice.parse(text);
-        assertEquals(allReduce, choice.allows(Operation.ALL_REDUCE, Algorithm.COLLNET_DIRECT));
-        assertEquals(allGather, choice.allows(Operation.ALL_GATHER, Algorithm.COLLNET_DIRECT));
-        assertEquals(reduceScatter, choice.allows(Operation.REDUCE_SCATTER, Algorithm.COLLNET_DIRECT));
+        assertEquals(allReduce, choice.allows(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.COLLNET_DIRECT));
+        assertEquals(allGather, choice.allows(Operation.ALL_GATHER, CollectiveFunction.Algorithm.COLLNET_DIRECT));
+        assertEquals(reduceScatter,
+                choice.allows(Operation.REDUCE_SCATTER, CollectiveFunction.Algorithm.COLLNET_DIRECT));
     }
 
     @Test

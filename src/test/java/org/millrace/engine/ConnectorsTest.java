@@ -41,8 +41,7 @@ import org.millrace.transport.EndRequest;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnections.PeerMessages;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.transport.TransportEnd;
 
 /** A connection's states, which thread makes it, and how that ends. The peer is the test. */

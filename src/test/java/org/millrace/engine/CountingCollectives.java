@@ -15,7 +15,7 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 
@@ -46,7 +46,8 @@ public final class CountingCollectives implements CollectiveNetworkProvider {
 
     @Override
     public Place listen(int number) {
-        Network network = NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults());
+        Network network =
+                NetworkOptions.NetworkChoice.parse("shm").open(SocketOptions.defaults(), ShmOptions.defaults());
         Listener here = network.listen();
         return new Place() {
             @Override

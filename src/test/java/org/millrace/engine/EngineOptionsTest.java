@@ -8,8 +8,8 @@ import java.util.Properties;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleProfile.Backoff;
-import org.millrace.agent.TimedIdleStrategy;
 import org.millrace.config.Configuration;
 
 class EngineOptionsTest {
@@ -40,7 +40,7 @@ class EngineOptionsTest {
         int cores = Runtime.getRuntime().availableProcessors();
         Map<String, String> counted = Map.of("NCCL_PROXY_IDLE_THRESHOLD", "100");
         assertInstanceOf(Backoff.class, decided(cores, Map.of()).idle().get());
-        assertInstanceOf(TimedIdleStrategy.class, decided(cores + 1, Map.of()).idle().get());
+        assertInstanceOf(IdleProfile.TimedIdleStrategy.class, decided(cores + 1, Map.of()).idle().get());
         assertInstanceOf(Backoff.class, decided(cores + 1, counted).idle().get(), "the user's count is not kept");
     }
 

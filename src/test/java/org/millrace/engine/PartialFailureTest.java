@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.MillraceException;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 
 /** Whichever phase of a set-up fails, on whichever end: files, mappings and descriptors are as they were before. */
 class PartialFailureTest {
@@ -129,7 +129,7 @@ class PartialFailureTest {
     private TwoRanks ranks(String transport, boolean fails, FailingTransport.Phase phase, boolean afterwards,
             boolean onSender) {
         System.setProperty(UnixSocketTransport.ENABLE, "" + transport.equals("UNIX"));
-        return new TwoRanks(directory, TRANSPORTS.get(transport), NetworkChoice.SHM,
+        return new TwoRanks(directory, TRANSPORTS.get(transport), NetworkOptions.NetworkChoice.SHM,
                 each -> fails && each.name().equals(transport) ? new FailingTransport(each, phase, afterwards, onSender)
                         : each);
     }

@@ -44,8 +44,7 @@ import org.millrace.ReduceOp;
 import org.millrace.Route;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
-import org.millrace.trace.TraceLayout;
-import org.millrace.trace.TraceSweep;
+import org.millrace.trace.TraceFiles;
 
 /**
  * Ranks in PID namespaces of their own, as those of containers that share {@code /dev/shm}: none can open what another
@@ -142,11 +141,11 @@ class PidNamespaceTest {
         Path ofLiving = traceOf(living);
         Path ofKilled = traceOf(killed);
         killed.destroyForcibly().waitFor();
-        await("the killed one's child has ended, too", () -> TraceSweep.isLeft(ofKilled, ownerOf(ofKilled)));
+        await("the killed one's child has ended, too", () -> TraceFiles.isLeft(ofKilled, ownerOf(ofKilled)));
         FileTime longAgo = FileTime.from(Instant.now().minus(Duration.ofHours(2)));
         Files.setLastModifiedTime(ofLiving, longAgo);
         Files.setLastModifiedTime(ofKilled, longAgo);
-        TraceSweep.sweep(SHARED);
+        TraceFiles.sweep(SHARED);
         assertFalse(Files.exists(ofKilled), "its process is gone");
         assertTrue(Files.exists(ofLiving), "its process lives");
     }
@@ -169,7 +168,7 @@ class PidNamespaceTest {
                 Files.newDirectoryStream(SHARED, "millrace-*-" + namespace + "." + FileName.TRACE)) {
             for (Path file : files) {
                 ByteBuffer header = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
-                if (header.getInt(TraceLayout.LOCKED_OFFSET) == 1 && !TraceSweep.isLeft(file, ownerOf(file))) {
+                if (TraceFiles.isLocked(header) && !TraceFiles.isLeft(file, ownerOf(file))) {
                     return file;
                 }
             }

@@ -17,10 +17,9 @@ import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.MillraceException;
 import org.millrace.ReduceOp;
-import org.millrace.device.Block;
 import org.millrace.device.EmulatedDevice;
+import org.millrace.device.EndlessBlock;
 import org.millrace.device.EmulatedKernel;
-import org.millrace.device.StallLimit;
 import org.millrace.trace.Verdict.Cause;
 
 /**
@@ -128,8 +127,7 @@ final class StallRank {
             DeviceStream stream = communicator.device().newStream();
             if (here && way == Way.BEGIN) {
                 said("has something before its kernel");
-                EmulatedKernel endless = new EmulatedKernel("a kernel that does not end", new Block[] {new Endless()},
-                        () -> null, failure -> {}, () -> true, new StallLimit(Long.MAX_VALUE));
+                EmulatedKernel endless = EndlessBlock.kernel();
                 ((EmulatedDevice) communicator.device()).launch(endless, stream);
             }
             enqueue(communicator, send, receive, here && way == Way.DISAGREE ? count + 1 : count, stream);
@@ -163,25 +161,6 @@ final class StallRank {
                 communicator.send(send, elements, DataType.INT64, (rank + 1) % size, stream);
                 communicator.receive(receive, elements, DataType.INT64, (rank + size - 1) % size, stream);
             });
-        }
-    }
-
-    /** Waits for something that does not come. */
-    private static final class Endless implements Block {
-
-        @Override
-        public int progress() {
-            return 0;
-        }
-
-        @Override
-        public boolean done() {
-            return false;
-        }
-
-        @Override
-        public String waitingFor() {
-            return "nothing";
         }
     }
 

@@ -24,7 +24,6 @@ import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
-import org.millrace.transport.ChosenTransports;
 
 /** All-reduce over each transport, with the reason why it was chosen. */
 @Tag("slow")

@@ -14,16 +14,13 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
-import org.millrace.transport.PendingConnection;
 import org.millrace.transport.Transport;
-import org.millrace.transport.TransportConnection;
-import org.millrace.transport.TransportConnections.PeerMessages;
-import org.millrace.transport.TransportConnections;
+import org.millrace.engine.TransportConnections.PeerMessages;
 
 /** Two ranks in this thread that make connections to each other, their messages in a map. */
 public final class TwoRanks implements AutoCloseable {
@@ -38,7 +35,8 @@ public final class TwoRanks implements AutoCloseable {
     final List<Throwable> failures = new ArrayList<>();
     public final TransportConnections[] ranks = new TransportConnections[2];
 
-    public TwoRanks(Path directory, Map<String, String> settings, NetworkChoice choice, UnaryOperator<Transport> wrap) {
+    public TwoRanks(Path directory, Map<String, String> settings, NetworkOptions.NetworkChoice choice,
+            UnaryOperator<Transport> wrap) {
         Configuration configuration = Configuration.load(Map.of(), new java.util.Properties(), settings);
         List<List<Transport>> transports = new ArrayList<>();
         byte[][] told = new byte[2][];

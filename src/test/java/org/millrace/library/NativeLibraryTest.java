@@ -29,7 +29,7 @@ class NativeLibraryTest {
 
     private static final String NAME = "libmillraceprobe.so.2";
 
-    private enum Function implements NativeFunction {
+    private enum Function implements NativeLibrary.NativeFunction {
         ESSENTIAL("millrace_essential", null), NEWER("millrace_newer", "2.28");
 
         private final Export export;

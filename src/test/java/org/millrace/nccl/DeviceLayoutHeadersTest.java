@@ -40,15 +40,16 @@ class DeviceLayoutHeadersTest {
         Assumptions.assumeTrue(includes.stream().anyMatch(path -> Files.exists(path.resolve("nccl_device.h"))),
                 "no nccl_device.h on millrace.nccl.headers");
         int version = Integer.parseInt(ask(directory, includes, List.of("NCCL_VERSION_CODE")).get("NCCL_VERSION_CODE"));
-        DeviceLayout layout = DeviceLayout.of(version, version, true);
+        NcclDeviceCommunicator.DeviceLayout layout = NcclDeviceCommunicator.DeviceLayout.of(version, version, true);
         TreeMap<String, Long> ours = new TreeMap<>();
         ours.put("sizeof(ncclDevComm)", layout.bytes);
         ours.put("alignof(ncclDevComm)", layout.type().byteAlignment());
         ours.put("offsetof(ncclDevComm, rank)", layout.rankOffset);
         ours.put("offsetof(ncclDevComm, nRanks)", layout.rankOffset + Integer.BYTES);
         ours.put("sizeof(ncclDevCommRequirements)", requirementsBytes(layout, version));
-        GroupLayout requirements = layout == DeviceLayout.V28 ? ncclDevCommRequirements_v28.layout()
-                : ncclDevCommRequirements_v30.layout();
+        GroupLayout requirements =
+                layout == NcclDeviceCommunicator.DeviceLayout.V28 ? ncclDevCommRequirements_v28.layout()
+                        : ncclDevCommRequirements_v30.layout();
         String core = Files.readString(includes.stream()
                 .map(path -> path.resolve("nccl_device/core.h"))
                 .filter(Files::exists)
@@ -77,10 +78,11 @@ class DeviceLayoutHeadersTest {
                 "NCCL " + NcclLibrary.versionText(version) + "'s device headers: " + theirs.size() + " facts agree");
     }
 
-    private static long requirementsBytes(DeviceLayout layout, int version) {
+    private static long requirementsBytes(NcclDeviceCommunicator.DeviceLayout layout, int version) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment written = layout.write(new NcclDeviceCommunicator.Requirements(0, 1, 0, 0), version, arena);
-            return layout == DeviceLayout.V28 ? written.byteSize() : ncclDevCommRequirements_v30.size(written);
+            return layout == NcclDeviceCommunicator.DeviceLayout.V28 ? written.byteSize()
+                    : ncclDevCommRequirements_v30.size(written);
         }
     }
 

@@ -34,7 +34,7 @@ import org.millrace.gin.Window;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
@@ -95,7 +95,8 @@ class GinHostsTest {
         Ucx.assumeUsable(network);
         CapturedLog.begin();
         for (int rank = 0; rank < RANKS; rank++) {
-            networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new HostGinDevice("gin-host", hosts < RANKS);
             memory[rank] = arena.allocate(WINDOW, 64);

@@ -36,9 +36,8 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmNetwork;
-import org.millrace.net.Railed;
 import org.millrace.net.Warnings;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketNetwork;
@@ -54,7 +53,7 @@ class GinLossTest {
 
     private static Network open(String network) {
         Ucx.assumeUsable(network);
-        return NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+        return NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
     @ParameterizedTest
@@ -93,7 +92,7 @@ class GinLossTest {
         try (Network network = open("socket");
                 Listener one = network.listen();
                 Listener other = network.listen();
-                Warnings warnings = new Warnings("org.millrace.net.socket.Outage")) {
+                Warnings warnings = new Warnings("org.millrace.net.socket.Reconnector.Outage")) {
             byte[][] addresses = {one.address(), other.address()};
             GinExchange[] ranks = new GinExchange[2];
             FullMesh[] meshes = new FullMesh[2];
@@ -104,7 +103,7 @@ class GinLossTest {
             });
             for (int round = 0; round < 4; round++) {
                 if (round > 0) {
-                    ((Railed) (round == 1 ? meshes[0].senders()[1] : meshes[0].receivers()[1])).cutRail(0);
+                    ((FrameSender.Railed) (round == 1 ? meshes[0].senders()[1] : meshes[0].receivers()[1])).cutRail(0);
                 }
                 int said = 100 * round;
                 AtomicInteger done = new AtomicInteger();

@@ -17,7 +17,7 @@ import org.millrace.gin.Window;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
@@ -38,7 +38,8 @@ final class GinRankPair implements AutoCloseable {
     GinRankPair(String network, boolean... shared) throws Exception {
         Ucx.assumeUsable(network);
         for (int rank = 0; rank < 2; rank++) {
-            networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
             hardware[rank] = new HostGinDevice("gin-host", shared[rank]);
             memory[rank] = arena.allocate(BYTES, 64);

@@ -98,8 +98,8 @@ class PluginStartTest {
         assertEquals(unfit,
                 assertThrows(MillraceException.class, () -> installer.install(directory.resolve("plugin"), runtime))
                         .getMessage());
-        assertNull(RuntimeModules.problemHere());
-        assertNull(RuntimeModules.incompleteHere());
+        assertNull(PluginInstaller.RuntimeModules.problemHere());
+        assertNull(PluginInstaller.RuntimeModules.incompleteHere());
     }
 
     @Test

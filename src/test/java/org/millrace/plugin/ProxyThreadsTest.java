@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.millrace.agent.IdleProfile;
-import org.millrace.agent.TimedIdleStrategy;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 
@@ -43,7 +42,7 @@ class ProxyThreadsTest {
                 threads(8, Map.of("NCCL_PROXY_IDLE_THRESHOLD", "0")).newIdleStrategy().getClass());
         ProxyThreads sleepy = threads(8, Map.of("NCCL_PROXY_IDLE_SLEEP_US", "30"));
         assertEquals(30_000, sleepy.maxParkNanos().orElseThrow());
-        assertEquals(TimedIdleStrategy.class, sleepy.newIdleStrategy().getClass());
+        assertEquals(IdleProfile.TimedIdleStrategy.class, sleepy.newIdleStrategy().getClass());
         assertThrows(ConfigurationException.class, () -> threads(8, Map.of("NCCL_PROXY_IDLE_THRESHOLD", "soon")));
     }
 }

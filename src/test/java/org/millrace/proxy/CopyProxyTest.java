@@ -23,7 +23,7 @@ import org.millrace.abi.RecvMem;
 /** A proxy that copies, driven by hand: this test is the producer, the consumer, and the engine that copies. */
 class CopyProxyTest {
 
-    private static final int SLOT = (int) SlotCopies.InPieces.BYTES_A_PASS;
+    private static final int SLOT = (int) CopyProxy.SlotCopies.InPieces.BYTES_A_PASS;
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * SLOT);
     private static final long SIGNATURE =
             OperationSignature.pack(Operation.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
@@ -37,7 +37,7 @@ class CopyProxyTest {
     private CopyProxy proxy;
 
     /** Complete when the test says so. */
-    private static final class LateCopies implements SlotCopies {
+    private static final class LateCopies implements CopyProxy.SlotCopies {
         int begun;
         int completed;
         int passes;

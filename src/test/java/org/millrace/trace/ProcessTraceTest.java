@@ -314,7 +314,7 @@ class ProcessTraceTest {
             try {
                 TraceReader.read(hostile).connections().forEach(TracedConnection::standing);
                 parsed++;
-            } catch (TraceFormatException refused) {
+            } catch (TraceReader.TraceFormatException refused) {
                 assertTrue(refused.getMessage().contains(hostile.toString()), refused::getMessage);
             }
         }
@@ -324,7 +324,7 @@ class ProcessTraceTest {
     @Test
     void anotherFormatIsRefusedByItsNumber() throws IOException {
         TraceMemory.set(trace.header() + TraceLayout.VERSION_OFFSET, 2);
-        IOException refused = assertThrows(TraceFormatException.class, this::read);
+        IOException refused = assertThrows(TraceReader.TraceFormatException.class, this::read);
         assertTrue(refused.getMessage().contains("format 2"), refused::getMessage);
     }
 

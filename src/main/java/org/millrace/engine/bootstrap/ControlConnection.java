@@ -20,7 +20,6 @@ import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.TcpStreams;
 import org.millrace.net.connection.TlsChannel;
-import org.millrace.net.socket.Outage;
 import org.millrace.net.socket.Reconnector;
 import org.millrace.net.socket.StreamRecovery;
 
@@ -65,7 +64,7 @@ final class ControlConnection {
     private int untoldBytes;
     /** Makes a lost stream again; null if nobody does. */
     private @Nullable StreamRecovery recovery;
-    private @Nullable Outage outage;
+    private Reconnector.@Nullable Outage outage;
     /** There is no stream, or one of which it is not known yet from where on to send. */
     private boolean isLost;
     private final ByteBuffer resumedFrom = ByteBuffer.allocate(Long.BYTES);
@@ -159,7 +158,7 @@ final class ControlConnection {
         ByteBuffer words = ByteBuffer.wrap(key);
         recovery = StreamRecovery.of(by, new ConnectionKey(words.getLong(), words.getLong()), accepts, offer, channel,
                 selector::wakeup);
-        outage = new Outage("control connection with " + peer, String.valueOf(peer));
+        outage = new Reconnector.Outage("control connection with " + peer, String.valueOf(peer));
     }
 
     void neverRecover() {

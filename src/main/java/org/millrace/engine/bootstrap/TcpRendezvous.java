@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.config.Settings;
 import org.millrace.engine.bootstrap.Rendezvous.BootstrapListener;
 import org.millrace.engine.bootstrap.Rendezvous.ServerAddress;
-import org.millrace.net.socket.NamedHost;
+import org.millrace.net.socket.LocalAddress;
 
 /** Rank 0 listens where the user says. */
 record TcpRendezvous(String host, int port, JoinOptions options) implements Rendezvous {
@@ -47,7 +47,7 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     public BootstrapListener open(RankIdentity self, int size) {
         requireSecret();
         try {
-            NamedHost named = named();
+            LocalAddress.NamedHost named = named();
             InetSocketAddress address = new InetSocketAddress(named.listenAt(), port);
             ServerSocketChannel listener = Rendezvous.bind(address);
             LOG.info("rank 0 listens at {} port {}{}{}", address.getAddress().getHostAddress(), port,
@@ -67,15 +67,15 @@ record TcpRendezvous(String host, int port, JoinOptions options) implements Rend
     @Override
     public ServerAddress find(int attempt) throws IOException {
         requireSecret();
-        NamedHost named = named();
+        LocalAddress.NamedHost named = named();
         InetSocketAddress address =
                 new InetSocketAddress(named.addresses().get(attempt % named.addresses().size()), port);
         return new ServerAddress(address, Secret.of("", options.secret()), options.tls(), named.words());
     }
 
-    private NamedHost named() throws UnknownHostException {
+    private LocalAddress.NamedHost named() throws UnknownHostException {
         try {
-            return NamedHost.of(host, options.sockets());
+            return LocalAddress.NamedHost.of(host, options.sockets());
         } catch (UnknownHostException e) {
             throw new UnknownHostException("the host " + host + " is unknown here");
         }

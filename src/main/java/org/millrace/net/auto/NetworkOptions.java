@@ -1,8 +1,11 @@
 package org.millrace.net.auto;
 
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
@@ -10,9 +13,12 @@ import org.millrace.net.Network;
 import org.millrace.net.connection.TlsIdentity;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
+import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.shm.SingleCopy;
+import org.millrace.net.socket.SocketNetwork;
 import org.millrace.net.socket.SocketOptions;
+import org.millrace.net.ucx.UcxNetwork;
 
 /**
  * Which network carries the data, and how it is used.
@@ -83,5 +89,67 @@ public record NetworkOptions(String name, SocketOptions socket, ShmOptions shm, 
     static ConfigurationException inClear(String network) {
         return new ConfigurationException(Settings.TLS.name() + "=1 is not possible with " + Settings.NETWORK.name()
                 + "=" + network + ": its data would travel in clear; auto and socket encrypt it");
+    }
+
+    /**
+     * Which network to use. All processes of a job must choose the same, as the addresses of one are not those of
+     * another.
+     */
+    public enum NetworkChoice {
+
+        /**
+         * Shared memory for pairs of processes that have it; for the others UCX where both have a card with RDMA, or
+         * TCP.
+         */
+        AUTO,
+        /** Shared memory or nothing: a peer that shares none is an error. */
+        SHM,
+        /** TCP, on one host too. */
+        SOCKET,
+        /** Whatever transports UCX finds, on one host too. */
+        UCX;
+
+        /**
+         * The choice with a name, for a setting: {@code auto}, {@code shm}, {@code socket} or {@code ucx}, in any case.
+         *
+         * @throws IllegalArgumentException if there is none of that name; it lists those that there are
+         */
+        public static NetworkChoice parse(String name) {
+            for (NetworkChoice choice : values()) {
+                if (choice.setting().equals(name.toLowerCase(Locale.ROOT))) {
+                    return choice;
+                }
+            }
+            throw new IllegalArgumentException("there is no network '" + name + "'; there are "
+                    + Arrays.stream(values()).map(NetworkChoice::setting).collect(Collectors.joining(", ")));
+        }
+
+        private String setting() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+
+        /** Opens the network of this choice, with UCX as it is found. */
+        public Network open(SocketOptions socket, ShmOptions shm) {
+            return open(socket, shm, Optional.empty());
+        }
+
+        /** Opens the network of this choice; libucp is looked for unless it is given. */
+        public Network open(SocketOptions socket, ShmOptions shm, Optional<Path> ucx) {
+            return switch (this) {
+                case AUTO -> {
+                    SocketNetwork tcp = new SocketNetwork(socket);
+                    yield new AutoNetwork(new ShmNetwork(shm), tcp,
+                            socket.tls() == null ? UcxNetwork.withCard(ucx, tcp) : Optional.empty());
+                }
+                case SHM -> new ShmNetwork(shm);
+                case SOCKET -> new SocketNetwork(socket);
+                case UCX -> {
+                    if (socket.tls() != null) {
+                        throw NetworkOptions.inClear(setting());
+                    }
+                    yield new UcxNetwork(ucx, new SocketNetwork(socket));
+                }
+            };
+        }
     }
 }

@@ -17,7 +17,6 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ProcessTrace;
-import org.millrace.trace.SilenceTrace;
 
 /**
  * Looks once a second, on the trace's thread, whether the links of this process's TCP streams are silent, and writes
@@ -36,7 +35,7 @@ public final class SilenceWatch {
     private final TcpInfo info = new TcpInfo(Arena.global());
     private final Map<Link, Silent> silent = new HashMap<>();
     /** What is written of links between other hosts. */
-    private final Map<Link, SilenceTrace> reported = new HashMap<>();
+    private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
     /** When the link that this process's peers are told of was silent last. */
     private long told;
     private long last = System.nanoTime();
@@ -51,7 +50,7 @@ public final class SilenceWatch {
     /**
      * A silent link: what is written of it, and the streams that have been silent, which alone can tell that it ends.
      */
-    private record Silent(SilenceTrace trace, Set<TcpStream> streams) {
+    private record Silent(ProcessTrace.SilenceTrace trace, Set<TcpStream> streams) {
     }
 
     private SilenceWatch(ProcessTrace trace) {
@@ -138,7 +137,7 @@ public final class SilenceWatch {
             if (System.nanoTime() - report.time() < NEWS_NANOS && isHeard(link.local(), open)
                     && isHeard(link.remote(), open)
                     && reported.keySet().stream().noneMatch(known -> link.isSame(known.local, known.remote))) {
-                SilenceTrace written =
+                ProcessTrace.SilenceTrace written =
                         trace.silence(report.time(), 0, link.host() + " (" + link.local().getHostAddress() + ")",
                                 TcpStreams.words(link.remote()), report.peer());
                 if (written != null) {
@@ -166,8 +165,8 @@ public final class SilenceWatch {
         Link link = Link.of(stream);
         Silent known = silent.get(link);
         if (known == null) {
-            SilenceTrace written = trace.silence(System.nanoTime() - stream.silentNanos(), 1, local(link.local),
-                    TcpStreams.words(link.remote), stream.peer);
+            ProcessTrace.SilenceTrace written = trace.silence(System.nanoTime() - stream.silentNanos(), 1,
+                    local(link.local), TcpStreams.words(link.remote), stream.peer);
             if (written == null) {
                 return;
             }

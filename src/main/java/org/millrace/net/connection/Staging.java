@@ -15,27 +15,27 @@ import org.millrace.net.MemoryRegion;
 public record Staging(DeviceRegion device, MemoryRegion host) {
 
     /** In place of a copy's number: the payload needs none, or its copy has not begun. */
-    static final long NO_COPY = -1;
+    public static final long NO_COPY = -1;
     /** A device's copies end by themselves, within milliseconds. */
     private static final Duration PATIENCE = Duration.ofSeconds(10);
 
     /** Begins to copy bytes out of the device's memory; returns the copy's number. */
-    long copyOut(long offset, long bytes) {
+    public long copyOut(long offset, long bytes) {
         return device.copies().copy(host.segment().address() + offset, device.address() + offset, bytes);
     }
 
     /** Begins to copy bytes into the device's memory; returns the copy's number. */
-    long copyIn(long offset, long bytes) {
+    public long copyIn(long offset, long bytes) {
         return device.copies().copyFromHost(device.address() + offset, host.segment().address() + offset, bytes);
     }
 
     /** Whether a copy has been made, or none was needed. */
-    boolean isCopied(long copy) {
+    public boolean isCopied(long copy) {
         return copy == NO_COPY || device.copies().isDone(copy);
     }
 
     /** Waits for a copy that memory needs that is freed next; from any thread, when no other uses the copies. */
-    void awaitCopy(long copy) {
+    public void awaitCopy(long copy) {
         try (DeviceRegion.Use _ = device.copies().enter()) {
             Waiting.until(() -> isCopied(copy), PATIENCE);
         }

@@ -125,7 +125,7 @@ public final class FaultyNetwork implements Network {
                 return false;
             }
             injected.incrementAndGet();
-            PlantedFaults.happened(fault);
+            Fault.PlantedFaults.happened(fault);
             return true;
         }
     }

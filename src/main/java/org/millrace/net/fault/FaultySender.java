@@ -13,7 +13,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.Railed;
 
 /**
  * A sender that goes wrong. Frames pass through a place for one: a frame stays there while a delay says so, or while
@@ -85,7 +84,7 @@ final class FaultySender implements FrameSender {
 
     private boolean hasRail(Fault fault) {
         return fault.rail() == Fault.WHOLE_CONNECTION
-                || sender instanceof Railed railed && fault.rail() < railed.rails();
+                || sender instanceof FrameSender.Railed railed && fault.rail() < railed.rails();
     }
 
     /**
@@ -115,7 +114,7 @@ final class FaultySender implements FrameSender {
         pollsToHold = Math.max(pollsToHold - 1, 0);
         passOn();
         int moved = sender.progress();
-        if (railToCut >= 0 && !holding && sender instanceof Railed railed) {
+        if (railToCut >= 0 && !holding && sender instanceof FrameSender.Railed railed) {
             railed.cutRail(railToCut);
             railToCut = NO_RAIL;
         }

@@ -7,7 +7,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import org.millrace.config.DurationType;
+import org.millrace.config.ValueTypes;
 
 /**
  * A link of {@code MILLRACE_LINK}: one for good, or those of a file, one after another. A line of the file is a time
@@ -22,7 +22,8 @@ import org.millrace.config.DurationType;
  */
 final class LinkSchedule {
 
-    private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofHours(24));
+    private static final ValueTypes.DurationType TIMES =
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofHours(24));
     static final String FILE = "@";
 
     private final String text;

@@ -7,7 +7,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.DurationType;
+import org.millrace.config.ValueTypes;
 
 /**
  * What a link is like for a while.
@@ -24,7 +24,8 @@ public record LinkShape(long bitsPerSecond, Duration delay, Duration jitter, dou
     public static final LinkShape NONE = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, false);
 
     private static final LinkShape DOWN = new LinkShape(0, Duration.ZERO, Duration.ZERO, 0, true);
-    private static final DurationType TIMES = new DurationType(Duration.ZERO, Duration.ofMinutes(1));
+    private static final ValueTypes.DurationType TIMES =
+            new ValueTypes.DurationType(Duration.ZERO, Duration.ofMinutes(1));
     private static final Map<String, Long> UNITS =
             Map.of("bit", 1L, "kbit", 1_000L, "mbit", 1_000_000L, "gbit", 1_000_000_000L);
     private static final long MOST_BITS = 10_000_000_000_000L;

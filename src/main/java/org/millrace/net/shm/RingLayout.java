@@ -43,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  * it was moved does the same.
  * </ul>
  */
-public final class RingLayout {
+final class RingLayout {
 
     /** Says that the bytes are a ring. */
     static final long MAGIC = 0x4d694c6c52694e67L;

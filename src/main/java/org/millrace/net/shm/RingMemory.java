@@ -17,7 +17,7 @@ import org.millrace.net.connection.ConnectionState;
  * segment is checked against its length, and against its being mapped: one after {@link #close} throws
  * {@link IllegalStateException}, also if another thread closed it.
  */
-public final class RingMemory {
+final class RingMemory {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
 

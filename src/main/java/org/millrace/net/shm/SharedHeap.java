@@ -25,7 +25,7 @@ public final class SharedHeap implements AutoCloseable {
     private static final long PAGE = 4096;
 
     private final SealedFile file;
-    private final Mapping mapping;
+    private final SharedMemory.Mapping mapping;
     /** Sizes of the free parts by their offsets; neighbours are one. */
     private final TreeMap<Long, Long> free = new TreeMap<>();
     /** Parts that were handed out and are not given back. */
@@ -36,7 +36,7 @@ public final class SharedHeap implements AutoCloseable {
     private SharedHeap(long bytes) throws IOException {
         file = SealedFile.createSparse(bytes);
         try (FileChannel channel = file.channel()) {
-            mapping = new Mapping(channel, MapMode.READ_WRITE, bytes);
+            mapping = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
         } catch (IOException | RuntimeException e) {
             file.close();
             throw e;
@@ -164,13 +164,13 @@ public final class SharedHeap implements AutoCloseable {
      * @param name what its {@link #name} said, bytes of another process
      * @throws ShmUnavailableException if it is not there
      */
-    public static Mapping open(String name) {
+    public static SharedMemory.Mapping open(String name) {
         FileName parsed = FileName.parse(name);
         if (parsed == null || !parsed.isSealed()) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
         }
         try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
-            return new Mapping(channel, MapMode.READ_ONLY, channel.size());
+            return new SharedMemory.Mapping(channel, MapMode.READ_ONLY, channel.size());
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()
                     + "; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 do without", e);

@@ -17,7 +17,7 @@ final class SingleCopyHandshake {
      * The consumer finds out whether it can and is to read the producer's memory, and says so, before it replies.
      *
      * @return null if all payloads go through the ring
-     * @throws SingleCopyException if it cannot, and this side requires it
+     * @throws SingleCopy.SingleCopyException if it cannot, and this side requires it
      */
     public static @Nullable PeerMemory answer(RingMemory ring, ShmOptions options, ProcessIdentity producer) {
         PeerMemory memory = options.singleCopy().open(producer, RingLayout.cookie(ring));

@@ -21,7 +21,7 @@ import org.millrace.net.connection.SilentLink;
  * A shutdown message has no payload, and its words are 0, or {@link LastWords}. The receiving end may send one too: it
  * is all that ever travels that way.
  */
-public final class HeaderFormat {
+final class HeaderFormat {
 
     /** Length of a header. */
     public static final int BYTES = 64;

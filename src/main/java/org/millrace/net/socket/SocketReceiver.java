@@ -11,8 +11,8 @@ import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Railed;
 
 /**
  * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
@@ -20,7 +20,7 @@ import org.millrace.net.Railed;
  * payload that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the
  * stream, so that a small frame costs one system call.
  */
-final class SocketReceiver implements FrameReceiver, Railed {
+final class SocketReceiver implements FrameReceiver, FrameSender.Railed {
 
     private final StreamSet connection;
     private final @Nullable StreamRecovery recovery;

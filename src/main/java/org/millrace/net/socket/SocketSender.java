@@ -18,7 +18,6 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Railed;
 
 /**
  * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
@@ -26,7 +25,7 @@ import org.millrace.net.Railed;
  * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
  * or over its successor. One stream has whole frames, and acknowledgements are few.
  */
-public final class SocketSender implements FrameSender, Railed {
+final class SocketSender implements FrameSender, FrameSender.Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 

@@ -14,7 +14,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
-import org.millrace.config.DurationType;
+import org.millrace.config.ValueTypes;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.connection.ConnectionState;
@@ -336,7 +336,7 @@ public final class StreamRecovery {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;
         if (none != 0 && now - since > deadlineNanos()) {
-            end("no stream could be made again in " + DurationType.text(reconnector.deadline())
+            end("no stream could be made again in " + ValueTypes.DurationType.text(reconnector.deadline())
                     + " (MILLRACE_RECONNECT_DEADLINE); the last attempt: " + last);
         }
     }

@@ -34,7 +34,7 @@ public final class StreamSet extends ConnectionState {
     private final @Nullable TcpStream[] watched;
     private final SocketRegion.Views views = new SocketRegion.Views();
     private final @Nullable StreamRecovery recovery;
-    final Outage outage;
+    final Reconnector.Outage outage;
     /** By stream: whether the last words are said there, and the other end is given time to read them. */
     private final boolean[] lingers;
     private final Arena memory = Arena.ofShared();
@@ -60,7 +60,7 @@ public final class StreamSet extends ConnectionState {
         super(network, name, peer);
         this.channels = channels;
         this.recovery = recovery;
-        outage = new Outage(this, peer);
+        outage = new Reconnector.Outage(this, peer);
         lingers = new boolean[channels.length];
         inputs = Arrays.stream(channels).map(StreamInput::new).toArray(StreamInput[]::new);
         watched = new TcpStream[channels.length];

@@ -17,8 +17,8 @@
  *
  * <p>
  * A thread that polls several connections looks at all their streams by one call a pass, and reads those that have
- * something ({@code ReadPoll}); one that polls a single busy connection reads it in every pass, which tells as much in
- * one call less.
+ * something ({@code StreamInput.ReadPoll}); one that polls a single busy connection reads it in every pass, which tells
+ * as much in one call less.
  */
 @NullMarked
 package org.millrace.net.socket;

@@ -114,8 +114,9 @@ public final class UcxContext {
         }
     }
 
-    public UcxLibrary library() {
-        return library;
+    /** {@return UCX's version, and the file it was loaded from} */
+    public String library() {
+        return library.version() + ", " + library.file();
     }
 
     /** {@return the context, as UCX's functions take it} */

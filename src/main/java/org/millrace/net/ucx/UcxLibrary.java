@@ -15,7 +15,7 @@ import org.millrace.library.BundledLibrary;
 import org.millrace.library.DynamicLoader;
 
 /** Loads libucp, once in a process. */
-public final class UcxLibrary {
+final class UcxLibrary {
 
     /** The name by which the loader knows it. */
     static final String NAME = "libucp.so.0";

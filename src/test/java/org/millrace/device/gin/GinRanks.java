@@ -23,7 +23,7 @@ import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
@@ -56,7 +56,8 @@ final class GinRanks implements AutoCloseable {
         networks = new Network[ranks];
         listeners = new Listener[ranks];
         for (int rank = 0; rank < ranks; rank++) {
-            networks[rank] = NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
+            networks[rank] =
+                    NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
             listeners[rank] = networks[rank].listen();
         }
         agents = new GinAgent[] {new GinAgent("gin-even"), new GinAgent("gin-odd")};

@@ -164,14 +164,14 @@ class ControlFuzzTest {
     @Test
     void rendezvousFiles() throws Exception {
         Path path = directory.resolve("group");
-        new RendezvousFile(new InetSocketAddress("127.0.0.1", 4711), Secret.randomHex(), 4,
+        new FileRendezvous.RendezvousFile(new InetSocketAddress("127.0.0.1", 4711), Secret.randomHex(), 4,
                 new RankIdentity(0, 12, "node")).publish(path);
         List<byte[]> recorded = List.of(Files.readAllBytes(path),
                 "millrace-rendezvous=1\naddress=::1\nport=65536\nsecret=\\u00zz\nsize=-1\npid=x\nhost=".getBytes());
         Fuzz.run("rendezvous files", 8_000, recorded, input -> {
             Files.write(path, input);
             try {
-                RendezvousFile.read(path)
+                FileRendezvous.RendezvousFile.read(path)
                         .ifPresent(file -> assertTrue(file.size() >= 1 && file.address().getPort() > 0));
             } catch (IOException | MillraceException refused) {
                 assertTrue(String.valueOf(refused.getMessage()).contains("group"), () -> "" + refused);

@@ -66,7 +66,7 @@ class ControlRecoveryTest {
     void aGroupGoesOnWhenItsConnectionsAreReset(boolean tls) throws Exception {
         JoinOptions options = options(tls, "60s");
         try (Relay relay = new Relay(InetAddress.getByName("127.0.0.3"), zero);
-                Warnings warnings = new Warnings("org.millrace.net.socket.Outage")) {
+                Warnings warnings = new Warnings("org.millrace.net.socket.Reconnector.Outage")) {
             List<ControlPlane> planes = Ranks.onEach(SIZE,
                     rank -> ControlPlane.join(
                             rank == 0 ? "tcp:127.0.0.2:" + port : "tcp:127.0.0.3:" + relay.address().getPort(), rank,

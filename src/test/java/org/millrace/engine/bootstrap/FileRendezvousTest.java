@@ -59,9 +59,9 @@ class FileRendezvousTest {
         }
     }
 
-    private static RendezvousFile fileOf(int port) {
-        return new RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), Secret.randomHex(), 7,
-                new RankIdentity(0, 99, "elsewhere"));
+    private static FileRendezvous.RendezvousFile fileOf(int port) {
+        return new FileRendezvous.RendezvousFile(new InetSocketAddress(InetAddress.getLoopbackAddress(), port),
+                Secret.randomHex(), 7, new RankIdentity(0, 99, "elsewhere"));
     }
 
     private void completes() throws Exception {
@@ -81,7 +81,7 @@ class FileRendezvousTest {
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
         assertEquals(Set.of(PosixFilePermission.OWNER_READ, PosixFilePermission.OWNER_WRITE),
                 Files.getPosixFilePermissions(path));
-        RendezvousFile file = RendezvousFile.read(path).orElseThrow();
+        FileRendezvous.RendezvousFile file = FileRendezvous.RendezvousFile.read(path).orElseThrow();
         assertTrue(file.address().getAddress().isLoopbackAddress());
         assertTrue(file.secret().matches("[0-9a-f]{32}"), "16 random bytes");
         assertEquals(2, file.size());
@@ -133,9 +133,9 @@ class FileRendezvousTest {
     void aFileOfAnotherUserIsNotTrusted() throws Exception {
         fileOf(Ranks.freePort()).publish(path);
         int owner = (int) Files.getAttribute(path, "unix:uid");
-        assertTrue(RendezvousFile.read(path, owner).isPresent());
+        assertTrue(FileRendezvous.RendezvousFile.read(path, owner).isPresent());
         if (owner == 0) { // root's files are for all: it takes another owner, and root may choose one
-            assertTrue(RendezvousFile.read(path, 4711).isPresent());
+            assertTrue(FileRendezvous.RendezvousFile.read(path, 4711).isPresent());
             Files.setAttribute(path, "unix:uid", 4712);
             owner = 4712;
             for (int rank = 0; rank < 2; rank++) {
@@ -145,7 +145,8 @@ class FileRendezvousTest {
                         .contains("it is the file of user 4712, and this process runs as user 0"));
             }
         }
-        String message = assertThrows(MillraceException.class, () -> RendezvousFile.read(path, 4711)).getMessage();
+        String message = assertThrows(MillraceException.class, () -> FileRendezvous.RendezvousFile.read(path, 4711))
+                .getMessage();
         assertTrue(
                 message.startsWith(path + " is not trusted as a rendezvous file: it is the file of user " + owner
                         + ", and this process runs as user 4711; it has to be a regular file of this user or of root."),
@@ -186,14 +187,14 @@ class FileRendezvousTest {
     void aFileInUseIsNot() throws Exception {
         FutureTask<ControlPlane> zero = Ranks.async(() -> ControlPlane.join(rendezvous, 0, 2, Ranks.PATIENCE));
         Ranks.await("rank 0 writes its file", () -> Files.exists(path));
-        RendezvousFile file = RendezvousFile.read(path).orElseThrow();
+        FileRendezvous.RendezvousFile file = FileRendezvous.RendezvousFile.read(path).orElseThrow();
         String message =
                 assertThrows(MillraceException.class, () -> ControlPlane.join(rendezvous, 0, 3, Ranks.PATIENCE))
                         .getMessage();
         assertTrue(message.startsWith(
                 "rank 0 cannot use " + path + ": another group is using it, the group of 2 ranks whose rank 0 is pid "),
                 message);
-        assertEquals(file, RendezvousFile.read(path).orElseThrow(), "the file is untouched");
+        assertEquals(file, FileRendezvous.RendezvousFile.read(path).orElseThrow(), "the file is untouched");
         ControlPlane.join(rendezvous, 1, 2, Ranks.PATIENCE).close();
         Ranks.get(zero).close();
         assertNoFileIsLeft();
@@ -242,12 +243,12 @@ class FileRendezvousTest {
 
     @Test
     void theFileOfAnotherGroupIsNotDeleted() throws Exception {
-        RendezvousFile mine = fileOf(1);
-        RendezvousFile theirs = fileOf(1);
+        FileRendezvous.RendezvousFile mine = fileOf(1);
+        FileRendezvous.RendezvousFile theirs = fileOf(1);
         assertNotEquals(mine, theirs);
         theirs.publish(path);
         mine.withdraw(path);
-        assertEquals(theirs, RendezvousFile.read(path).orElseThrow());
+        assertEquals(theirs, FileRendezvous.RendezvousFile.read(path).orElseThrow());
     }
 
     @Test

@@ -16,7 +16,7 @@ class AutoNetworkTest extends NetworkContract {
 
     @Override
     protected Network newNetwork() {
-        return NetworkChoice.AUTO.open(SocketOptions.defaults(), ShmOptions.defaults());
+        return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
     @Test

@@ -17,7 +17,7 @@ class AutoNetworkWithoutShmTest extends NetworkContract {
 
     @Override
     protected Network newNetwork() {
-        return NetworkChoice.AUTO.open(SocketOptions.defaults(),
+        return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(),
                 ShmOptions.defaults().withDirectory(Path.of("/there/is/no/such/directory")));
     }
 

@@ -35,7 +35,8 @@ class NetworkChoiceTest {
     private Path otherDirectory;
 
     private static Network auto(Path directory) {
-        return NetworkChoice.AUTO.open(SocketOptions.defaults(), ShmOptions.defaults().withDirectory(directory));
+        return NetworkOptions.NetworkChoice.AUTO.open(SocketOptions.defaults(),
+                ShmOptions.defaults().withDirectory(directory));
     }
 
     private static String senderBetween(Network from, Listener listener, byte[] address) {
@@ -87,8 +88,10 @@ class NetworkChoiceTest {
     @Test
     void aForcedNetworkTakesItsOwnAddressesOnly() {
         try (Network auto = auto(oneDirectory);
-                Network shm = NetworkChoice.parse("SHM").open(SocketOptions.defaults(), ShmOptions.defaults());
-                Network socket = NetworkChoice.parse("socket").open(SocketOptions.defaults(), ShmOptions.defaults());
+                Network shm =
+                        NetworkOptions.NetworkChoice.parse("SHM").open(SocketOptions.defaults(), ShmOptions.defaults());
+                Network socket = NetworkOptions.NetworkChoice.parse("socket")
+                        .open(SocketOptions.defaults(), ShmOptions.defaults());
                 Listener automatic = auto.listen();
                 Listener overShm = shm.listen();
                 Listener overSocket = socket.listen()) {
@@ -102,7 +105,8 @@ class NetworkChoiceTest {
 
     @Test
     void anUnknownNameIsAnErrorThatListsTheKnownOnes() {
-        assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkChoice.parse("infiniband")).getMessage()
+        assertTrue(assertThrows(IllegalArgumentException.class, () -> NetworkOptions.NetworkChoice.parse("infiniband"))
+                .getMessage()
                 .contains("auto, shm, socket, ucx"));
     }
 }

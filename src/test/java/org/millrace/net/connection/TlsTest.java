@@ -39,7 +39,6 @@ import org.millrace.net.Listener;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.auto.NetworkChoice;
 import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.AddressFormat;
@@ -280,7 +279,7 @@ class TlsTest {
     /** Encrypted where it is TCP, and never in clear over RDMA. */
     @Test
     void theNetworkThatChoosesWorksUnderTls() {
-        try (Network network = NetworkChoice.AUTO.open(secret("of the group"), ShmOptions.defaults())) {
+        try (Network network = NetworkOptions.NetworkChoice.AUTO.open(secret("of the group"), ShmOptions.defaults())) {
             network.listen().close();
         }
     }

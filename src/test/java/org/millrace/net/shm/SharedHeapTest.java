@@ -26,7 +26,7 @@ class SharedHeapTest {
     @Test
     void anotherMappingSeesWhatIsHandedOut() {
         try (SharedHeap heap = SharedHeap.create();
-                Mapping theirs = SharedHeap.open(heap.name());
+                SharedMemory.Mapping theirs = SharedHeap.open(heap.name());
                 Arena arena = Arena.ofShared()) {
             heap.allocate(5000, arena);
             MemorySegment part = heap.allocate(100, arena);

@@ -25,7 +25,8 @@ class SingleCopyTest {
 
     private static void refused(ProcessIdentity peer, Cookie cookie, String why) {
         assertNull(PERHAPS.open(peer, cookie));
-        SingleCopyException refusal = assertThrows(SingleCopyException.class, () -> REQUIRED.open(peer, cookie));
+        SingleCopy.SingleCopyException refusal =
+                assertThrows(SingleCopy.SingleCopyException.class, () -> REQUIRED.open(peer, cookie));
         assertTrue(refusal.getMessage().contains(why), refusal.getMessage());
         assertTrue(refusal.getMessage().contains(SingleCopy.SETTING), refusal.getMessage());
     }
@@ -56,7 +57,7 @@ class SingleCopyTest {
         refused(SELF, off.invite(), SingleCopy.SETTING + " is 0");
         off.declined("connection");
         PERHAPS.declined("connection");
-        assertThrows(SingleCopyException.class, () -> REQUIRED.declined("connection"));
+        assertThrows(SingleCopy.SingleCopyException.class, () -> REQUIRED.declined("connection"));
     }
 
     /** A number is another process's by now, or this process never was the one that is meant. */
@@ -96,10 +97,10 @@ class SingleCopyTest {
 
     @Test
     void whatPaysIsMeasured() {
-        assertTrue(new CopyCost(18, 20).readPays());
-        assertFalse(new CopyCost(19, 20).readPays());
-        assertFalse(new CopyCost(Long.MAX_VALUE, 6).readPays(), "nothing could be read");
-        assertTrue(CopyCost.here().copiesNanos() > 0);
+        assertTrue(new SingleCopy.CopyCost(18, 20).readPays());
+        assertFalse(new SingleCopy.CopyCost(19, 20).readPays());
+        assertFalse(new SingleCopy.CopyCost(Long.MAX_VALUE, 6).readPays(), "nothing could be read");
+        assertTrue(SingleCopy.CopyCost.here().copiesNanos() > 0);
     }
 
     @Test

@@ -15,8 +15,8 @@ class NamedHostTest {
 
     private static final SocketOptions LOOPBACK = SocketOptions.defaults().withAddresses("lo", null, null);
 
-    private static NamedHost of(String name, String... found) {
-        return NamedHost.of(name, Stream.of(found).map(InetAddress::ofLiteral).toList(), LOOPBACK);
+    private static LocalAddress.NamedHost of(String name, String... found) {
+        return LocalAddress.NamedHost.of(name, Stream.of(found).map(InetAddress::ofLiteral).toList(), LOOPBACK);
     }
 
     /** Loopback's own names, and addresses, mean loopback. */
@@ -25,12 +25,12 @@ class NamedHostTest {
             "::1, ::1", "fe80::1%1, fe80::1"})
     void namesOfLoopbackAreTakenAsTheyAre(String name, String found) {
         InetAddress address = InetAddress.ofLiteral(found);
-        assertEquals(new NamedHost(List.of(address), address, ""), of(name, found));
+        assertEquals(new LocalAddress.NamedHost(List.of(address), address, ""), of(name, found));
     }
 
     @Test
     void anotherNameThatIsLoopbackIsListenedAtEverywhere() {
-        NamedHost own = of("node0", "127.0.1.1");
+        LocalAddress.NamedHost own = of("node0", "127.0.1.1");
         assertTrue(own.listenAt().isAnyLocalAddress());
         assertEquals(List.of(InetAddress.ofLiteral("127.0.0.1")), own.addresses());
         assertEquals(InetAddress.ofLiteral("127.0.0.1"), own.announced());
@@ -49,6 +49,6 @@ class NamedHostTest {
 
     @Test
     void aNumberNeedsNoNameService() throws UnknownHostException {
-        assertEquals(of("198.51.100.1", "198.51.100.1"), NamedHost.of("198.51.100.1", LOOPBACK));
+        assertEquals(of("198.51.100.1", "198.51.100.1"), LocalAddress.NamedHost.of("198.51.100.1", LOOPBACK));
     }
 }

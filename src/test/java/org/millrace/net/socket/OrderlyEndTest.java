@@ -17,9 +17,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.Railed;
 
 /** A connection that is closed on purpose is no lost one, whatever lies unread in its sockets. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -164,7 +164,7 @@ class OrderlyEndTest {
         try (SocketNetwork network = new SocketNetwork(options(false));
                 Connected ends = Connected.make(network, network)) {
             ends.receiver().close();
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             isClosed(Connected.failureOf(ends.sender()::progress));
         }
     }
@@ -174,7 +174,7 @@ class OrderlyEndTest {
         try (SocketNetwork network = new SocketNetwork(options(false));
                 Connected ends = Connected.make(network, network)) {
             ends.sender().close();
-            ((Railed) ends.receiver()).cutRail(0);
+            ((FrameSender.Railed) ends.receiver()).cutRail(0);
             isClosed(Connected.failureOf(ends.receiver()::poll));
         }
     }
@@ -211,7 +211,7 @@ class OrderlyEndTest {
                 Connected ends = Connected.make(network, network);
                 all.add(ends);
                 send(ends, memory);
-                ((Railed) ends.sender()).cutRail(0);
+                ((FrameSender.Railed) ends.sender()).cutRail(0);
             }
             all.forEach(ends -> ends.sender().close());
             all.forEach(Connected::close);

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.net.Connected;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.Railed;
+import org.millrace.net.FrameSender;
 import org.millrace.net.Warnings;
 import org.millrace.trace.Hang;
 import org.millrace.trace.ProcessTrace;
@@ -61,12 +61,12 @@ class OutageTest {
         Path events = directory.resolve("recording.jfr");
         try (SocketNetwork network = new SocketNetwork(SocketOptions.defaults().withAddresses("lo", null, null));
                 Connected ends = Connected.make(network, network);
-                Warnings warnings = new Warnings(Outage.class.getName());
+                Warnings warnings = new Warnings(Reconnector.Outage.class.getCanonicalName());
                 Recording recording = new Recording()) {
             recording.enable("millrace.Outage");
             recording.start();
             assertFalse(isCut());
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             ends.sender().progress();
             assertTrue(isCut());
             assertEquals(1, warnings.all().size());
@@ -84,7 +84,7 @@ class OutageTest {
             assertFalse(isCut());
             assertEquals(List.of(), why());
             // one that is closed meanwhile waits no more
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             ends.sender().progress();
             assertTrue(isCut());
             ends.sender().abort();

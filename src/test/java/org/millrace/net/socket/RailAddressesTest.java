@@ -41,7 +41,7 @@ class RailAddressesTest {
                 .map(text -> new InetSocketAddress(InetAddress.ofLiteral(text), 1))
                 .toList();
         assertEquals(pairs,
-                RailAddresses.pair(ours, theirs)
+                SocketConnect.RailAddresses.pair(ours, theirs)
                         .stream()
                         .map(pair -> (pair.local() == null ? null : pair.local().getHostAddress()) + "-"
                                 + pair.remote().getAddress().getHostAddress())

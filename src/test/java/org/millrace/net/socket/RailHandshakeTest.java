@@ -24,7 +24,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
-import org.millrace.net.Railed;
 import org.millrace.net.connection.HandshakeReply;
 
 /** How many rails come of the two sides' addresses, and what becomes of those that lead nowhere. */
@@ -38,7 +37,7 @@ class RailHandshakeTest {
     }
 
     private static int rails(Connected ends) {
-        return ends.sender() instanceof Railed railed ? railed.rails() : 1;
+        return ends.sender() instanceof FrameSender.Railed railed ? railed.rails() : 1;
     }
 
     @Test
@@ -103,7 +102,7 @@ class RailHandshakeTest {
             }
             // Three rails were to be made, as this side has three addresses: the first and the third led to the dead
             // port.
-            assertEquals(1, ((Railed) sender).rails());
+            assertEquals(1, ((FrameSender.Railed) sender).rails());
             assertTrue(sender.toString().contains("(2 streams)"), sender.toString());
         }
     }

@@ -78,7 +78,7 @@ class RailShutdownTest {
     @Test
     void aRailThatEndsWithTheConnectionIsNoOutage() throws IOException {
         try (RelayedRails ends = new RelayedRails(2, THRESHOLD, 4);
-                Warnings warnings = new Warnings(Outage.class.getName())) {
+                Warnings warnings = new Warnings(Reconnector.Outage.class.getName())) {
             ends.sender.close();
             while (ends.carried(1) == 0) {
                 ends.carry(1, BYTES);

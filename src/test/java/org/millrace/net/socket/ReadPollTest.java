@@ -84,12 +84,12 @@ class ReadPollTest {
         connect(STREAMS);
         passUntilPatienceEnds();
         long reads = reads();
-        long looks = ReadPoll.ofThisThread().looks();
+        long looks = StreamInput.ReadPoll.ofThisThread().looks();
         for (int i = 0; i < PASSES; i++) {
             assertEquals(0, pass());
         }
         assertEquals(0, reads() - reads);
-        assertEquals(PASSES, ReadPoll.ofThisThread().looks() - looks);
+        assertEquals(PASSES, StreamInput.ReadPoll.ofThisThread().looks() - looks);
     }
 
     @Test
@@ -127,7 +127,7 @@ class ReadPollTest {
         connect(STREAMS);
         passUntilPatienceEnds();
         long reads = reads();
-        long looks = ReadPoll.ofThisThread().looks();
+        long looks = StreamInput.ReadPoll.ofThisThread().looks();
         long passes = 0;
         for (int i = 0; i < PASSES; i++) {
             send(i % STREAMS);
@@ -139,7 +139,7 @@ class ReadPollTest {
             }
         }
         assertEquals(2 * PASSES, reads() - reads);
-        assertEquals(passes, ReadPoll.ofThisThread().looks() - looks);
+        assertEquals(passes, StreamInput.ReadPoll.ofThisThread().looks() - looks);
     }
 
     @Test
@@ -151,7 +151,7 @@ class ReadPollTest {
             pass();
         }
         assertEquals(PASSES, reads() - reads);
-        assertEquals(0, ReadPoll.ofThisThread().looks());
+        assertEquals(0, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
     /** As when the others are idle, and polled seldom. */
@@ -159,11 +159,11 @@ class ReadPollTest {
     void aStreamThatAloneIsPolledIsReadAtOnce() throws IOException {
         connect(STREAMS);
         passUntilPatienceEnds();
-        long looks = ReadPoll.ofThisThread().looks();
+        long looks = StreamInput.ReadPoll.ofThisThread().looks();
         for (int i = 0; i < PASSES; i++) {
             inputs[0].read(buffer.clear());
         }
-        assertTrue(ReadPoll.ofThisThread().looks() - looks <= 1);
+        assertTrue(StreamInput.ReadPoll.ofThisThread().looks() - looks <= 1);
         send(1);
         int bytes = 0;
         while (bytes == 0) {
@@ -177,7 +177,7 @@ class ReadPollTest {
     void anotherThreadReadsWithoutALook() throws Exception {
         connect(STREAMS);
         passUntilPatienceEnds();
-        long looks = ReadPoll.ofThisThread().looks();
+        long looks = StreamInput.ReadPoll.ofThisThread().looks();
         send(5);
         FutureTask<Integer> other = new FutureTask<>(() -> {
             int bytes = pass();
@@ -188,7 +188,7 @@ class ReadPollTest {
         });
         new Thread(other).start();
         assertEquals(100, other.get());
-        assertEquals(looks, ReadPoll.ofThisThread().looks());
+        assertEquals(looks, StreamInput.ReadPoll.ofThisThread().looks());
     }
 
     /** Nothing may hold its descriptor back: the peer waits for the end of the stream. */

@@ -21,9 +21,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.Railed;
 import org.millrace.net.RandomFrames;
 import org.millrace.net.connection.WatchedStream;
 
@@ -66,7 +66,7 @@ class ReconnectTest {
         Random random = new Random(seed);
         var sending = new RandomFrames.Sending(ends.sender(), out, SLOTS, seed, FRAMES);
         var receiving = new RandomFrames.Receiving(ends.receiver(), in, SLOTS, seed, FRAMES);
-        int rails = ((Railed) ends.sender()).rails();
+        int rails = ((FrameSender.Railed) ends.sender()).rails();
         int cuts = 0;
         boolean sent = false;
         boolean received = false;
@@ -80,7 +80,8 @@ class ReconnectTest {
                 int first = random.nextInt(rails);
                 int count = random.nextBoolean() ? rails : 1;
                 for (int rail = 0; rail < count; rail++) {
-                    Railed end = (Railed) (random.nextBoolean() ? ends.sender() : ends.receiver());
+                    FrameSender.Railed end =
+                            (FrameSender.Railed) (random.nextBoolean() ? ends.sender() : ends.receiver());
                     end.cutRail((first + rail) % rails);
                 }
             }
@@ -97,7 +98,7 @@ class ReconnectTest {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, tls));
                 Connected ends = Connected.make(network, network)) {
             for (int round = 0; round < 3; round++) {
-                ((Railed) (bySender ? ends.sender() : ends.receiver())).cutRail(0);
+                ((FrameSender.Railed) (bySender ? ends.sender() : ends.receiver())).cutRail(0);
                 assertTrue(ends.sender().offer(header(round), null, 0));
                 assertEquals(round, ends.nextHeader().word(0));
                 ends.receiver().accept(null, 0);
@@ -136,8 +137,8 @@ class ReconnectTest {
             while (ends.sender().framesCompleted() == 0) {
                 ends.sender().progress();
             }
-            ((Railed) ends.receiver()).cutRail(0);
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.receiver()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             Thread closer = Thread.ofPlatform().start(ends.sender()::close);
             while (ends.receiver().poll() == null) {
                 ends.receiver().progress();
@@ -158,7 +159,7 @@ class ReconnectTest {
     void theReceiverLearnsThatTheSenderGaveUp() {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false));
                 Connected ends = Connected.make(network, network)) {
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             ends.sender().abort();
             ConnectionException lost = Connected.failureOf(ends.receiver()::poll);
             assertFalse(lost instanceof PeerClosedException, lost.getMessage());
@@ -175,7 +176,7 @@ class ReconnectTest {
         try (SocketNetwork other = new SocketNetwork(options(1, 1, false));
                 Connected ends = receiverEnds ? Connected.make(other, one) : Connected.make(one, other)) {
             if (receiverEnds) {
-                ((Railed) ends.receiver()).cutRail(0);
+                ((FrameSender.Railed) ends.receiver()).cutRail(0);
             } else {
                 ends.sender().abort();
             }
@@ -191,7 +192,7 @@ class ReconnectTest {
     void aDeadlineOfZeroEndsTheConnectionAtOnce() {
         try (SocketNetwork network = new SocketNetwork(options(1, 1, false).withReconnectDeadline(Duration.ZERO));
                 Connected ends = Connected.make(network, network)) {
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             assertTrue(Connected.failureOf(ends.sender()::progress).getMessage().contains("cut on purpose"));
             assertTrue(Connected.failureOf(ends.receiver()::poll).getMessage().contains("connection lost"));
         }

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.millrace.fuzz.Fuzz;
 import org.millrace.net.Connected;
+import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Railed;
 import org.millrace.net.RandomFrames;
 
 /**
@@ -98,7 +98,7 @@ class ResumeFuzzTest {
             }
             check();
             reconnector.connections.values().forEach(end -> assertEquals(0, end.epoch(0), "somebody has the stream"));
-            ((Railed) ends.sender()).cutRail(0);
+            ((FrameSender.Railed) ends.sender()).cutRail(0);
             // more frames than those may have been in the kernel when it was cut
             while (reconnector.connections.values().stream().anyMatch(end -> end.epoch(0) == 0)) {
                 sending.step();

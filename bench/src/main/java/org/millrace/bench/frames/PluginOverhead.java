@@ -9,7 +9,7 @@ import java.util.Locale;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkChoice;
+import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.shm.ShmOptions;
@@ -40,7 +40,8 @@ public final class PluginOverhead {
         ThreadMXBean threads = ManagementFactory.getThreadMXBean();
         System.out.printf(Locale.ROOT, "%-8s %10s %16s %16s %8s%n", name, "bytes", "direct ns/frame", "plugin ns/frame",
                 "ratio");
-        try (Network direct = NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults());
+        try (Network direct =
+                NetworkOptions.NetworkChoice.parse(name).open(SocketOptions.defaults(), ShmOptions.defaults());
                 Network plugin =
                         PluginNetwork.open(Path.of(arguments[0]), SocketOptions.defaults(), PluginOptions.defaults());
                 Arena arena = Arena.ofShared();

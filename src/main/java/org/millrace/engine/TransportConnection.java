@@ -1,0 +1,83 @@
+package org.millrace.engine;
+
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.Logger;
+import org.millrace.abi.ConnectionInfo;
+import org.millrace.proxy.ConnectionName;
+import org.millrace.proxy.ProxyConnection;
+import org.millrace.proxy.ProxyOp;
+import org.millrace.transport.TransportEnd;
+
+/** This rank's end of one direction of one channel to one peer, ready for a device. */
+final class TransportConnection implements AutoCloseable {
+
+    private static final Logger LOG = LogManager.getLogger(TransportConnection.class);
+
+    private final ConnectionName name;
+    private final String transport;
+    private final TransportEnd end;
+    private final ConnectionInfo info;
+    private final List<ProxyConnection> proxies;
+    private final AtomicBoolean closed = new AtomicBoolean();
+
+    /** @param end connected */
+    TransportConnection(ConnectionName name, String transport, TransportEnd end) {
+        this.name = name;
+        this.transport = (transport + " " + end.way()).strip();
+        this.end = end;
+        this.info = end.info();
+        this.proxies = List.copyOf(end.proxyProgress());
+    }
+
+    /** {@return the name of the connection, for messages} */
+    public ConnectionName name() {
+        return name;
+    }
+
+    /**
+     * {@return what the data goes over: the transport's name and how this end uses it, as in {@code "P2P"},
+     * {@code "SHM by copy"} or {@code "NET socket"}}
+     */
+    public String transport() {
+        return transport;
+    }
+
+    /** {@return the slots and counters that the device needs} */
+    public ConnectionInfo info() {
+        return info;
+    }
+
+    /** {@return the proxies to be added to an agent; none where the devices reach each other's memory} */
+    public List<ProxyConnection> proxies() {
+        return proxies;
+    }
+
+    /**
+     * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
+     * are none.
+     */
+    public void announce(ProxyOp op) {
+        end.announce(op);
+    }
+
+    /** Frees what the connection holds, after its proxies have stopped. May be called twice. */
+    @Override
+    public void close() {
+        if (closed.compareAndSet(false, true)) {
+            free(name, end);
+        }
+    }
+
+    /** The proxy's part first. That one part cannot be freed is no reason to keep the other. */
+    static void free(ConnectionName name, TransportEnd end) {
+        for (Runnable part : List.<Runnable>of(end::proxyFree, end::free)) {
+            try {
+                part.run();
+            } catch (RuntimeException e) {
+                LOG.warn("{}: what it holds could not all be freed", name, e);
+            }
+        }
+    }
+}

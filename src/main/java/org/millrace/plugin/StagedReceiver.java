@@ -1,0 +1,139 @@
+package org.millrace.plugin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.InFlight;
+import org.millrace.net.connection.Staging;
+
+/**
+ * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
+ * reaches it, or else by way of the host's memory, with several copies under way. One thread.
+ */
+final class StagedReceiver implements FrameReceiver {
+
+    private static final int LIMIT = 16;
+
+    private final FrameReceiver wire;
+    private final Staging staging;
+    /** What the network had received before. */
+    private final long first;
+    /** Frames that were accepted and have not arrived, oldest first: bytes to copy, 0 for none; where; and the copy. */
+    private final long[] bytes = new long[LIMIT];
+    private final long[] offsets = new long[LIMIT];
+    private final long[] copies = new long[LIMIT];
+    /** Frames that were accepted and have not arrived. */
+    private final InFlight window = new InFlight(LIMIT);
+    /** Frames that the network has received. */
+    private long copied;
+
+    /** A receiver into one device's memory, and into others that are the network's. The wire is closed with it. */
+    public StagedReceiver(FrameReceiver wire, Staging staging) {
+        this.wire = wire;
+        this.staging = staging;
+        first = wire.framesCompleted();
+    }
+
+    @Override
+    public @Nullable FrameHeader poll() {
+        if (window.isFull()) {
+            return null;
+        }
+        try {
+            return wire.poll();
+        } catch (ConnectionException over) {
+            return afterCopies(over);
+        }
+    }
+
+    /** What the network received before the connection ended arrives first. A connection that is over says so again. */
+    private @Nullable FrameHeader afterCopies(ConnectionException over) {
+        if (advance() == 0 && window.done() == copied) {
+            throw over;
+        }
+        return null; // the caller takes what has arrived before it asks again
+    }
+
+    @Override
+    public void accept(@Nullable MemoryRegion region, long offset) {
+        FrameHeader header = wire.poll();
+        long payload = header == null ? 0 : header.payloadBytes();
+        boolean stages = region == staging.device() && payload > 0 && !wire.isOnDevice();
+        int index = window.slot(window.begun());
+        bytes[index] = stages ? payload : 0;
+        offsets[index] = offset;
+        copies[index] = Staging.NO_COPY;
+        wire.accept(stages ? staging.host() : region, offset);
+        window.begin();
+    }
+
+    @Override
+    public int progress() {
+        int work = 0;
+        try {
+            work = wire.progress();
+        } catch (ConnectionException over) {
+            afterCopies(over);
+        }
+        return work + advance();
+    }
+
+    /** Goes on with frames that the network has received, and with their copies. */
+    private int advance() {
+        int work = 0;
+        while (copied != window.begun() && wire.framesCompleted() - first > copied) {
+            int index = window.slot(copied++);
+            if (bytes[index] > 0) {
+                copies[index] = staging.copyIn(offsets[index], bytes[index]);
+            }
+            work++;
+        }
+        while (window.done() != copied && staging.isCopied(copies[window.oldest()])) {
+            window.finishOldest();
+            work++;
+        }
+        return work;
+    }
+
+    @Override
+    public long framesCompleted() {
+        advance(); // what needs no copy may have arrived as soon as it was accepted
+        return window.done();
+    }
+
+    @Override
+    public boolean isOnDevice() {
+        return wire.isOnDevice();
+    }
+
+    @Override
+    public boolean storesWholeWords(long longest) {
+        return wire.storesWholeWords(longest);
+    }
+
+    @Override
+    public String peer() {
+        return wire.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        wire.blame(lostPeer);
+    }
+
+    /** The memory at both ends of a copy is freed next. */
+    @Override
+    public void close() {
+        while (window.done() != copied) {
+            staging.awaitCopy(copies[window.finishOldest()]);
+        }
+        wire.close();
+    }
+
+    @Override
+    public String toString() {
+        return wire.toString();
+    }
+}

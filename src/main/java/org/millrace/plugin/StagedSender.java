@@ -1,0 +1,106 @@
+package org.millrace.plugin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.FrameQueue;
+import org.millrace.net.connection.Staging;
+
+/**
+ * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the
+ * host's memory, with several copies under way. One thread.
+ */
+final class StagedSender implements FrameSender {
+
+    private static final int LIMIT = 16;
+    private final FrameSender wire;
+    private final Staging staging;
+    /** Frames that wait for their copies, or behind such. */
+    private final FrameQueue waiting = new FrameQueue(LIMIT);
+    /** By slot. */
+    private final long[] copies = new long[LIMIT];
+
+    /**
+     * A sender of payloads in one device's memory, and in others that are the network's. The wire is closed with it.
+     */
+    public StagedSender(FrameSender wire, Staging staging) {
+        this.wire = wire;
+        this.staging = staging;
+    }
+
+    @Override
+    public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+        boolean stages = region == staging.device() && header.payloadBytes() > 0 && !wire.sendsFrom(staging.device());
+        if (!stages && waiting.isEmpty()) {
+            return wire.offer(header, region, offset);
+        }
+        if (waiting.isFull()) {
+            return false;
+        }
+        copies[waiting.add(header, stages ? staging.host() : region, offset)] =
+                stages ? staging.copyOut(offset, header.payloadBytes()) : Staging.NO_COPY;
+        return true;
+    }
+
+    @Override
+    public int progress() {
+        int work = 0;
+        while (!waiting.isEmpty() && staging.isCopied(copies[waiting.oldest()])
+                && wire.offer(waiting.header(), waiting.region(), waiting.offset())) {
+            waiting.removeOldest();
+            work++;
+        }
+        return work + wire.progress();
+    }
+
+    @Override
+    public long framesCompleted() {
+        return wire.framesCompleted();
+    }
+
+    @Override
+    public boolean sendsFrom(DeviceRegion memory) {
+        return memory == staging.device() || wire.sendsFrom(memory);
+    }
+
+    @Override
+    public void settle() {
+        wire.settle();
+    }
+
+    @Override
+    public String peer() {
+        return wire.peer();
+    }
+
+    @Override
+    public void blame(String lostPeer) {
+        wire.blame(lostPeer);
+    }
+
+    @Override
+    public void close() {
+        awaitCopies();
+        wire.close();
+    }
+
+    @Override
+    public void abort() {
+        awaitCopies();
+        wire.abort();
+    }
+
+    /** The memory at both ends of a copy is freed next. */
+    private void awaitCopies() {
+        for (; !waiting.isEmpty(); waiting.removeOldest()) {
+            staging.awaitCopy(copies[waiting.oldest()]);
+        }
+    }
+
+    @Override
+    public String toString() {
+        return wire.toString();
+    }
+}
