@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Nothing stands still while kernels wait for GIN (nccl_blocked.cu): two ranks, each its own GPU, rounds with eight blocked streams, memory taken and given back.
+#
+#   bench/gpu/blocked.sh DIR [OUTPUT]     DIR: what `millrace plugin install DIR` made. OUTPUT: where logs go (default: a temporary directory)
+#
+# ROUNDS (1000) and LIMIT (60 s a run) may be set. Prints a line for each way of the bytes, and for what a program may set or do: status 1 if a run did not end
+# or brought wrong bytes. A run that is left in the middle (reset, exit) need only end. Needs two GPUs and what gin.sh needs.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+[[ $# -ge 1 && $1 != -* ]] || { sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2; }
+. "$here/ranks.sh"
+plugin=$(plugin_of "$1")
+output=${2:-$(mktemp -d)}
+mkdir -p "$output"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build_device nccl_blocked
+status=0
+staged=MILLRACE_GIN_DIRECT=0
+tcp="$staged MILLRACE_GIN_SHARED=0 MILLRACE_NET=socket"
+
+blocked() { # LABEL HOW ENVIRONMENT...
+  local label=$1 how=$2 rank pids=() codes=()
+  shift 2
+  rm -f "$work/id"
+  for rank in 0 1; do
+    env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=shm NCCL_DEBUG=WARN "$@" \
+      timeout -s KILL "${LIMIT:-60}" "$work/nccl_blocked" "$rank" 2 "$work/id" "${ROUNDS:-1000}" "$how" >"$output/$label.$rank.log" 2>&1 &
+    pids+=($!)
+  done
+  for rank in 0 1; do
+    local code=0
+    wait "${pids[rank]}" || code=$?
+    codes+=($code)
+  done
+  echo "== $label: $how ${*}: exit status ${codes[*]}"
+  grep -h '^rank ' "$output/$label".?.log || true
+  [ "${codes[*]}" = "0 0" ] || { status=1; tail -qn 3 "$output/$label".?.log | cut -c1-300; }
+}
+
+blocked direct waiting
+blocked engines waiting MILLRACE_GIN_COPY_KERNEL=0
+blocked staged waiting $staged
+blocked staged_engines waiting $staged MILLRACE_GIN_COPY_KERNEL=0
+blocked tcp waiting $tcp
+blocked one_connection putting CUDA_DEVICE_MAX_CONNECTIONS=1
+blocked lazy putting CUDA_MODULE_LOADING=LAZY
+blocked launch_blocking putting CUDA_LAUNCH_BLOCKING=1
+for way in "direct" "staged $staged" "tcp $tcp"; do
+  blocked "capture_${way%% *}" capture ${way#"${way%% *}"}
+done
+for how in reset exit; do
+  ROUNDS=20 blocked "$how" "$how"
+  ROUNDS=20 blocked "${how}_tcp" "$how" $tcp
+done
+echo "logs: $output"
+exit $status
