@@ -48,19 +48,7 @@ public final class FaultyNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         long number = connections.incrementAndGet();
-        Pending<FrameSender> pending = network.connect(address, key);
-        return new Pending<>() {
-            @Override
-            public @Nullable FrameSender poll() {
-                FrameSender sender = pending.poll();
-                return sender == null ? null : wrap(sender, number);
-            }
-
-            @Override
-            public void close() {
-                pending.close();
-            }
-        };
+        return network.connect(address, key).map(sender -> wrap(sender, number));
     }
 
     private FrameSender wrap(FrameSender sender, long number) {

@@ -113,18 +113,7 @@ public final class LinkNetwork implements Network {
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         SharedLine line = line(address);
         Pending<FrameSender> pending = network.connect(address, key);
-        return line == null ? pending : new Pending<>() {
-            @Override
-            public @Nullable FrameSender poll() {
-                FrameSender sender = pending.poll();
-                return sender == null ? null : behind(line, sender);
-            }
-
-            @Override
-            public void close() {
-                pending.close();
-            }
-        };
+        return line == null ? pending : pending.map(sender -> behind(line, sender));
     }
 
     private synchronized FrameSender behind(SharedLine line, FrameSender sender) {
