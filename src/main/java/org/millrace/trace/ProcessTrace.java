@@ -188,7 +188,6 @@ public final class ProcessTrace {
         TraceMemory.set(at + ConnectionFields.DONE_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.CONSUMED_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.BLOCKED_OFFSET, identity.firstStep() - 1);
-        TraceMemory.set(at + ConnectionFields.OPERATION_OFFSET, -1L);
         TraceMemory.text(at + ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES, identity.network());
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
