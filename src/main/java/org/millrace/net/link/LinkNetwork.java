@@ -67,15 +67,16 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * A network behind the links that are set.
+     * A network with faults, behind the links that are set.
      *
-     * @return the network itself if none is
+     * @return the network itself if there are none
      * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message says what is allowed
      */
-    public static Network of(Configuration configuration, Network network) {
+    public static Network of(Configuration configuration, Network network, List<Fault> faults) {
         Optional<LinkTable> links = LinkTable.of(configuration);
-        return links.isEmpty() ? network
-                : new LinkNetwork(network, links.get(), LinkTable.host(configuration), System::nanoTime, false);
+        Network faulty = faults.isEmpty() ? network : new FaultyNetwork(network, faults);
+        return links.isEmpty() ? faulty
+                : new LinkNetwork(faulty, links.get(), LinkTable.host(configuration), System::nanoTime, false);
     }
 
     /**

@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

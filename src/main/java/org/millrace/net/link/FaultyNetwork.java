@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -13,7 +13,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /** Any network, with faults in what is sent from here. What is received passes untouched. */
-public final class FaultyNetwork implements Network {
+final class FaultyNetwork implements Network {
 
     private final Network network;
     private final List<ArmedFault> faults;
