@@ -77,7 +77,7 @@ final class CommunicatorParts {
                     Math.toIntExact(options.transfers().chunkBytes()),
                     Topology.channels(control.size(), options.channels()), options.workFifoBytes(),
                     options.firstWork());
-            Topology.fill(device);
+            Topology.fill(device, agreement.onOneHost());
             trace = resources.add(new EngineTrace(number, control));
             failure = new CommunicatorFailure(control, device, trace::failed);
             Network network = control.size() > 1 ? resources.add(Networks.open(configuration, agreement)) : null;

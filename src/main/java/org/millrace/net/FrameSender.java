@@ -41,6 +41,11 @@ public interface FrameSender extends AutoCloseable {
         return false;
     }
 
+    /** {@return whether {@link #progress()} copies payloads with a processor, for which another thread may be had} */
+    default boolean isProcessorBound() {
+        return false;
+    }
+
     /**
      * Completes frames in flight without the peer where that is possible, by copying their payloads, as their memory is
      * needed before the peer has come for them; and otherwise has the peer asked for an acknowledgement at once.

@@ -148,15 +148,15 @@ class ChannelsTest {
             assertEquals(3, device.channels());
             for (int number = 0; number < 3; number++) {
                 KernelChannel channel = device.channel(number).view();
-                TreePlace place = TreePlace.of(number % 2, rank, RANKS);
+                TreePlace place = TreePlace.of(number % 2, rank, RANKS, true);
                 assertEquals((rank + 1) % RANKS, channel.next());
                 assertEquals((rank + RANKS - 1) % RANKS, channel.previous());
                 assertEquals(rank, channel.index());
                 assertEquals(place.parent(), channel.up());
-                for (int child = 0; child < place.children().size(); child++) {
-                    assertEquals(place.children().get(child), channel.down(child));
+                for (int child = 0; child < KernelChannel.MAX_CHILDREN; child++) {
+                    assertEquals(child < place.children().size() ? place.children().get(child) : KernelChannel.NOBODY,
+                            channel.down(child));
                 }
-                assertEquals(KernelChannel.NOBODY, channel.down(place.children().size()));
                 assertEquals(KernelChannel.NOBODY, channel.network());
             }
         });

@@ -403,6 +403,11 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
     }
 
     @Override
+    public boolean isProcessorBound() {
+        return true;
+    }
+
+    @Override
     public void settle() {
         frames.hasten();
     }
