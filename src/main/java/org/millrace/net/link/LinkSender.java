@@ -8,6 +8,7 @@ import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.PageMemory;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -20,7 +21,7 @@ import org.millrace.net.connection.NativeRegion;
  * it, as with TCP: first it waits for the line, which takes its bytes piece by piece, then it is on the way, and then
  * it is offered to the network behind.
  */
-final class LinkSender implements FrameSender {
+final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
     /** What waits for the line at the most: the kernel's own limit for what a socket holds (tcp_wmem). */
     private static final long MOST_WAITING = 4L << 20;
@@ -73,6 +74,7 @@ final class LinkSender implements FrameSender {
     private MemoryRegion region;
 
     LinkSender(FrameSender wire, Network network, LinkNetwork.SharedLine line, LinkNetwork owner) {
+        super(wire);
         this.wire = wire;
         this.network = network;
         this.line = line;
@@ -291,16 +293,6 @@ final class LinkSender implements FrameSender {
                 lost = closedHere();
             }
         }
-    }
-
-    @Override
-    public String peer() {
-        return wire.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        wire.blame(lostPeer);
     }
 
     @Override
