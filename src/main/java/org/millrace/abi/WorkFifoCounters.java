@@ -51,6 +51,11 @@ public final class WorkFifoCounters extends PolledStruct {
         Words.INT.setRelease(Words.MEMORY, base + PRODUCED, bytes);
     }
 
+    /** {@return bytes that no kernel reads any more} */
+    public int consumedAcquire() {
+        return (int) Words.INT.getAcquire(Words.MEMORY, base + CONSUMED);
+    }
+
     /** Gives back what kernels have read. */
     public void consumedRelease(int bytes) {
         Words.INT.setRelease(Words.MEMORY, base + CONSUMED, bytes);
