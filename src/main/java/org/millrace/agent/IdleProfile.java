@@ -16,6 +16,7 @@ import org.millrace.foreign.CFunction;
  *   takeoverProxy   2 ms, or none     2 or 4 ms         50 µs to 5 ms
  *   ginProxy        50,000 times      20,000 times      20 to 100 µs
  *     on the host   100 times         1,000 times       20 to 100 µs
+ *   ginSender       500 µs            none              50 µs to 100 ms
  *   rank(...)       by the settings   by the settings   10 µs, up to the settings'
  *   rankWithoutCore none              4 ms              50 µs, up to the settings'
  *   COMPLETION      1,000 times       100 times         10 µs to 1 ms
@@ -76,6 +77,11 @@ public enum IdleProfile {
         int spins = Math.min(passes, onHost ? 100 : 50_000);
         long longest = maxParkNanos.orElse(100_000L);
         return new Backoff(spins, passes - spins, Math.min(20_000, longest), longest);
+    }
+
+    /** A strategy for a thread with a core of its own that writes GIN's frames when it is woken for many. */
+    public static IdleStrategy ginSender() {
+        return new TimedIdleStrategy(500_000, 0, 50_000, 100_000_000);
     }
 
     /** A strategy for one of a rank's threads on the emulated device, which may be more than there are cores. */

@@ -152,6 +152,7 @@ final class GinPlugin {
         try {
             control = connect(listening, addresses, rank, key.low());
             device = resources.acquire();
+            data = resources.helped(data);
         } catch (Throwable failure) {
             data.close(); // the other ranks see it, and do not wait
             if (control != null) {

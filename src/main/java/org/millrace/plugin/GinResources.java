@@ -30,6 +30,9 @@ import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CudaRuntime;
 import org.millrace.gin.GinOptions;
+import org.millrace.gin.path.SendHelper;
+import org.millrace.net.FrameSender;
+import org.millrace.net.FullMesh;
 import org.millrace.trace.ProcessTrace;
 
 /**
@@ -44,6 +47,8 @@ final class GinResources {
     private @Nullable NetEndpoint endpoint;
     private int endpointUsers;
     private int groups;
+    /** Writes frames for the devices' threads; null if there are no cores for it, or no groups. */
+    private @Nullable SendHelper helper;
     private @Nullable GinSettings settings;
 
     /**
@@ -162,8 +167,36 @@ final class GinResources {
                         ? devices.computeIfAbsent(-1,
                                 none -> new HostGinDevice("gin-host", settings.shared(), newIdleStrategy(true)))
                         : onCuda();
+        if (groups == 0 && hasCoreForHelper()) {
+            helper = new SendHelper(IdleProfile.ginSender());
+        }
         groups++;
         return found;
+    }
+
+    /** Whether a second thread of GIN's may have a core for itself. */
+    private boolean hasCoreForHelper() {
+        try {
+            ProxyThreads threads = ProxyThreads.decide(Configuration.ofPlugin(environment));
+            return threads.count() > 1 && threads.ownCore();
+        } catch (ConfigurationException unusable) {
+            return false; // who needs the setting says so, and ends
+        }
+    }
+
+    /** Connections of a group, with a second thread that writes frames where a processor copies them. */
+    synchronized FullMesh helped(FullMesh data) {
+        SendHelper helping = helper;
+        if (helping == null) {
+            return data;
+        }
+        FrameSender[] senders = data.senders().clone();
+        for (int peer = 0; peer < senders.length; peer++) {
+            if (senders[peer] != null && senders[peer].isProcessorBound()) {
+                senders[peer] = helping.help(senders[peer]);
+            }
+        }
+        return new FullMesh(senders, data.receivers());
     }
 
     private GinDevice onCuda() {
@@ -189,6 +222,10 @@ final class GinResources {
         if (groups == 0) {
             devices.values().forEach(GinDevice::close);
             devices.clear();
+            if (helper != null) {
+                helper.close();
+                helper = null;
+            }
         }
     }
 }

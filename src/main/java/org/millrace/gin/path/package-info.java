@@ -20,6 +20,8 @@
  *      ↓
  *   OutboundFrames    in order: waits until an entry's bytes are readable, sends it or does without it,
  *      ↓              completes its descriptor when its source is free
+ *   HelpedSender      where a processor copies to the network: this thread, or the SendHelper's, hands the frame over
+ *      ↓
  *   the network
  *      ↓
  *   FrameDispatcher   at the peer: a frame is checked, and its bytes get a place in a window
