@@ -17,7 +17,7 @@ Usage: bench/openmpi/ranks.sh [options]
   --java OPTIONS  of Millrace's JVMs (default: "-XX:+UseSerialGC -Xms16m", which java.md tells users)
   --jar FILE      Millrace's command line (default: target/millrace.jar)
 
-A line takes as long as joining, 5 s and --later on either side. JAVA_HOME is a JDK 22 or newer; mpicc and mpirun are Open MPI's.
+A line takes as long as joining, --later and 3 s on either side. JAVA_HOME is a JDK 22 or newer; mpicc and mpirun are Open MPI's.
 HELP
 }
 

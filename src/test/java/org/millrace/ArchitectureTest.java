@@ -50,7 +50,7 @@ class ArchitectureTest {
             3 gin:              ., path
             3 nccl:             .
             3 rehearsal:        .
-            2 net:              ., connection, shm, socket, ucx, plugin, auto, fault, link
+            2 net:              ., connection, shm, socket, ucx, plugin, auto, link
             2 cuda:             .
             1 abi:              .
             1 agent:            .

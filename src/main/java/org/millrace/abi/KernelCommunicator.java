@@ -141,21 +141,6 @@ public final class KernelCommunicator {
         return (long) Words.LONG.get(segment, LOCAL_RANKS);
     }
 
-    /** {@return address of the {@link AbortFlag}} */
-    public long abortFlag() {
-        return (long) Words.LONG.get(segment, ABORT_FLAG);
-    }
-
-    /** {@return address of the channels' {@link WorkCounters} of work that has begun} */
-    public long workStarted() {
-        return (long) Words.LONG.get(segment, WORK_STARTED);
-    }
-
-    /** {@return address of the channels' {@link WorkCounters} of work that is complete} */
-    public long workCompleted() {
-        return (long) Words.LONG.get(segment, WORK_COMPLETED);
-    }
-
     /** {@return how a connection's buffers lie} */
     public ConnectionLayout layout() {
         return new ConnectionLayout(bufferBytes(Protocol.LL), bufferBytes(Protocol.LL128),

@@ -77,16 +77,12 @@ public final class AgentRunner implements AutoCloseable {
         if (Thread.currentThread() == thread) {
             return;
         }
-        boolean interrupted = false;
         try {
             if (!thread.join(CLOSE_DEADLINE)) {
                 throw new MillraceException("thread " + thread.getName() + " did not stop within "
                         + CLOSE_DEADLINE.toSeconds() + " s: a pass of its agent does not return");
             }
         } catch (InterruptedException e) {
-            interrupted = true;
-        }
-        if (interrupted) {
             Thread.currentThread().interrupt();
         }
     }

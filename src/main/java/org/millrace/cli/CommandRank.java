@@ -35,8 +35,8 @@ final class CommandRank {
      * @param todo  what that shell is told to do first; it then writes the token and its process id
      * @throws MillraceException if there is no such shell, or no process can be started
      */
-    CommandRank(Placement placement, List<String> shell, String todo, String token, RankOutput out, RankOutput err,
-            CommandRanks ranks) {
+    CommandRank(Placement placement, List<String> shell, String todo, String token, CommandRanks.RankOutput out,
+            CommandRanks.RankOutput err, CommandRanks ranks) {
         this.placement = placement;
         this.token = token;
         this.ranks = ranks;

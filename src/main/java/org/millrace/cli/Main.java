@@ -7,16 +7,25 @@ import java.io.OutputStream;
 import java.io.OutputStreamWriter;
 import java.io.PrintWriter;
 import java.nio.charset.Charset;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
 import org.millrace.config.ConfigurationException;
+import org.millrace.config.NearestName;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Help;
+import picocli.CommandLine.MissingParameterException;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.RunLast;
 import picocli.CommandLine;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /**
  * Entry point of {@code java -jar millrace.jar}. Exit status: 0 success, 1 a failure or wrong values, 2 wrong usage.
@@ -147,6 +156,74 @@ public final class Main {
             IOException thrown = failure;
             return thrown == null || "Broken pipe".equals(thrown.getMessage()) ? null
                     : "the results could not be written: " + thrown.getMessage();
+        }
+    }
+
+    /** What is said of a command line that cannot be understood. */
+    static final class UsageErrors {
+
+        private UsageErrors() {}
+
+        /** Says it on standard error, and how to get help. */
+        static int report(ParameterException failure, String[] arguments) {
+            CommandLine commandLine = failure.getCommandLine();
+            PrintWriter err = commandLine.getErr();
+            err.println(Main.prefix() + text(failure, List.of(arguments)));
+            err.println("Try '" + commandLine.getCommandSpec().qualifiedName() + " --help'.");
+            return ExitCode.USAGE;
+        }
+
+        private static String text(ParameterException failure, List<String> arguments) {
+            CommandLine commandLine = failure.getCommandLine();
+            String option = unknownOption(commandLine, arguments);
+            if (option != null) {
+                List<String> options = commandLine.getCommandSpec()
+                        .options()
+                        .stream()
+                        .filter(each -> !each.hidden())
+                        .flatMap(each -> Arrays.stream(each.names()))
+                        .toList();
+                return NearestName.of(option, options)
+                        .map(near -> "there is no option " + option + "; did you mean " + near + "?")
+                        .orElse("there is no option " + option);
+            }
+            if (failure instanceof UnmatchedArgumentException unmatched) {
+                return unknown(unmatched.getUnmatched().getFirst(), commandLine);
+            }
+            if (failure instanceof MissingParameterException incomplete && incomplete.getMissing().size() == 1) {
+                return failure.getMessage() + ": " + String.join(" ", incomplete.getMissing().getFirst().description());
+            }
+            return String.valueOf(failure.getMessage())
+                    .replaceFirst("^Invalid value for positional parameter at index \\d+ \\((.*?)\\): ", "$1: ")
+                    .replaceFirst("^Invalid value for option '(.*?)'(?: \\(.*?\\))?: ", "$1: ");
+        }
+
+        /** What to say of a word that is none of a command's commands. */
+        static String unknown(String name, CommandLine of) {
+            Set<String> commands = of.getSubcommands().keySet();
+            return commands.isEmpty()
+                    ? "nothing more is expected behind '" + of.getCommandSpec().qualifiedName()
+                            + "' and what it needs: '" + name + "'"
+                    : "there is no '" + name + "'; "
+                            + NearestName.hint(name, commands, "there are: " + String.join(", ", commands));
+        }
+
+        /**
+         * The first word of a command that looks like an option and is none, though something behind it may be what
+         * picocli complains of. Null if all are options.
+         */
+        private static @Nullable String unknownOption(CommandLine commandLine, List<String> arguments) {
+            CommandSpec spec = commandLine.getCommandSpec();
+            int begin = spec.parent() == null ? 0 : arguments.indexOf(spec.name()) + 1;
+            List<String> words = new ArrayList<>(arguments.subList(begin, arguments.size()));
+            int end = words.indexOf("--");
+            return words.subList(0, end < 0 ? words.size() : end)
+                    .stream()
+                    .filter(word -> word.startsWith("--"))
+                    .map(word -> word.split("=", 2)[0])
+                    .filter(word -> spec.findOption(word) == null)
+                    .findFirst()
+                    .orElse(null);
         }
     }
 }

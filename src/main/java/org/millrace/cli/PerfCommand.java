@@ -13,7 +13,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import org.millrace.engine.EngineSettings;
-import org.millrace.net.fault.Fault;
+import org.millrace.net.link.Fault;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;

@@ -14,7 +14,7 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.Route;
-import org.millrace.net.fault.Fault;
+import org.millrace.net.link.Fault;
 
 /**
  * Puts together what the ranks measured. Every rank reports its cases in order, so that lines become complete in order

@@ -8,7 +8,7 @@ import org.millrace.Communicator;
 import org.millrace.DeviceStream;
 import org.millrace.Millrace;
 import org.millrace.MillraceException;
-import org.millrace.net.fault.Fault;
+import org.millrace.net.link.Fault;
 
 /** Carries out a plan as one rank. {@link #run()} on one thread; {@link #abort()} from any. */
 final class PerfWorker implements RankWorker {

@@ -53,11 +53,6 @@ final class ResultTable {
         out.flush();
     }
 
-    /** Adds a line for programs alone. */
-    synchronized void record(Map<String, Object> row) {
-        rows.add(row);
-    }
-
     /** The lines for programs, in their order. */
     synchronized List<Map<String, Object>> rows() {
         return List.copyOf(rows);

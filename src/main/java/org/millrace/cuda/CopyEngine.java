@@ -106,11 +106,6 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     @Override
-    public boolean hasWaiting() {
-        return submitted != begun;
-    }
-
-    @Override
     public boolean submit() {
         if (submitted == begun) {
             return false;

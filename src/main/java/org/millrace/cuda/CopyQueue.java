@@ -26,9 +26,6 @@ public final class CopyQueue implements AutoCloseable {
         /** Whether a copy was made, and all before it: a thread that is told now sees the bytes. */
         boolean isDone(long number);
 
-        /** Whether there is something that was not begun yet. */
-        boolean hasWaiting();
-
         /** Begins all that was not begun yet; false if there was nothing. */
         boolean submit();
 

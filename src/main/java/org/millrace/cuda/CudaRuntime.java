@@ -12,6 +12,7 @@ import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
+import org.millrace.ffi.cudart.cudaPointerAttributes;
 import org.millrace.ffi.cudart.cudart_h;
 import org.millrace.library.LibraryDirectories;
 import org.millrace.library.NativeLibrary;
@@ -216,6 +217,41 @@ public final class CudaRuntime {
             MemorySegment out = arena.allocate(ValueLayout.ADDRESS);
             check(function, call.applyAsInt(out));
             return out.get(ValueLayout.ADDRESS, 0);
+        }
+    }
+
+    /**
+     * What CUDA knows of an address.
+     *
+     * @param device   the device that it belongs to, or through which it was pinned; −2 if CUDA does not know the
+     *                 memory
+     * @param onDevice its address for that device; 0 if the device cannot reach it
+     * @param onHost   its address for the host; 0 if the host cannot reach it
+     */
+    public record PointerAttributes(Kind kind, int device, long onDevice, long onHost) {
+
+        /** Whose memory an address is; in the order of {@code cudaMemoryType}. */
+        public enum Kind {
+            /** Ordinary host memory, unknown to CUDA. */
+            UNREGISTERED,
+            /** Pinned host memory. */
+            HOST,
+            /** Memory of a device. */
+            DEVICE,
+            /** Memory that CUDA moves between host and device. */
+            MANAGED
+        }
+
+        /** {@return what CUDA knows of an address} */
+        public static PointerAttributes of(CudaRuntime runtime, MemorySegment memory) {
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment out = cudaPointerAttributes.allocate(arena);
+                runtime.check(CudaFunction.POINTER_GET_ATTRIBUTES,
+                        cudart_h.cudaPointerGetAttributes(out, DeviceSegments.pointer("memory", memory, 0)));
+                return new PointerAttributes(Kind.values()[cudaPointerAttributes.type(out)],
+                        cudaPointerAttributes.device(out), cudaPointerAttributes.devicePointer(out).address(),
+                        cudaPointerAttributes.hostPointer(out).address());
+            }
         }
     }
 }

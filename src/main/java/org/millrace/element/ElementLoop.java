@@ -52,7 +52,7 @@ final class ElementLoop implements Loop {
             case INT -> ints(x, xAt, y, yAt, out, at, count, (int) scalar);
             case LONG -> longs(x, xAt, y, yAt, out, at, count, scalar);
             case FLOAT16 -> halfs(x, xAt, y, yAt, out, at, count, Float.float16ToFloat((short) scalar));
-            case BFLOAT16 -> bfloats(x, xAt, y, yAt, out, at, count, BFloat16.toFloat((short) scalar));
+            case BFLOAT16 -> bfloats(x, xAt, y, yAt, out, at, count, Elements.BFloat16.toFloat((short) scalar));
             case FLOAT32 -> floats(x, xAt, y, yAt, out, at, count, Float.intBitsToFloat((int) scalar));
             case FLOAT64 -> doubles(x, xAt, y, yAt, out, at, count, Double.longBitsToDouble(scalar));
         }
@@ -193,15 +193,15 @@ final class ElementLoop implements Loop {
             int pairs = count / 2;
             storePairs(xBits, destination, at, pairs);
             if (count % 2 != 0) {
-                destination.set(SHORT, at + 4L * pairs, BFloat16.ofFloat(x[2 * pairs]));
+                destination.set(SHORT, at + 4L * pairs, Elements.BFloat16.ofFloat(x[2 * pairs]));
             }
         }
 
         private static void storePairs(MemorySegment floats, MemorySegment destination, long at, int pairs) {
             long lower = 4L * pairs;
             for (int i = 0; i < pairs; i++) {
-                destination.set(INT, at + 4L * i, BFloat16.round(floats.get(INT, 4L * i)) & UPPER
-                        | BFloat16.round(floats.get(INT, lower + 4L * i)) >>> Short.SIZE);
+                destination.set(INT, at + 4L * i, Elements.BFloat16.round(floats.get(INT, 4L * i)) & UPPER
+                        | Elements.BFloat16.round(floats.get(INT, lower + 4L * i)) >>> Short.SIZE);
             }
         }
     }

@@ -108,4 +108,141 @@ public final class Elements {
     private static long mask(DataType type) {
         return -1L >>> Long.SIZE - type.bytes() * Byte.SIZE;
     }
+
+    /** Conversions between bfloat16, the upper half of a binary32, and binary32. */
+    static final class BFloat16 {
+
+        /** CUDA's NaN. */
+        private static final short NAN = 0x7fff;
+
+        private BFloat16() {}
+
+        /** What an element stands for; exact. */
+        static float toFloat(short bits) {
+            return Float.intBitsToFloat(bits << Short.SIZE);
+        }
+
+        /** Rounds to nearest, ties to even, overflow to infinity. Every NaN becomes CUDA's. */
+        static short ofFloat(float value) {
+            return Float.isNaN(value) ? NAN : (short) (round(Float.floatToRawIntBits(value)) >>> Short.SIZE);
+        }
+
+        /**
+         * The same from a binary32's bits, in the upper half of the result; the lower is undefined. A NaN stays one if
+         * it came from a bfloat16 or from an operation that has no result: the lower half of its bits is zero then, and
+         * rounding carries nothing into the upper.
+         */
+        static int round(int bits) {
+            return bits + 0x7fff + (bits >>> Short.SIZE & 1);
+        }
+    }
+
+    /**
+     * The 8-bit floats of the Open Compute Project (OFP8 specification 1.0), converted the way CUDA's
+     * {@code __nv_fp8_e4m3} and {@code __nv_fp8_e5m2} are: to nearest, ties to even; what is too large, infinity too,
+     * becomes the largest finite number of its sign; every NaN becomes 0x7f.
+     */
+    enum Float8 {
+        /** 4 exponent bits, 3 fraction bits, no infinities, largest 448. */
+        E4M3(3, 7, 0x7e),
+        /** 5 exponent bits, 2 fraction bits, largest 57344. */
+        E5M2(2, 15, 0x7b);
+
+        private static final int SIGN = 0x80;
+        private static final int NAN = 0x7f;
+
+        private final int fractionBits;
+        private final int bias;
+        private final int largest;
+
+        Float8(int fractionBits, int bias, int largest) {
+            this.fractionBits = fractionBits;
+            this.bias = bias;
+            this.largest = largest;
+        }
+
+        /** What an element stands for; exact. */
+        float toFloat(byte bits) {
+            int magnitude = bits & NAN;
+            int exponent = Math.max(magnitude >> fractionBits, 1);
+            int significand = magnitude - (exponent - 1 << fractionBits);
+            float value = Math.scalb((float) significand, exponent - bias - fractionBits);
+            if (magnitude > largest) {
+                value = this == E5M2 && magnitude == largest + 1 ? Float.POSITIVE_INFINITY : Float.NaN;
+            }
+            return bits < 0 ? -value : value;
+        }
+
+        /** Rounds as the type says. */
+        byte ofFloat(float value) {
+            if (Float.isNaN(value)) {
+                return NAN;
+            }
+            float magnitude = Math.abs(value);
+            int exponent = Math.max(Math.getExponent(magnitude), 1 - bias);
+            double significand = Math.rint(Math.scalb((double) magnitude, fractionBits - exponent));
+            // The significand's leading one counts as one in the exponent field; so does its carry.
+            double bits = (exponent + bias - 1 << fractionBits) + significand;
+            return (byte) ((int) Math.min(bits, largest) | (Math.copySign(1, value) < 0 ? SIGN : 0));
+        }
+    }
+
+    /**
+     * Rounding to odd: a result that is not exact is the one of its two neighbours whose last bit is one. No format
+     * with two bits less can represent that one or take it for a tie, so that rounding the result to nearest in such a
+     * format is the same as rounding what was exact (Boldo and Melquiond, "Emulation of a FMA and correctly rounded
+     * sums", 2008).
+     */
+    static final class Rounding {
+
+        private Rounding() {}
+
+        /**
+         * {@code x * s + y} so that rounding it to a 16-bit format is the same as rounding what is exact. Rounding
+         * twice goes wrong only where the first time is inexact and makes a tie for the second, which is rare. There
+         * the sum is made again, of the product, which binary64 represents exactly.
+         *
+         * @param least sums smaller than this are always made again: the format has fewer bits there, or binary32
+         *              cannot represent the product
+         */
+        static float scaleAdd(float x, float s, float y, int extraBits, float least) {
+            float sum = Math.fma(x, s, y);
+            float product = x * s;
+            float part = sum - product;
+            float error = product - (sum - part) + (y - part);
+            int tie = 1 << extraBits - 1;
+            int extra = Float.floatToRawIntBits(sum) & 2 * tie - 1;
+            // All ones for a tie. Ties are common, inexact ones are not: one condition, so that one well predicted
+            // branch
+            // decides.
+            int ifTie = (extra ^ tie) - 1 >> 31;
+            if ((ifTie & Float.floatToRawIntBits(error) << 1) != 0 || Math.abs(sum) < least) {
+                return toOdd(sumToOdd((double) x * s, y));
+            }
+            return sum;
+        }
+
+        /** The sum of two numbers as a binary64. */
+        private static double sumToOdd(double x, double y) {
+            double sum = x + y;
+            double part = sum - x;
+            double error = x - (sum - part) + (y - part);
+            long bits = Double.doubleToRawLongBits(sum);
+            // An infinite sum has NaN for its error.
+            if (!(Math.abs(error) > 0) || (bits & 1) != 0) {
+                return sum;
+            }
+            return Double.longBitsToDouble(error > 0 == sum > 0 ? bits + 1 : bits - 1);
+        }
+
+        /** A binary64 as a binary32: the same if it is one, else the neighbour whose last bit is one. */
+        static float toOdd(double value) {
+            float nearest = (float) value;
+            int bits = Float.floatToRawIntBits(nearest);
+            if (nearest == value || (bits & 1) != 0 || Float.isNaN(nearest)) {
+                return nearest;
+            }
+            return Float.intBitsToFloat(Math.abs(nearest) < Math.abs(value) ? bits + 1 : bits - 1);
+        }
+    }
 }

@@ -48,8 +48,8 @@ final class Loops {
                     : Loop.of(Representation.FLOAT32, FloatFunctions.ofFloat(step, type));
             case FLOAT64 -> order ? staged(Representation.LONG, FloatOrder.ofLong(step))
                     : Loop.of(Representation.FLOAT64, FloatFunctions.ofDouble(step));
-            case FLOAT8_E4M3 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E4M3).ofInt(step));
-            case FLOAT8_E5M2 -> Loop.of(Representation.BYTE, new Float8Functions(Float8.E5M2).ofInt(step));
+            case FLOAT8_E4M3 -> Loop.of(Representation.BYTE, new Float8Functions(Elements.Float8.E4M3).ofInt(step));
+            case FLOAT8_E5M2 -> Loop.of(Representation.BYTE, new Float8Functions(Elements.Float8.E5M2).ofInt(step));
         };
     }
 
@@ -86,7 +86,7 @@ final class Loops {
      * Sums and products of the floats with 16, 32 and 64 bits. The 16-bit types are computed in binary32: its 24 bits
      * of precision are at least twice theirs and two more, so that a sum or a product rounded to 24 bits and then to 11
      * or 8 is what rounding it once gives (Figueroa, "When is double rounding innocuous?", 1995). A product and a sum
-     * together are not: see {@link Rounding#scaleAdd}.
+     * together are not: see {@link Elements.Rounding#scaleAdd}.
      */
     private static final class FloatFunctions {
 
@@ -98,8 +98,8 @@ final class Loops {
                 case MULTIPLY -> (x, y, s) -> x * y;
                 case SCALE -> (x, y, s) -> x * s;
                 case SCALE_ADD -> switch (type) {
-                    case FLOAT16 -> (x, y, s) -> Rounding.scaleAdd(x, s, y, 13, 0x1p-14f);
-                    case BFLOAT16 -> (x, y, s) -> Rounding.scaleAdd(x, s, y, 16, 0x1p-125f);
+                    case FLOAT16 -> (x, y, s) -> Elements.Rounding.scaleAdd(x, s, y, 13, 0x1p-14f);
+                    case BFLOAT16 -> (x, y, s) -> Elements.Rounding.scaleAdd(x, s, y, 16, 0x1p-125f);
                     default -> (x, y, s) -> Math.fma(x, s, y);
                 };
                 case MINIMUM, MAXIMUM, DIVIDE, ONE_NAN ->
@@ -227,9 +227,9 @@ final class Loops {
      */
     private static final class Float8Functions {
 
-        private final Float8 format;
+        private final Elements.Float8 format;
 
-        Float8Functions(Float8 format) {
+        Float8Functions(Elements.Float8 format) {
             this.format = format;
         }
 

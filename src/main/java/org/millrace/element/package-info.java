@@ -21,9 +21,9 @@
  * group of one rank only multiplies ({@code src/device/onerank.cu}; NCCL refuses that for 8-bit floats, Millrace does
  * not).
  *
- * <h2>What is rounded when</h2> After every hop the result is an element again. Rounding is to nearest, ties to even;
- * subnormal numbers are kept. ({@code src/device/reduce_kernel.h}, as compiled for {@code sm_90}, and CUDA's headers
- * for the types.)
+ * <h2>What is rounded when</h2> After every hop the result is an element again. Elements.Rounding is to nearest, ties
+ * to even; subnormal numbers are kept. ({@code src/device/reduce_kernel.h}, as compiled for {@code sm_90}, and CUDA's
+ * headers for the types.)
  * <ul>
  * <li><b>Integers</b> wrap around. The average is the sum, wrapped, divided once at the end, towards zero.</li>
  * <li><b>binary16, bfloat16, binary32, binary64</b>: a sum and a product are rounded once, in their own type; too large

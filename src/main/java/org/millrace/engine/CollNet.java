@@ -216,19 +216,8 @@ final class CollNet {
 
                 @Override
                 public Pending<CollectiveNetwork> connect(byte[][] handles, int rank) {
-                    Pending<FullMesh> connections = FullMesh.begin(network, here, handles, rank, KEY + number);
-                    return new Pending<>() {
-                        @Override
-                        public @Nullable CollectiveNetwork poll() {
-                            FullMesh made = connections.poll();
-                            return made == null ? null : new MeshNetwork(rank, network, List.of(made), null);
-                        }
-
-                        @Override
-                        public void close() {
-                            connections.close();
-                        }
-                    };
+                    return FullMesh.begin(network, here, handles, rank, KEY + number)
+                            .map(made -> new MeshNetwork(rank, network, List.of(made), null));
                 }
 
                 @Override

@@ -5,7 +5,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.net.fault.Fault;
+import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.proxy.SliceLists.PieceCheck;
 

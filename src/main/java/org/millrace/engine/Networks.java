@@ -6,8 +6,7 @@ import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
-import org.millrace.net.fault.Fault;
-import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.socket.SocketOptions;
 
@@ -28,6 +27,6 @@ final class Networks {
                 agreement.onOneHost() && !chosen ? socket.withRails(List.of(InetAddress.getLoopbackAddress())) : socket)
                 .open();
         Fault.PlantedFaults.watch(faults);
-        return LinkNetwork.of(configuration, faults.isEmpty() ? network : new FaultyNetwork(network, faults));
+        return LinkNetwork.of(configuration, network, faults);
     }
 }

@@ -44,7 +44,7 @@ record ProtocolChoice(List<Set<Protocol>> allowed) {
     /** @throws ConfigurationException if the text is not understood, or leaves a function without any */
     static ProtocolChoice parse(String text) {
         Map<String, Set<Protocol>> allowed =
-                FunctionSections.parse(text, ALL, NAMES::get, "protocol", why -> refused(text, why));
+                AlgorithmChoice.FunctionSections.parse(text, ALL, NAMES::get, "protocol", why -> refused(text, why));
         if (allowed.containsValue(Set.of())) {
             throw refused(text, "no protocol is left");
         }
@@ -54,7 +54,7 @@ record ProtocolChoice(List<Set<Protocol>> allowed) {
     private static ConfigurationException refused(String text, String why) {
         return new ConfigurationException(Settings.PROTOCOLS.name() + "=" + text + ": " + why
                 + ". Allowed: LL, LL128 and Simple with commas between, perhaps after ^ (all but these), perhaps "
-                + "after a function (" + String.join(", ", FunctionSections.FUNCTIONS)
+                + "after a function (" + String.join(", ", AlgorithmChoice.FunctionSections.FUNCTIONS)
                 + ") and a colon, several such with semicolons between");
     }
 

@@ -268,13 +268,6 @@ final class SharedMemoryEnd implements TransportEnd {
             return opened.segment();
         }
 
-        /** How many this process has mapped. */
-        static int mapped() {
-            synchronized (ALL) {
-                return ALL.size();
-            }
-        }
-
         /** One connection less; once each. */
         @Override
         public void close() {

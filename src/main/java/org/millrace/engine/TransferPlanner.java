@@ -90,6 +90,6 @@ final class TransferPlanner {
 
     /** A transfer of nothing takes a step, too: both ends must have meant it. */
     private int parts(SendOrReceive transfer) {
-        return transfer.peer() == rank ? 1 : ChannelPartition.channels(transfer.bytes(), 1, channels);
+        return transfer.peer() == rank ? 1 : CollectivePlanner.ChannelPartition.channels(transfer.bytes(), 1, channels);
     }
 }

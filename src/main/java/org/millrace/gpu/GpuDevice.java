@@ -21,11 +21,11 @@ import org.millrace.agent.Waiting;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaEvent;
 import org.millrace.cuda.CudaException;
+import org.millrace.cuda.CudaRuntime;
 import org.millrace.cuda.CudaStream;
 import org.millrace.cuda.DeviceMemory;
 import org.millrace.cuda.DeviceSegments;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.cuda.PointerAttributes;
 import org.millrace.engine.bootstrap.GroupFailure;
 
 /**
@@ -79,8 +79,8 @@ final class GpuDevice implements Device {
     @Override
     public MemorySegment view(long address, long bytes) {
         MemorySegment memory = DeviceSegments.of(address, bytes);
-        PointerAttributes known = PointerAttributes.of(cuda.runtime(), memory);
-        if (known.kind() == PointerAttributes.Kind.UNREGISTERED || known.onDevice() == 0) {
+        CudaRuntime.PointerAttributes known = CudaRuntime.PointerAttributes.of(cuda.runtime(), memory);
+        if (known.kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED || known.onDevice() == 0) {
             throw new IllegalArgumentException(name + ": address 0x" + Long.toHexString(address)
                     + " is not memory that this GPU reaches: CUDA knows it as " + known.kind());
         }
@@ -186,8 +186,8 @@ final class GpuDevice implements Device {
                     + " take device memory from Device.allocate, or give the device's view of pinned memory");
         }
         // Taken by somebody else, as through NCCL or another process: CUDA knows.
-        PointerAttributes known = PointerAttributes.of(cuda.runtime(), segment);
-        if (known.kind() == PointerAttributes.Kind.UNREGISTERED) {
+        CudaRuntime.PointerAttributes known = CudaRuntime.PointerAttributes.of(cuda.runtime(), segment);
+        if (known.kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED) {
             throw new IllegalArgumentException(
                     what + ": the segment's arena is closed; keep it open until the operation has completed");
         }
@@ -328,8 +328,8 @@ final class GpuDevice implements Device {
             if (host.byteSize() == 0 || stream.isCapturing()) {
                 return false;
             }
-            return !host.isNative()
-                    || PointerAttributes.of(device.runtime(), host).kind() == PointerAttributes.Kind.UNREGISTERED;
+            return !host.isNative() || CudaRuntime.PointerAttributes.of(device.runtime(), host)
+                    .kind() == CudaRuntime.PointerAttributes.Kind.UNREGISTERED;
         }
 
         void toDevice(MemorySegment host, MemorySegment target, CudaStream stream) {

@@ -3,7 +3,7 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /** The receiving end of a connection. One thread at a time. */
-public interface FrameReceiver extends AutoCloseable {
+public interface FrameReceiver extends FrameEnd {
 
     /**
      * The header of the oldest frame whose payload has no destination yet. The same object comes back until
@@ -50,14 +50,6 @@ public interface FrameReceiver extends AutoCloseable {
     }
 
     /**
-     * Moves what can be moved without waiting.
-     *
-     * @return more than 0 if bytes moved
-     * @throws ConnectionException if the connection is lost
-     */
-    int progress();
-
-    /**
      * {@return how many payloads have arrived whole so far, in the order of their headers: a count that only grows}
      * What it counts is acknowledged to the sender by later calls of {@link #progress()} or {@link #poll()}, which go
      * on as long as the sender may wait for the last of it, or when this end is closed.
@@ -73,27 +65,4 @@ public interface FrameReceiver extends AutoCloseable {
     default boolean storesWholeWords(long bytes) {
         return false;
     }
-
-    /** {@return the process at the other end, as far as it is known, for messages: {@code "pid 4711 on 10.0.0.2"}} */
-    default String peer() {
-        return "an unknown process";
-    }
-
-    /**
-     * The connection will be closed because another process was lost: the peer is then told which, where the network
-     * can tell it. Safe from any thread.
-     *
-     * @param lostPeer that process, as its own connection's {@link #peer} names it
-     */
-    default void blame(String lostPeer) {
-        // the peer learns that this process has ended the connection
-    }
-
-    /** What this connection leads to, for messages: its peer's address and the network's name. */
-    @Override
-    String toString();
-
-    /** Ends the connection. Safe from any thread once the owner makes no more calls, and more than once. */
-    @Override
-    void close();
 }

@@ -3,7 +3,7 @@ package org.millrace.net;
 import org.jspecify.annotations.Nullable;
 
 /** The sending end of a connection. Frames arrive in the order in which they were offered. One thread at a time. */
-public interface FrameSender extends AutoCloseable {
+public interface FrameSender extends FrameEnd {
 
     /**
      * Begins to send a frame. The header is copied before this returns; the payload is read later, until
@@ -17,14 +17,6 @@ public interface FrameSender extends AutoCloseable {
      * @throws ConnectionException if the connection is lost
      */
     boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset);
-
-    /**
-     * Moves what can be moved without waiting.
-     *
-     * @return more than 0 if bytes moved
-     * @throws ConnectionException if the connection is lost
-     */
-    int progress();
 
     /**
      * {@return how many frames have been sent so far, a count that only grows: the payload of a frame that is counted
@@ -54,25 +46,6 @@ public interface FrameSender extends AutoCloseable {
      */
     default void settle() {
         // what a sender copies is complete as soon as it can be
-    }
-
-    /** What this connection leads to, for messages: its peer's address and the network's name. */
-    @Override
-    String toString();
-
-    /** {@return the process at the other end, as far as it is known, for messages: {@code "pid 4711 on 10.0.0.2"}} */
-    default String peer() {
-        return "an unknown process";
-    }
-
-    /**
-     * The connection will be closed because another process was lost: the peer is then told which, where the network
-     * can tell it. Safe from any thread.
-     *
-     * @param lostPeer that process, as its own connection's {@link #peer} names it
-     */
-    default void blame(String lostPeer) {
-        // the peer learns that this process has ended the connection
     }
 
     /**

@@ -1,5 +1,6 @@
 package org.millrace.net;
 
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,4 +22,21 @@ public interface Pending<T> extends AutoCloseable {
     /** Gives up, if the connection was not returned yet. */
     @Override
     void close();
+
+    /** {@return the same, of which something else is made once it is there} */
+    default <R> Pending<R> map(Function<? super T, ? extends R> function) {
+        Pending<T> pending = this;
+        return new Pending<>() {
+            @Override
+            public @Nullable R poll() {
+                T made = pending.poll();
+                return made == null ? null : function.apply(made);
+            }
+
+            @Override
+            public void close() {
+                pending.close();
+            }
+        };
+    }
 }

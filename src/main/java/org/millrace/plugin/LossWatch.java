@@ -215,7 +215,7 @@ final class LossWatch {
         }
 
         private static String self() {
-            return LauncherRank.line(NativeEnvironment::get);
+            return PluginTrace.LauncherRank.line(NativeEnvironment::get);
         }
 
         /** In one write, so that lines of several processes do not mix. */

@@ -7,8 +7,7 @@ import org.millrace.config.Settings;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
-import org.millrace.net.fault.Fault;
-import org.millrace.net.fault.FaultyNetwork;
+import org.millrace.net.link.Fault;
 import org.millrace.net.link.LinkNetwork;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.socket.Interfaces;
@@ -35,7 +34,7 @@ public record NetEndpoint(Network network, Listener listener, NetDevice device,
         Network network = options.open();
         NetDevice device = network instanceof PluginNetwork plugin ? NetDevice.ofPlugin(plugin.devices())
                 : NetDevice.of(Interfaces.choose(options.socket()).addresses());
-        Network linked = LinkNetwork.of(settings, faults.isEmpty() ? network : new FaultyNetwork(network, faults));
+        Network linked = LinkNetwork.of(settings, network, faults);
         Listener listener = linked.listen();
         // libnccl asks for connections one by one, and seldom: those who are no peers must not have gathered by then
         Thread.ofPlatform().daemon().name("millrace-accept").start(listener::attend); // ends with the listener

@@ -2,6 +2,7 @@ package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
@@ -12,7 +13,7 @@ import org.millrace.net.connection.Staging;
  * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network
  * reaches it, or else by way of the host's memory, with several copies under way. One thread.
  */
-final class StagedReceiver implements FrameReceiver {
+final class StagedReceiver extends FrameEnd.Carried implements FrameReceiver {
 
     private static final int LIMIT = 16;
 
@@ -31,6 +32,7 @@ final class StagedReceiver implements FrameReceiver {
 
     /** A receiver into one device's memory, and into others that are the network's. The wire is closed with it. */
     public StagedReceiver(FrameReceiver wire, Staging staging) {
+        super(wire);
         this.wire = wire;
         this.staging = staging;
         first = wire.framesCompleted();
@@ -113,16 +115,6 @@ final class StagedReceiver implements FrameReceiver {
         return wire.storesWholeWords(longest);
     }
 
-    @Override
-    public String peer() {
-        return wire.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        wire.blame(lostPeer);
-    }
-
     /** The memory at both ends of a copy is freed next. */
     @Override
     public void close() {
@@ -130,10 +122,5 @@ final class StagedReceiver implements FrameReceiver {
             staging.awaitCopy(copies[window.finishOldest()]);
         }
         wire.close();
-    }
-
-    @Override
-    public String toString() {
-        return wire.toString();
     }
 }

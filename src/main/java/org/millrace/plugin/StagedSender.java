@@ -2,6 +2,7 @@ package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -12,7 +13,7 @@ import org.millrace.net.connection.Staging;
  * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the
  * host's memory, with several copies under way. One thread.
  */
-final class StagedSender implements FrameSender {
+final class StagedSender extends FrameEnd.Carried implements FrameSender {
 
     private static final int LIMIT = 16;
     private final FrameSender wire;
@@ -26,6 +27,7 @@ final class StagedSender implements FrameSender {
      * A sender of payloads in one device's memory, and in others that are the network's. The wire is closed with it.
      */
     public StagedSender(FrameSender wire, Staging staging) {
+        super(wire);
         this.wire = wire;
         this.staging = staging;
     }
@@ -71,16 +73,6 @@ final class StagedSender implements FrameSender {
     }
 
     @Override
-    public String peer() {
-        return wire.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        wire.blame(lostPeer);
-    }
-
-    @Override
     public void close() {
         awaitCopies();
         wire.close();
@@ -97,10 +89,5 @@ final class StagedSender implements FrameSender {
         for (; !waiting.isEmpty(); waiting.removeOldest()) {
             staging.awaitCopy(copies[waiting.oldest()]);
         }
-    }
-
-    @Override
-    public String toString() {
-        return wire.toString();
     }
 }

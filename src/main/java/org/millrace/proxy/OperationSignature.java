@@ -46,16 +46,6 @@ public final class OperationSignature {
         return Operation.ofCode((int) signature & 0xff);
     }
 
-    /** {@return the type of elements} */
-    public static DataType type(long signature) {
-        return DataType.ofCode((int) (signature >>> TYPE_SHIFT) & 0xff);
-    }
-
-    /** {@return the root, of an operation that has one} */
-    public static int root(long signature) {
-        return (int) (signature >>> ROOT_SHIFT);
-    }
-
     /**
      * {@return words for a message, for instance {@code "operation 7: all_reduce of 1024 float, sum"}}
      *

@@ -54,9 +54,4 @@ public class ProxyException extends MillraceException {
             return collective;
         }
     }
-
-    /** A failure that another one caused. */
-    public ProxyException(String message, Throwable cause) {
-        super(message, cause);
-    }
 }

@@ -89,7 +89,7 @@ public final class AgentTrace implements AutoCloseable {
             return;
         }
         if (thread == 0) {
-            thread = ThreadNumber.current();
+            thread = ProcessTrace.ThreadNumber.current();
             TraceMemory.set(base + TraceLayout.AGENT_THREAD_OFFSET, thread);
         }
         TraceMemory.set(base + AGENT_PASSES_OFFSET, passes);

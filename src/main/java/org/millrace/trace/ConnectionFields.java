@@ -9,10 +9,10 @@ package org.millrace.trace;
  *   | communicator | rank | peer | channel | direction | kind | agent | key (2) | opened | closed | order |
  *   +--------------+------+------+---------+-----------+------+-------+---------+--------+--------+-------+
  *
- *   128      136     144     152    160           168        176       184        208         216
- *   +--------+-------+-------+------+-------------+----------+---------+----------+-----------+-----
- *   | frames | bytes | taken | done | last change | blocked  | consumed| wait (3) | operation | first step
- *   +--------+-------+-------+------+-------------+----------+---------+----------+-----------+-----
+ *   128      136     144     152    160           168        176       184        208      216
+ *   +--------+-------+-------+------+-------------+----------+---------+----------+--------+-----
+ *   | frames | bytes | taken | done | last change | blocked  | consumed| wait (3) | unused | first step
+ *   +--------+-------+-------+------+-------------+----------+---------+----------+--------+-----
  *
  *   256       288               384               512
  *   +---------+-----------------+-----------------+-------- - -
@@ -65,8 +65,6 @@ final class ConnectionFields {
     public static final int CONSUMED_OFFSET = 176;
     /** Nanoseconds that it waited: for the kernel, for the wire, for the peer. */
     public static final int WAIT_OFFSET = 184;
-    /** The number of the operation that the last frame was of; -1 if not known. */
-    public static final int OPERATION_OFFSET = 208;
     public static final int FIRST_STEP_OFFSET = 216;
 
     public static final int NETWORK_OFFSET = 256;

@@ -206,11 +206,6 @@ public final class ConnectionTrace implements AutoCloseable {
         return ring + (frame & FRAMES - 1) * FRAME_BYTES;
     }
 
-    /** What the next frames are part of. May be called again and again. */
-    public void operation(long number) {
-        TraceMemory.set(base + ConnectionFields.OPERATION_OFFSET, number);
-    }
-
     /** From now on nobody serves the connection: the two devices reach each other's memory. */
     public void servedByNobody() {
         TraceMemory.set(base + ConnectionFields.AGENT_OFFSET, ConnectionFields.NO_AGENT);

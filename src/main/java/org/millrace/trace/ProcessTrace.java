@@ -188,7 +188,6 @@ public final class ProcessTrace {
         TraceMemory.set(at + ConnectionFields.DONE_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.CONSUMED_OFFSET, identity.firstStep());
         TraceMemory.set(at + ConnectionFields.BLOCKED_OFFSET, identity.firstStep() - 1);
-        TraceMemory.set(at + ConnectionFields.OPERATION_OFFSET, -1L);
         TraceMemory.text(at + ConnectionFields.NETWORK_OFFSET, ConnectionFields.NETWORK_BYTES, identity.network());
         TraceMemory.text(at + ConnectionFields.PEER_TEXT_OFFSET, ConnectionFields.PEER_TEXT_BYTES, identity.peerText());
         TraceMemory.text(at + ConnectionFields.NAME_OFFSET, ConnectionFields.NAME_BYTES, identity.name());
@@ -419,7 +418,7 @@ public final class ProcessTrace {
         private final AtomicBoolean locking = new AtomicBoolean();
         private volatile @Nullable Thread thread;
         /** Of the thread that runs alone: another begins anew. */
-        private final Stillness stillness = new Stillness();
+        private final StallWatch.Stillness stillness = new StallWatch.Stillness();
 
         TraceHeartbeat(ProcessTrace trace) {
             this.trace = trace;
@@ -499,6 +498,33 @@ public final class ProcessTrace {
         /** The silent streams have ended, and nothing has come until then. */
         public void lost() {
             process.lost(index);
+        }
+    }
+
+    /** Threads as the kernel numbers them. */
+    static final class ThreadNumber {
+
+        private static final Path SELF = Path.of("/proc/thread-self");
+
+        private ThreadNumber() {}
+
+        /** The calling thread's; 0 where the kernel does not tell. */
+        static int current() {
+            try {
+                return Integer.parseInt(Files.readSymbolicLink(SELF).getFileName().toString());
+            } catch (IOException | RuntimeException untold) {
+                return 0;
+            }
+        }
+
+        /** Nanoseconds for which a thread of this process has run; 0 where the kernel does not tell. */
+        static long cpuNanos(int thread) {
+            try {
+                String text = Files.readString(Path.of("/proc/self/task/" + thread + "/schedstat"));
+                return Long.parseLong(text.substring(0, text.indexOf(' ')));
+            } catch (IOException | RuntimeException untold) {
+                return 0;
+            }
         }
     }
 }

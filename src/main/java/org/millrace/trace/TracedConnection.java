@@ -17,12 +17,11 @@ import org.millrace.trace.ConnectionIdentity.Direction;
  * @param done       first step that is not complete
  * @param blocked    a step that is there and could not be taken, unless it is below {@code taken}
  * @param consumed   on the receiving side, the first step that the device has not used
- * @param operation  the number of the operation of its last frame; -1 if not known
  * @param last       the last frames, oldest first; empty if they are not remembered
  */
 public record TracedConnection(int block, long generation, TracedState state, ConnectionIdentity identity, int agent,
         long opened, long closed, long frames, long bytes, long taken, long done, long lastChange, long blocked,
-        long consumed, long kernelNanos, long wireNanos, long peerNanos, long operation, List<Frame> last) {
+        long consumed, long kernelNanos, long wireNanos, long peerNanos, List<Frame> last) {
 
     /** {@code protocol} is a number if it is none of NCCL's; {@code done} is 0 while the frame is not. */
     public record Frame(long number, long end, long size, String protocol, long taken, long done) {
@@ -71,7 +70,6 @@ public record TracedConnection(int block, long generation, TracedState state, Co
                 block.longAt(ConnectionFields.CONSUMED_OFFSET), block.countAt(ConnectionFields.WAIT_OFFSET),
                 block.countAt(ConnectionFields.WAIT_OFFSET + Long.BYTES),
                 block.countAt(ConnectionFields.WAIT_OFFSET + 2 * Long.BYTES),
-                block.longAt(ConnectionFields.OPERATION_OFFSET),
                 steps ? frames(block, frames, framesAfterwards) : List.of());
     }
 

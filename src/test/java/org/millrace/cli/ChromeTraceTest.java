@@ -27,7 +27,7 @@ class ChromeTraceTest {
         ConnectionIdentity identity =
                 new ConnectionIdentity(7, 0, 1, 0, Direction.SEND, 0, 0, 0, 0, 0, "shm", "a peer", "a name");
         TracedConnection connection = new TracedConnection(0, 1, TracedState.OPEN, identity, 0, NOW, 0, frames.size(),
-                0, 0, 0, NOW, -1, 0, 0, 0, 0, -1, frames);
+                0, 0, 0, NOW, -1, 0, 0, 0, 0, frames);
         return new TracedProcess(Path.of("trace"), new ProcessIdentity(10, 1, 1), true, "host", "a test", 0, 2, false,
                 NOW + 1_000_000, NOW, 0, 1_795_000_000_000L, NOW, Map.of(), List.of(), List.of(), List.of(connection),
                 List.of(gin), List.of(), List.of());

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 class RankOutputTest {
 
     private final ByteArrayOutputStream printed = new ByteArrayOutputStream();
-    private final RankOutput output = new RankOutput(printed);
+    private final CommandRanks.RankOutput output = new CommandRanks.RankOutput(printed);
 
     private void pass(int rank, byte[] bytes) {
         output.pass(rank, new ByteArrayInputStream(bytes), "secret"::equals);
@@ -63,7 +63,7 @@ class RankOutputTest {
 
     @Test
     void whatCannotBeWrittenIsSaid() {
-        RankOutput closed = new RankOutput(new OutputStream() {
+        CommandRanks.RankOutput closed = new CommandRanks.RankOutput(new OutputStream() {
             @Override
             public void write(int b) throws IOException {
                 throw new IOException("Broken pipe");

@@ -26,7 +26,7 @@ class TopViewTest {
         return new TracedConnection(block, 1, TracedState.OPEN,
                 new ConnectionIdentity(7, 0, 1, block, Direction.SEND, 0, 0, 0, 0, 0, network, "rank 1", "a name"),
                 agent, SECOND, 0, agent == AGENT ? 3 : 0, agent == AGENT ? 3000 : 0, 40, 40, 9 * SECOND, -1, 0, 0, 0, 0,
-                -1, List.of());
+                List.of());
     }
 
     /** Five all-reduces were enqueued, and the kernel of the third runs. */

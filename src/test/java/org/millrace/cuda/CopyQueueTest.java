@@ -76,11 +76,6 @@ class CopyQueueTest {
         }
 
         @Override
-        public boolean hasWaiting() {
-            return false;
-        }
-
-        @Override
         public boolean submit() {
             return false; // all are begun at once
         }

@@ -199,8 +199,10 @@ class CudaArgumentsTest {
         assertEquals(1000, memory.byteSize());
         assertEquals(memory.address() + 100, memory.slice(100, 900).address());
         assertThrows(IndexOutOfBoundsException.class, () -> memory.slice(100, 901));
-        PointerAttributes attributes = PointerAttributes.of(cuda, memory.segment());
-        assertEquals(new PointerAttributes(PointerAttributes.Kind.DEVICE, 1, memory.address(), 0), attributes);
+        CudaRuntime.PointerAttributes attributes = CudaRuntime.PointerAttributes.of(cuda, memory.segment());
+        assertEquals(
+                new CudaRuntime.PointerAttributes(CudaRuntime.PointerAttributes.Kind.DEVICE, 1, memory.address(), 0),
+                attributes);
         memory.close();
         memory.close();
         assertCalls("cudaPointerGetAttributes " + base, "cudaFree " + base);

@@ -109,7 +109,7 @@ class PartialFailureTest {
             warm.connect();
         }
         Set<String> before = holdings();
-        int blocks = ProcessMemory.blocks();
+        int blocks = P2pTransport.ProcessMemory.blocks();
         try (TwoRanks ranks = ranks(transport, true, phase, afterwards, onSender)) {
             RuntimeException failure = assertThrows(MillraceException.class, ranks::connect);
             assertInstanceOf(FailingTransport.Planted.class, failure.getCause(), failure.toString());
@@ -118,7 +118,7 @@ class PartialFailureTest {
                     failure.getMessage());
         }
         assertNothingMoreThan(before);
-        assertEquals(blocks, ProcessMemory.blocks(), "memory of this process");
+        assertEquals(blocks, P2pTransport.ProcessMemory.blocks(), "memory of this process");
     }
 
     @AfterEach
@@ -137,10 +137,10 @@ class PartialFailureTest {
     /** Memory is counted, so that the test above can fail. */
     @Test
     void aConnectionHoldsSomething() throws Exception {
-        int blocks = ProcessMemory.blocks();
+        int blocks = P2pTransport.ProcessMemory.blocks();
         try (TwoRanks ranks = ranks("P2P", false, FailingTransport.Phase.SETUP, false, false)) {
             ranks.connect();
-            assertEquals(blocks + 1, ProcessMemory.blocks());
+            assertEquals(blocks + 1, P2pTransport.ProcessMemory.blocks());
         }
         Set<String> before = holdings();
         try (TwoRanks ranks = ranks("SHM", false, FailingTransport.Phase.SETUP, false, false)) {

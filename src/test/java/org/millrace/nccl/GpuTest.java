@@ -36,7 +36,6 @@ import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.KernelParameters;
 import org.millrace.cuda.LaunchShape;
 import org.millrace.cuda.PinnedMemory;
-import org.millrace.cuda.PointerAttributes;
 
 /** The bindings on a GPU: memory, kernels, graphs, and a communicator over all the GPUs of this process. */
 @Tag("gpu")
@@ -164,8 +163,10 @@ class GpuTest {
             assertTrue(end.millisSince(start) > 0);
             assertEquals(1, called.get());
             assertArrayEquals(values, back.host().toArray(ValueLayout.JAVA_FLOAT));
-            assertEquals(PointerAttributes.Kind.DEVICE, PointerAttributes.of(cuda, memory.segment()).kind());
-            assertEquals(PointerAttributes.Kind.HOST, PointerAttributes.of(cuda, back.host()).kind());
+            assertEquals(CudaRuntime.PointerAttributes.Kind.DEVICE,
+                    CudaRuntime.PointerAttributes.of(cuda, memory.segment()).kind());
+            assertEquals(CudaRuntime.PointerAttributes.Kind.HOST,
+                    CudaRuntime.PointerAttributes.of(cuda, back.host()).kind());
             try (HostRegistration registration = HostRegistration.register(device, arena.allocate(8192, 4096))) {
                 stream.copy(registration.device(), memory.slice(0, 8192));
                 stream.synchronize(DEADLINE);

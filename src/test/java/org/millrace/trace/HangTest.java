@@ -31,7 +31,7 @@ class HangTest {
             long lastChange) {
         return new TracedConnection(0, 1, TracedState.OPEN,
                 new ConnectionIdentity(hash, -1, -1, -1, direction, -1, key, key, 0, 0, "shm", "a peer", "a name"), 0,
-                lastChange - SECOND, 0, done, 0, done, done, lastChange, -1, consumed, 0, 0, 0, -1, List.of());
+                lastChange - SECOND, 0, done, 0, done, done, lastChange, -1, consumed, 0, 0, 0, List.of());
     }
 
     private static TracedProcess process(long pid, int rank, boolean alive, long heartbeat, TracedConnection... ends) {
@@ -211,7 +211,7 @@ class HangTest {
     void ofAConnectionThatWasLostForSilenceTheSilenceIsTold() {
         TracedConnection lost = end(7, 10, Direction.SEND, 3, 0, NOW - 12 * SECOND);
         lost = new TracedConnection(0, 1, TracedState.FAILED, lost.identity(), 0, lost.opened(), NOW - SECOND, 3, 0, 3,
-                3, lost.lastChange(), -1, 0, 0, 0, 0, -1, List.of());
+                3, lost.lastChange(), -1, 0, 0, 0, 0, List.of());
         TracedProcess failed = process(10, 0, true, NOW, lost);
         assertEquals(List.of(Cause.CUT), verdicts(failed).stream().map(Verdict::cause).toList());
         Verdict verdict = verdicts(silent(failed, TracedState.FAILED)).getFirst();

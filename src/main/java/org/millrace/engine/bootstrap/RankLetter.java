@@ -40,16 +40,6 @@ public final class RankLetter {
                 + "; all ranks need the same release");
     }
 
-    /** Reads a yes or no. */
-    public boolean flag() {
-        require(1, "a flag");
-        byte flag = bytes.get();
-        if (flag != 0 && flag != 1) {
-            throw damaged("a flag is " + flag + ", where 0 or 1 is expected");
-        }
-        return flag == 1;
-    }
-
     /** Reads 4 bytes. */
     public int number() {
         require(Integer.BYTES, "a number");

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
@@ -66,15 +67,16 @@ public final class LinkNetwork implements Network {
     }
 
     /**
-     * A network behind the links that are set.
+     * A network with faults, behind the links that are set.
      *
-     * @return the network itself if none is
+     * @return the network itself if there are none
      * @throws org.millrace.config.ConfigurationException if the link cannot be read; the message says what is allowed
      */
-    public static Network of(Configuration configuration, Network network) {
+    public static Network of(Configuration configuration, Network network, List<Fault> faults) {
         Optional<LinkTable> links = LinkTable.of(configuration);
-        return links.isEmpty() ? network
-                : new LinkNetwork(network, links.get(), LinkTable.host(configuration), System::nanoTime, false);
+        Network faulty = faults.isEmpty() ? network : new FaultyNetwork(network, faults);
+        return links.isEmpty() ? faulty
+                : new LinkNetwork(faulty, links.get(), LinkTable.host(configuration), System::nanoTime, false);
     }
 
     /**
@@ -113,18 +115,7 @@ public final class LinkNetwork implements Network {
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         SharedLine line = line(address);
         Pending<FrameSender> pending = network.connect(address, key);
-        return line == null ? pending : new Pending<>() {
-            @Override
-            public @Nullable FrameSender poll() {
-                FrameSender sender = pending.poll();
-                return sender == null ? null : behind(line, sender);
-            }
-
-            @Override
-            public void close() {
-                pending.close();
-            }
-        };
+        return line == null ? pending : pending.map(sender -> behind(line, sender));
     }
 
     private synchronized FrameSender behind(SharedLine line, FrameSender sender) {
@@ -269,6 +260,75 @@ public final class LinkNetwork implements Network {
         @Override
         public String toString() {
             return listener.toString();
+        }
+    }
+
+    /**
+     * The outgoing line of a process, which its connections share: each takes it for the time that its bytes need, in
+     * the order in which they ask. Safe from any thread.
+     */
+    static final class SharedLine {
+
+        /** Ticks a nanosecond: a frame of 64 bytes takes 512 at 1 Tbit/s. */
+        static final int TICKS = 1000;
+        private static final double TICKS_PER_SECOND = 1e9 * TICKS;
+
+        private final LinkSchedule schedule;
+        private final LongSupplier clock;
+        private final long opened;
+        /** From when the line is free, in ticks since it was opened. */
+        private final AtomicLong free = new AtomicLong();
+
+        /** @param clock nanoseconds, from any beginning */
+        SharedLine(LinkSchedule schedule, LongSupplier clock) {
+            this.schedule = schedule;
+            this.clock = clock;
+            opened = clock.getAsLong();
+        }
+
+        LinkSchedule schedule() {
+            return schedule;
+        }
+
+        /** {@return ticks since the line was opened} */
+        long now() {
+            return (clock.getAsLong() - opened) * TICKS;
+        }
+
+        LinkShape shape(long now) {
+            return schedule.at(now / TICKS);
+        }
+
+        /** {@return from when on the line has been up} */
+        long upSince(long now) {
+            return schedule.upSince(now / TICKS) * TICKS;
+        }
+
+        /** {@return from when the line is free} */
+        long free() {
+            return free.get();
+        }
+
+        /**
+         * Takes the line.
+         *
+         * @param earliest when the bytes were there
+         * @return when the last of the bytes has left
+         */
+        long take(long earliest, long bytes, LinkShape shape) {
+            long needed = ticks(bytes, shape.bitsPerSecond());
+            while (true) {
+                long from = free.get();
+                long until = Math.max(from, earliest) + needed;
+                if (free.compareAndSet(from, until)) {
+                    return until;
+                }
+            }
+        }
+
+        /** {@return how long bytes take at a rate; none if it is 0, which is no limit} */
+        static long ticks(long bytes, double bitsPerSecond) {
+            return bitsPerSecond == 0 ? 0 : Math.round(bytes * Byte.SIZE * TICKS_PER_SECOND / bitsPerSecond);
         }
     }
 }

@@ -8,6 +8,7 @@ import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 import org.millrace.foreign.PageMemory;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -20,7 +21,7 @@ import org.millrace.net.connection.NativeRegion;
  * it, as with TCP: first it waits for the line, which takes its bytes piece by piece, then it is on the way, and then
  * it is offered to the network behind.
  */
-final class LinkSender implements FrameSender {
+final class LinkSender extends FrameEnd.Carried implements FrameSender {
 
     /** What waits for the line at the most: the kernel's own limit for what a socket holds (tcp_wmem). */
     private static final long MOST_WAITING = 4L << 20;
@@ -38,12 +39,12 @@ final class LinkSender implements FrameSender {
      * The line is taken so long before it is free that it does not stand idle while threads look elsewhere; half as
      * long by one connection, so that others have their turn.
      */
-    private static final long AHEAD = Duration.ofMillis(1).toNanos() * SharedLine.TICKS;
+    private static final long AHEAD = Duration.ofMillis(1).toNanos() * LinkNetwork.SharedLine.TICKS;
     private static final int WORDS = FrameHeader.WORDS + 1;
 
     private final FrameSender wire;
     private final Network network;
-    private final SharedLine line;
+    private final LinkNetwork.SharedLine line;
     private final LinkNetwork owner;
     private final SplittableRandom random = new SplittableRandom(1);
 
@@ -72,7 +73,8 @@ final class LinkSender implements FrameSender {
     private MemorySegment memory;
     private MemoryRegion region;
 
-    LinkSender(FrameSender wire, Network network, SharedLine line, LinkNetwork owner) {
+    LinkSender(FrameSender wire, Network network, LinkNetwork.SharedLine line, LinkNetwork owner) {
+        super(wire);
         this.wire = wire;
         this.network = network;
         this.line = line;
@@ -219,7 +221,8 @@ final class LinkSender implements FrameSender {
             long piece = Math.min(bytesLeftOfNext, PIECE_BYTES);
             long ready = Math.max(times[slot], line.upSince(now));
             long gone = line.take(ready, piece, shape);
-            ownFree = Math.max(gone, Math.max(ownFree, ready) + SharedLine.ticks(piece, shape.bitsPerConnection()));
+            ownFree = Math.max(gone,
+                    Math.max(ownFree, ready) + LinkNetwork.SharedLine.ticks(piece, shape.bitsPerConnection()));
             bytesLeftOfNext -= piece;
             if (bytesLeftOfNext == 0) {
                 lastArrival = Math.max(lastArrival, ownFree + delay(shape));
@@ -235,7 +238,7 @@ final class LinkSender implements FrameSender {
     private long delay(LinkShape shape) {
         long jitter = shape.jitter().toNanos();
         long nanos = shape.delay().toNanos() + (jitter == 0 ? 0 : random.nextLong(-jitter, jitter + 1));
-        return nanos * SharedLine.TICKS;
+        return nanos * LinkNetwork.SharedLine.TICKS;
     }
 
     /**
@@ -290,16 +293,6 @@ final class LinkSender implements FrameSender {
                 lost = closedHere();
             }
         }
-    }
-
-    @Override
-    public String peer() {
-        return wire.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        wire.blame(lostPeer);
     }
 
     @Override

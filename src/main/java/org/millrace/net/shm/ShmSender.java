@@ -96,7 +96,7 @@ final class ShmSender extends ConnectionEnd implements FrameSender {
             return beginOnDevice(header, device, offset);
         }
         MemorySegment memory = bytes > 0 && region instanceof NativeRegion ours ? ours.view() : MemorySegment.NULL;
-        if (bytes >= leastInPlace && region instanceof ShmRegion ours && ours.isReadable()) {
+        if (bytes >= leastInPlace && region instanceof ShmNetwork.ShmRegion ours && ours.isReadable()) {
             if (!hasRoomInPlace()) {
                 return false;
             }

@@ -13,6 +13,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionEnd;
 
 /**
  * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what
@@ -20,7 +21,7 @@ import org.millrace.net.MemoryRegion;
  * payload that has no destination: {@link #poll} costs one read at most, and none when the read before it emptied the
  * stream, so that a small frame costs one system call.
  */
-final class SocketReceiver implements FrameReceiver, FrameSender.Railed {
+final class SocketReceiver extends ConnectionEnd implements FrameReceiver, FrameSender.Railed {
 
     private final StreamSet connection;
     private final @Nullable StreamRecovery recovery;
@@ -47,6 +48,7 @@ final class SocketReceiver implements FrameReceiver, FrameSender.Railed {
      * @param rails by stream: the rail that it belongs to
      */
     public SocketReceiver(StreamSet connection, Rail[] rails, Pieces pieces) {
+        super(connection);
         this.connection = connection;
         recovery = connection.recovery();
         this.pieces = pieces;
@@ -331,20 +333,5 @@ final class SocketReceiver implements FrameReceiver, FrameSender.Railed {
                 connection.sendLast(stream, words);
             }
         }
-    }
-
-    @Override
-    public void blame(String culprit) {
-        connection.blame(culprit);
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
     }
 }

@@ -18,6 +18,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
+import org.millrace.net.connection.ConnectionEnd;
 
 /**
  * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it
@@ -25,7 +26,7 @@ import org.millrace.net.MemoryRegion;
  * until the receiver has acknowledged all its pieces, so that what a lost stream owed is sent again: over the others,
  * or over its successor. One stream has whole frames, and acknowledgements are few.
  */
-final class SocketSender implements FrameSender, FrameSender.Railed {
+final class SocketSender extends ConnectionEnd implements FrameSender, FrameSender.Railed {
 
     private static final Logger LOG = LogManager.getLogger(SocketSender.class);
 
@@ -67,6 +68,7 @@ final class SocketSender implements FrameSender, FrameSender.Railed {
      * @param clock nanoseconds
      */
     public SocketSender(StreamSet connection, Rail[] rails, Pieces pieces, LongSupplier clock) {
+        super(connection);
         this.connection = connection;
         recovery = connection.recovery();
         this.pieces = pieces;
@@ -456,20 +458,5 @@ final class SocketSender implements FrameSender, FrameSender.Railed {
         } catch (ConnectionException lost) {
             // The peer is gone before us; the owner did not want to know of it any more.
         }
-    }
-
-    @Override
-    public void blame(String culprit) {
-        connection.blame(culprit);
-    }
-
-    @Override
-    public String peer() {
-        return connection.peer();
-    }
-
-    @Override
-    public String toString() {
-        return connection.toString();
     }
 }

@@ -81,7 +81,7 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
     }
 
     MemoryRegion register(MemorySegment memory) {
-        return ShmRegion.of(network, memory, new SingleCopy(SingleCopy.Use.WHERE_IT_PAYS, 0));
+        return ShmNetwork.ShmRegion.of(network, memory, new SingleCopy(SingleCopy.Use.WHERE_IT_PAYS, 0));
     }
 
     @Override

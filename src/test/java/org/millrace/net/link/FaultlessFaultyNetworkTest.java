@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import org.junit.jupiter.api.Tag;
 import org.millrace.net.Network;

@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import java.lang.foreign.MemorySegment;
 import java.util.List;
@@ -13,7 +13,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 
 /** Any network, with faults in what is sent from here. What is received passes untouched. */
-public final class FaultyNetwork implements Network {
+final class FaultyNetwork implements Network {
 
     private final Network network;
     private final List<ArmedFault> faults;
@@ -48,19 +48,7 @@ public final class FaultyNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         long number = connections.incrementAndGet();
-        Pending<FrameSender> pending = network.connect(address, key);
-        return new Pending<>() {
-            @Override
-            public @Nullable FrameSender poll() {
-                FrameSender sender = pending.poll();
-                return sender == null ? null : wrap(sender, number);
-            }
-
-            @Override
-            public void close() {
-                pending.close();
-            }
-        };
+        return network.connect(address, key).map(sender -> wrap(sender, number));
     }
 
     private FrameSender wrap(FrameSender sender, long number) {

@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;

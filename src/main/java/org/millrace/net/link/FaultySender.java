@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameEnd;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
@@ -18,7 +19,7 @@ import org.millrace.net.Network;
  * A sender that goes wrong. Frames pass through a place for one: a frame stays there while a delay says so, or while
  * the connection behind is full. The user's own memory is never changed: a payload with a fault is a copy.
  */
-final class FaultySender implements FrameSender {
+final class FaultySender extends FrameEnd.Carried implements FrameSender {
 
     private static final int NO_RAIL = -1;
 
@@ -38,6 +39,7 @@ final class FaultySender implements FrameSender {
     private int railToCut = NO_RAIL;
 
     FaultySender(FrameSender sender, Network network, List<FaultyNetwork.ArmedFault> faults) {
+        super(sender);
         this.sender = sender;
         this.network = network;
         this.faults = faults.toArray(FaultyNetwork.ArmedFault[]::new);
@@ -151,16 +153,6 @@ final class FaultySender implements FrameSender {
     public void abort() {
         sender.abort();
         copies.forEach(MemoryRegion::close);
-    }
-
-    @Override
-    public String peer() {
-        return sender.peer();
-    }
-
-    @Override
-    public void blame(String lostPeer) {
-        sender.blame(lostPeer);
     }
 
     @Override

@@ -1,4 +1,4 @@
-package org.millrace.net.fault;
+package org.millrace.net.link;
 
 import java.util.ArrayList;
 import java.util.Collections;
