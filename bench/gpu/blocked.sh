@@ -25,7 +25,7 @@ blocked() { # LABEL HOW ENVIRONMENT...
   rm -f "$work/id"
   for rank in 0 1; do
     env NCCL_HOSTID="host$rank" NCCL_SOCKET_IFNAME="${NCCL_SOCKET_IFNAME:-lo}" NCCL_NET_PLUGIN="$plugin" MILLRACE_NET=shm NCCL_DEBUG=WARN "$@" \
-      timeout -s KILL "${LIMIT:-60}" "$work/nccl_blocked" "$rank" 2 "$work/id" "${ROUNDS:-1000}" "$how" >"$output/$label.$rank.log" 2>&1 &
+      timeout -s KILL "${LIMIT:-60}" "$work/nccl_blocked" "$rank" 2 "$work/id" "${ROUNDS:-1000}" "$how" >"$output/$label.$rank.log" 2>&1 </dev/null &
     pids+=($!)
   done
   for rank in 0 1; do
@@ -38,17 +38,20 @@ blocked() { # LABEL HOW ENVIRONMENT...
   [ "${codes[*]}" = "0 0" ] || { status=1; tail -qn 3 "$output/$label".?.log | cut -c1-300; }
 }
 
-blocked direct waiting
-blocked engines waiting MILLRACE_GIN_COPY_KERNEL=0
-blocked staged waiting $staged
-blocked staged_engines waiting $staged MILLRACE_GIN_COPY_KERNEL=0
-blocked tcp waiting $tcp
-blocked one_connection putting CUDA_DEVICE_MAX_CONNECTIONS=1
-blocked lazy putting CUDA_MODULE_LOADING=LAZY
-blocked launch_blocking putting CUDA_LAUNCH_BLOCKING=1
-for way in "direct" "staged $staged" "tcp $tcp"; do
-  blocked "capture_${way%% *}" capture ${way#"${way%% *}"}
-done
+while read -r way settings; do
+  for how in memory waiting capture; do
+    blocked "$way.$how" $how $settings
+  done
+done <<X
+direct
+engines MILLRACE_GIN_COPY_KERNEL=0
+staged $staged
+staged_engines $staged MILLRACE_GIN_COPY_KERNEL=0
+tcp $tcp
+X
+blocked one_connection memory CUDA_DEVICE_MAX_CONNECTIONS=1
+blocked lazy memory CUDA_MODULE_LOADING=LAZY
+blocked launch_blocking memory CUDA_LAUNCH_BLOCKING=1
 for how in reset exit; do
   ROUNDS=20 blocked "$how" "$how"
   ROUNDS=20 blocked "${how}_tcp" "$how" $tcp

@@ -1,14 +1,15 @@
 /*
  * One rank of a check that nothing stands still while kernels wait for GIN: in every round eight streams are blocked by kernels that wait for a put each and
- * compare what it brought, while another thread of the program takes and gives back memory.
+ * compare what it brought.
  *
  *   nccl_blocked RANK RANKS ID_FILE ROUNDS HOW
  *
- * HOW   waiting    the kernels that wait are launched before the one that puts
- *       putting    the other way round, as the program itself would stand still otherwise (CUDA_LAUNCH_BLOCKING=1, CUDA_DEVICE_MAX_CONNECTIONS=1)
- *       capture    as waiting, while a stream captures in global mode, which calls of the wrong kind from any thread would break; no memory is taken then
- *       reset      as waiting, and cudaDeviceReset in the middle of the last round
- *       exit       as waiting, and exit in the middle of the last round
+ * HOW   memory     another thread of the program takes and gives back memory meanwhile. The kernel that puts is launched before those that wait: cudaFree waits
+ *                  for them, and no thread launches anything until it has come back
+ *       waiting    the kernels that wait are launched first
+ *       capture    as waiting, while a stream captures in global mode, which calls of the wrong kind from any thread would break
+ *       reset      as memory, and cudaDeviceReset in the middle of the last round
+ *       exit       as memory, and exit in the middle of the last round
  */
 #include "gin_setting.cuh"
 #include <atomic>
@@ -47,7 +48,7 @@ __global__ void waits(ncclDevComm devComm, int contexts, int number, const uint8
 
 int main(int argc, char **argv) {
   if (argc != 6) {
-    fprintf(stderr, "usage: %s RANK RANKS ID_FILE ROUNDS waiting|putting|capture|reset|exit\n", argv[0]);
+    fprintf(stderr, "usage: %s RANK RANKS ID_FILE ROUNDS memory|waiting|capture|reset|exit\n", argv[0]);
     return 1;
   }
   setvbuf(stdout, NULL, _IOLBF, 0);
@@ -55,7 +56,7 @@ int main(int argc, char **argv) {
   ranks = atoi(argv[2]);
   int rounds = atoi(argv[4]);
   const char *how = argv[5];
-  bool capture = !strcmp(how, "capture"), putsFirst = !strcmp(how, "putting");
+  bool capture = !strcmp(how, "capture"), putsFirst = !capture && strcmp(how, "waiting");
   join(argv[3]);
   Setting s = newSetting((size_t)STREAMS * PIECE, 0, 1);
   cudaStream_t streams[STREAMS], captured;
@@ -79,7 +80,7 @@ int main(int argc, char **argv) {
   CUDA(cudaGetDevice(&device));
   std::thread memory([&] {
     CUDA(cudaSetDevice(device));
-    for (size_t bytes = 4096; !over && !capture; bytes = bytes < (64 << 20) ? bytes * 3 : 4096) {
+    for (size_t bytes = 4096; !over && putsFirst; bytes = bytes < (64 << 20) ? bytes * 3 : 4096) {
       void *some, *pinned;
       CUDA(cudaMalloc(&some, bytes));
       CUDA(cudaMallocHost(&pinned, 4096));

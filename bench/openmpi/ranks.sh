@@ -44,7 +44,7 @@ mpicc -O3 -Wall -Wextra -o "$work/ranks" "$here/ranks.c"
 
 millrace() { # RANKS shm|tcp processes|threads
     local command=(taskset -c "$cores" env "START=$(date +%s%N)" "$java" --enable-native-access=ALL-UNNAMED $options -cp "$jar:$work" Ranks "$later")
-    export MILLRACE_NET=${2/shm/auto}
+    export MILLRACE_DEVICE=host MILLRACE_NET=${2/shm/auto}
     MILLRACE_NET=${MILLRACE_NET/tcp/socket}
     if [ "$3" = threads ]; then
         "${command[@]}" threads "$1"
