@@ -51,7 +51,8 @@ if [ "${GIN:-1}" = 1 ]; then
     END {exit bad || !seen}' gin_*.all.log || status=1
 fi
 for label in "${labels[@]}"; do
-  sed -n 's/.*bytes delivered over //p' "$label".[01].log | sed -E 's/ \([^)]*\)//g; s/rail [0-9]+: //g; s/,//g' |
+  # without those of a rank to itself, which warm it up
+  grep -h 'bytes delivered over ' "$label".[01].log | grep -vE '^[^:]*:([0-9]+):.* pid \1 on ' | sed 's/.*bytes delivered over //' | sed -E 's/ \([^)]*\)//g; s/rail [0-9]+: //g; s/,//g' |
     awk -v label="$label" '{for (i = 1; i <= NF; i++) sum[i] += $i; n = NF > n ? NF : n}
       END {
         printf "%-8s", label

@@ -10,16 +10,17 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Configurator;
 import org.apache.logging.log4j.core.config.Property;
 
-/** What a class, or those below a package, warn of while this is open. */
+/** What a class, or those below a package, warn of, or say, while this is open. */
 public final class Warnings implements AutoCloseable {
 
     private final Logger logger;
     private final List<String> warnings = new CopyOnWriteArrayList<>();
+    private final Level level;
     private final AbstractAppender appender =
             new AbstractAppender("warnings under test", null, null, false, Property.EMPTY_ARRAY) {
                 @Override
                 public void append(LogEvent event) {
-                    if (event.getLevel().isMoreSpecificThan(Level.WARN)) {
+                    if (event.getLevel().isMoreSpecificThan(level)) {
                         warnings.add(event.getMessage().getFormattedMessage());
                     }
                 }
@@ -27,9 +28,15 @@ public final class Warnings implements AutoCloseable {
 
     /** Begins to listen to a logger: a class's or a package's name. */
     public Warnings(String name) {
+        this(name, Level.WARN);
+    }
+
+    /** Begins to listen to what is of a level or more urgent. */
+    public Warnings(String name, Level level) {
+        this.level = level;
         logger = (Logger) LogManager.getLogger(name);
         appender.start();
-        Configurator.setLevel(logger, Level.WARN);
+        Configurator.setLevel(logger, level);
         logger.addAppender(appender);
     }
 

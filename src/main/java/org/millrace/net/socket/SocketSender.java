@@ -209,6 +209,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         String end = from.end();
         if (end != null && !isAnyOpen()) {
             if (from.isClosedThere()) {
+                tell();
                 throw connection.closedByPeer(howFar(), null);
             }
             throw connection.lost(lostCause, "on its last rail, " + lastRail + ", " + howFar() + "; " + end);
@@ -257,6 +258,7 @@ final class SocketSender extends ConnectionEnd implements FrameSender, FrameSend
         }
         frames.retireWhole();
         if (frames.isEmpty() || !more || now - leftAt > LAST_WORDS_NANOS) {
+            tell(); // no end that is closed behind its peer's does
             throw connection.closedByPeer(howFar(), lostPeer);
         }
         return (int) (frames.released() - before);

@@ -9,6 +9,7 @@ import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.apache.logging.log4j.Level;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -71,6 +72,24 @@ class RailShutdownTest {
             bothFramesArrive(ends, 2, arena);
             ends.receiver.close();
             everythingWasAcknowledged(ends, 1);
+        }
+    }
+
+    /** How much went over which rail is told by every sender, also by one whose peer has left first. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aSenderTellsWhatItsRailsHaveDelivered(boolean peerLeavesFirst) throws IOException {
+        try (Arena arena = Arena.ofShared();
+                RelayedRails ends = new RelayedRails(2, THRESHOLD, 4);
+                Warnings told = new Warnings(SocketSender.class.getName(), Level.INFO)) {
+            bothFramesArrive(ends, 2, arena);
+            if (peerLeavesFirst) {
+                ends.receiver.close();
+                everythingWasAcknowledged(ends, 2);
+            }
+            ends.sender.close();
+            assertEquals(1, told.all().stream().filter(text -> text.contains("bytes delivered over rail 0")).count(),
+                    told.all().toString());
         }
     }
 
