@@ -33,6 +33,7 @@ public final class SilenceWatch {
 
     private final ProcessTrace trace;
     private final TcpInfo info = new TcpInfo(Arena.global());
+    private final LongLines longLines = new LongLines(this::say);
     private final Map<Link, Silent> silent = new HashMap<>();
     /** What is written of links between other hosts. */
     private final Map<Link, ProcessTrace.SilenceTrace> reported = new HashMap<>();
@@ -80,8 +81,14 @@ public final class SilenceWatch {
             List<TcpStream> updated = update(open, nanos);
             write(updated);
             tellPeers(updated);
+            longLines.look(updated);
         }
         writeReported(open);
+    }
+
+    private void say(String text) {
+        LOG.warn(text);
+        trace.message(text);
     }
 
     private void write(List<TcpStream> open) {

@@ -45,7 +45,8 @@ final class TcpInfo {
     /** Since Linux 4.2; older ones, and others that play Linux, leave zeros. */
     static final int SEGMENTS_IN_OFFSET = 140;
     private static final int NOT_SENT_OFFSET = 144;
-    /** Since Linux 4.6. */
+    /** Since Linux 4.6, as what follows; the greatest number while it is not known. */
+    private static final int LEAST_ROUND_TRIP_OFFSET = 148;
     private static final int DATA_SEGMENTS_IN_OFFSET = 152;
     private static final int BYTES = 156;
 
@@ -140,6 +141,11 @@ final class TcpInfo {
                 ? TimeUnit.MILLISECONDS
                         .toNanos(Math.min(number(LAST_ACK_RECEIVED_OFFSET), number(LAST_DATA_RECEIVED_OFFSET)))
                 : 0;
+    }
+
+    /** The shortest round trip of the last minutes, in microseconds; 0 or less if it is not known. */
+    int leastRoundTripMicros() {
+        return number(LEAST_ROUND_TRIP_OFFSET);
     }
 
     private int number(int offset) {

@@ -38,6 +38,7 @@ public final class TcpStream {
     final InetSocketAddress local;
     final InetSocketAddress remote;
     final String peer;
+    final boolean carriesFrames;
     /** -1 while it is not known. Of the thread that looks, as is what follows. */
     int descriptor = -1;
     private int segments;
@@ -45,10 +46,13 @@ public final class TcpStream {
     private long unheardNanos;
     private long unansweredNanos;
     private long askedNanos;
+    int roundTripMicros;
     private volatile boolean lost;
     private volatile boolean heard = true;
 
-    TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer) {
+    TcpStream(SocketChannel channel, InetSocketAddress local, InetSocketAddress remote, String peer,
+            boolean carriesFrames) {
+        this.carriesFrames = carriesFrames;
         this.channel = channel;
         this.local = local;
         this.remote = remote;
@@ -67,6 +71,7 @@ public final class TcpStream {
         } else {
             unheardNanos += nanos;
         }
+        roundTripMicros = info.leastRoundTripMicros();
         unansweredNanos = info.sendsAgain() && info.answers() == answers ? unansweredNanos + nanos : 0;
         answers = info.answers();
         askedNanos = info.askedNanos();

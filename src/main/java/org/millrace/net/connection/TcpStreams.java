@@ -84,7 +84,7 @@ public final class TcpStreams {
         }
         synchronized (OPEN) {
             OPEN.removeIf(stream -> !stream.isOpen()); // nobody looks where nothing is written down
-            TcpStream watched = new TcpStream(channel, local, remote, peer);
+            TcpStream watched = new TcpStream(channel, local, remote, peer, host == null);
             OPEN.add(watched);
             return watched;
         }

@@ -1,0 +1,46 @@
+package org.millrace.net.connection;
+
+import java.net.InetAddress;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.function.Consumer;
+
+/**
+ * Says once of each host that answers after milliseconds what fills the way to it. How much is under way on a
+ * connection is fixed before there is one to measure, and the same on all ranks: nobody else than the user can choose
+ * it. One thread.
+ */
+final class LongLines {
+
+    /** Under NCCL 4 MiB are under way on a connection unless the user says so: 800 MB/s at this distance. */
+    static final int LONG_MICROS = 5_000;
+    /** 10 Gbit/s. */
+    private static final int BYTES_PER_MICRO = 1_250;
+    private static final long MOST_MIB = 64;
+
+    private final Consumer<String> reader;
+    private final Set<InetAddress> told = new HashSet<>();
+
+    LongLines(Consumer<String> reader) {
+        this.reader = reader;
+    }
+
+    void look(List<TcpStream> streams) {
+        for (TcpStream stream : streams) {
+            if (stream.carriesFrames && stream.roundTripMicros >= LONG_MICROS
+                    && told.add(stream.remote.getAddress())) {
+                reader.accept(advice(TcpStreams.words(stream.remote.getAddress()), stream.roundTripMicros));
+            }
+        }
+    }
+
+    private static String advice(String host, long micros) {
+        long mib = Math.min(MOST_MIB, Long.highestOneBit(2 * micros * BYTES_PER_MICRO >> 20));
+        return String.format(Locale.ROOT,
+                "the way to %s and back takes %.1f ms, and a connection has no more under way than NCCL_BUFFSIZE: each"
+                        + " MiB of it brings %.0f MB/s at most. NCCL_BUFFSIZE=%dM, the same on all ranks, brings %.0f",
+                host, micros / 1e3, (1 << 20) / (double) micros, mib, mib * (1 << 20) / (double) micros);
+    }
+}

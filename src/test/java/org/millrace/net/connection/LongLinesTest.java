@@ -1,0 +1,53 @@
+package org.millrace.net.connection;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class LongLinesTest {
+
+    private final List<String> told = new ArrayList<>();
+    private final LongLines lines = new LongLines(told::add);
+
+    /** A stream of whose round trip the kernel says so much. */
+    private static TcpStream stream(String host, int micros, boolean carriesFrames) throws Exception {
+        try (SocketChannel channel = SocketChannel.open(); Arena arena = Arena.ofConfined()) {
+            TcpStream stream = new TcpStream(channel, new InetSocketAddress("10.0.0.1", 1),
+                    new InetSocketAddress(host, 2), "a process", carriesFrames);
+            TcpInfo info = new TcpInfo(arena);
+            info.bytes.set(ValueLayout.JAVA_INT, 148, micros);
+            stream.update(info, 0);
+            return stream;
+        }
+    }
+
+    @Test
+    void aLongLineIsToldOfOnce() throws Exception {
+        for (int look = 0; look < 3; look++) {
+            lines.look(List.of(stream("10.0.0.2", 20_000, true), stream("10.0.0.2", 21_000, true)));
+        }
+        assertEquals(List.of("the way to 10.0.0.2 and back takes 20.0 ms, and a connection has no more under way than"
+                + " NCCL_BUFFSIZE: each MiB of it brings 52 MB/s at most. NCCL_BUFFSIZE=32M, the same on all ranks,"
+                + " brings 1678"), told);
+    }
+
+    @Test
+    void theMostIsSixtyFourMebibytes() throws Exception {
+        lines.look(List.of(stream("10.0.0.3", 200_000, true)));
+        assertEquals(true, told.getFirst().contains("NCCL_BUFFSIZE=64M,"), told.getFirst());
+    }
+
+    /** Neither of a short line, nor where the kernel knows none, nor of what carries no frames. */
+    @Test
+    void nothingElseIsToldOf() throws Exception {
+        lines.look(List.of(stream("10.0.0.4", LongLines.LONG_MICROS - 1, true), stream("10.0.0.5", 0, true),
+                stream("10.0.0.6", -1, true), stream("10.0.0.7", 50_000, false)));
+        assertEquals(List.of(), told);
+    }
+}
