@@ -29,8 +29,7 @@ final class LongLines {
 
     void look(List<TcpStream> streams) {
         for (TcpStream stream : streams) {
-            if (stream.carriesFrames && stream.roundTripMicros >= LONG_MICROS
-                    && told.add(stream.remote.getAddress())) {
+            if (stream.carriesFrames && stream.roundTripMicros >= LONG_MICROS && told.add(stream.remote.getAddress())) {
                 reader.accept(advice(TcpStreams.words(stream.remote.getAddress()), stream.roundTripMicros));
             }
         }
