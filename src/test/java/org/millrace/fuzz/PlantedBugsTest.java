@@ -103,7 +103,7 @@ class PlantedBugsTest {
                         NOTHING),
                 arguments("lettersOfMembers", "a text beyond the end", "RankLetter.java",
                         "|| wanted > bytes.remaining()", NOTHING),
-                arguments("rendezvousFiles", "no port", "RendezvousFile.java", "number < 1 ||", NOTHING),
+                arguments("rendezvousFiles", "no port", "FileRendezvous.java", "number < 1 ||", NOTHING),
                 arguments("strangersAtThePort", "a proof that nobody looks at", "Acceptor.java", "!Secret.same(",
                         "false && !Secret.same("));
     }

@@ -39,7 +39,7 @@ final class LongLines {
         long mib = Math.min(MOST_MIB, Long.highestOneBit(2 * micros * BYTES_PER_MICRO >> 20));
         return String.format(Locale.ROOT,
                 "the way to %s and back takes %.1f ms, and a connection has no more under way than NCCL_BUFFSIZE: each"
-                        + " MiB of it brings %.0f MB/s at most. NCCL_BUFFSIZE=%dM, the same on all ranks, brings %.0f",
+                        + " MiB of it brings %.0f MB/s at most. NCCL_BUFFSIZE=%dM, the same on all ranks, brings %.0f MB/s",
                 host, micros / 1e3, (1 << 20) / (double) micros, mib, mib * (1 << 20) / (double) micros);
     }
 }

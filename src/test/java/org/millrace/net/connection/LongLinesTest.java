@@ -34,7 +34,7 @@ class LongLinesTest {
         }
         assertEquals(List.of("the way to 10.0.0.2 and back takes 20.0 ms, and a connection has no more under way than"
                 + " NCCL_BUFFSIZE: each MiB of it brings 52 MB/s at most. NCCL_BUFFSIZE=32M, the same on all ranks,"
-                + " brings 1678"), told);
+                + " brings 1678 MB/s"), told);
     }
 
     @Test
