@@ -91,7 +91,7 @@ final class CommandRanks implements Ranks {
             try {
                 for (Placement each : ranks) {
                     CommandRank rank = start(each);
-                    if (rank != null) {
+                    if (rank != null && !each.isHere()) {
                         rank.awaitBegin();
                     }
                 }

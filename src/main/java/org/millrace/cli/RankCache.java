@@ -80,8 +80,14 @@ final class RankCache {
             if (classPath == null) {
                 return null;
             }
+            List<String> entries = Stream.of(classPath.split(File.pathSeparator))
+                    .takeWhile(entry -> !Files.isDirectory(Path.of(entry)))
+                    .toList();
+            if (entries.isEmpty()) {
+                return null;
+            }
             Set<Path> files = new LinkedHashSet<>(List.of(java.resolveSibling("../release")));
-            for (String entry : classPath.split(File.pathSeparator)) {
+            for (String entry : entries) {
                 addJars(entry, files);
             }
             StringBuilder stamp = new StringBuilder(command.toString());
@@ -94,7 +100,7 @@ final class RankCache {
                         .append(Files.getLastModifiedTime(each));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
-            command.addAll(List.of("-cp", classPath));
+            command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
             return new RankCache(words, directory.resolve(name + ".aot"), command);
         } catch (IOException | UncheckedIOException | InvalidPathException none) {
             return null;
@@ -152,7 +158,9 @@ final class RankCache {
         return classPath;
     }
 
-    /** With those that their manifests name. A JVM makes no cache of directories, and takes none behind one. */
+    /**
+     * Adds the jars of an entry, with those that their manifests name. A JVM itself does not see that one has changed.
+     */
     private static void addJars(String entry, Set<Path> jars) throws IOException {
         if (entry.equals("*") || entry.endsWith("/*")) {
             List<Path> found = new ArrayList<>();
@@ -166,7 +174,7 @@ final class RankCache {
             return;
         }
         Path jar = Path.of(entry).toAbsolutePath();
-        if (!Files.exists(jar) && !entry.isEmpty() || !jars.add(jar)) {
+        if (!Files.exists(jar) || !jars.add(jar)) {
             return;
         }
         try (JarFile opened = new JarFile(jar.toFile())) {

@@ -101,6 +101,7 @@ class RankCacheTest {
                 file(Map.of("PATH", "/nowhere:" + Path.of(JAVA).getParent()), "java", "-cp", classPath(), "M"));
         assertEquals(home.resolve("caches/millrace/run").resolve(one.getFileName()),
                 file(Map.of("XDG_CACHE_HOME", home + "/caches"), JAVA, "-cp", classPath(), "Main"));
+        assertEquals(one, file(JAVA, "-cp", classPath() + ":" + home + ":after.jar", "Main"));
         Set<Path> others = new HashSet<>(Arrays.asList(one, file(JAVA, "-XX:+UseZGC", "-cp", classPath(), "Main"),
                 file(JAVA, "--enable-native-access", "ALL-UNNAMED", "-cp", classPath(), "Main"),
                 file(Map.of("JDK_JAVA_OPTIONS", "-Xmx1g"), JAVA, "-cp", classPath(), "Main"),
@@ -136,6 +137,7 @@ class RankCacheTest {
         assertNull(file("python3", "-cp", classPath(), "Main"));
         assertNull(file(JAVA, "Main"));
         assertNull(file(JAVA, "-cp", directory + ":" + classPath(), "Main"));
+        assertNull(file(JAVA, "-cp", ":" + classPath(), "Main"), "an empty entry is this directory");
         assertNull(file(JAVA, "-cp", classPath(), "-m", "module/Main"));
         for (String option : List.of("@options", "-agentlib:jdwp=x", "-javaagent:a.jar", "-Xshare:off",
                 "--module-path=x", "-XX:AOTCache=mine", "-XX:SharedArchiveFile=mine", "-XX:-UseSharedSpaces",
@@ -160,7 +162,7 @@ class RankCacheTest {
         Path log = home.resolve("classes.log");
         List<String> words = new ArrayList<>(List.of(options));
         words.addAll(List.of("--", JAVA, "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED",
-                "-Xlog:class+load:file=" + log + ".%p", "-cp", classPath(), AllReduce.class.getName()));
+                "-Xlog:class+load:file=" + log + ".%p", "-cp", classPath() + ":" + home, AllReduce.class.getName()));
         Process run = run(environment, words.toArray(String[]::new));
         Set<String> lines = new TreeSet<>(run.inputReader(StandardCharsets.UTF_8).lines().toList());
         assertEquals(0, run.waitFor(), lines.toString());
