@@ -12,7 +12,6 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CopyCounts;
 import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CudaDevice;
@@ -23,14 +22,10 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.PassWatch;
 import org.millrace.gin.WindowMemory;
-import org.millrace.gin.path.CudaHostMemory;
-import org.millrace.gin.path.CudaMover;
-import org.millrace.gin.path.CudaWindowMemory;
-import org.millrace.gin.path.GinAgent;
-import org.millrace.gin.path.PassWatch;
-import org.millrace.gin.path.PeerMappings;
 import org.millrace.net.Network;
 
 /** GIN for kernels of one GPU. */
