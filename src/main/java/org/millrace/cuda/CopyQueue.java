@@ -40,6 +40,31 @@ public final class CopyQueue implements AutoCloseable {
         void close();
     }
 
+    /**
+     * What copy engines were asked for, and by how many calls of the driver's.
+     *
+     * @param merged those that became part of the one before
+     */
+    public record Counts(long asked, long merged, long calls, long batches, long batched, long events) {
+
+        /** Nothing. */
+        public static final Counts NONE = new Counts(0, 0, 0, 0, 0, 0);
+
+        /** The sum of several queues. */
+        public Counts plus(Counts other) {
+            return new Counts(asked + other.asked, merged + other.merged, calls + other.calls, batches + other.batches,
+                    batched + other.batched, events + other.events);
+        }
+
+        /** One line for people and for scripts. */
+        @Override
+        public String toString() {
+            return "copies by the GPU's engines: " + asked + " (" + merged + " merged with the one before), begun by "
+                    + calls + " calls of the driver's, of which " + batches + " began " + batched + " at once, and "
+                    + events + " events";
+        }
+    }
+
     /** As many as can be under way, or more; a power of two. */
     private static final int COPIES = 2048;
     /** So many are posted to the kernel before they are sealed, as many as it sees at once. */

@@ -19,7 +19,7 @@ final class GinFailure {
     private static final long REASON_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final int rank;
-    private final FailureListener listener;
+    private final GinCommunicator.FailureListener listener;
     private final MemorySegment flag = Arena.ofAuto().allocate(ValueLayout.JAVA_INT);
     private final AtomicReference<@Nullable Throwable> first = new AtomicReference<>();
     /** Set once; the agent's thread judges it. */
@@ -28,7 +28,7 @@ final class GinFailure {
     private record Report(Throwable thrown, long until) {
     }
 
-    GinFailure(int rank, FailureListener listener) {
+    GinFailure(int rank, GinCommunicator.FailureListener listener) {
         this.rank = rank;
         this.listener = listener;
     }

@@ -12,7 +12,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.cuda.CopyCounts;
+import org.millrace.cuda.CopyQueue.Counts;
 import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
@@ -143,7 +143,7 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public String copies() {
-        CopyCounts engines = moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus);
+        Counts engines = moverOf.values().stream().map(CudaMover::counts).reduce(Counts.NONE, Counts::plus);
         return copyKernel == null ? engines.toString() : engines + "; " + copyKernel;
     }
 

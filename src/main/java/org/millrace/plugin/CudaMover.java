@@ -3,7 +3,7 @@ package org.millrace.plugin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
-import org.millrace.cuda.CopyCounts;
+import org.millrace.cuda.CopyQueue.Counts;
 import org.millrace.cuda.CopyKernel;
 import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDevice;
@@ -65,7 +65,7 @@ final class CudaMover implements AutoCloseable {
         direct.submit();
     }
 
-    public CopyCounts counts() {
+    public Counts counts() {
         return out.counts().plus(in.counts()).plus(direct.counts());
     }
 

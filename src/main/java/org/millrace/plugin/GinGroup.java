@@ -17,7 +17,7 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.cuda.ForeignMemory;
-import org.millrace.gin.FailureListener;
+import org.millrace.gin.GinCommunicator.FailureListener;
 import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;

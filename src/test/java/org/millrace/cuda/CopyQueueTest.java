@@ -81,8 +81,8 @@ class CopyQueueTest {
         }
 
         @Override
-        public CopyCounts counts() {
-            return CopyCounts.NONE;
+        public Counts counts() {
+            return Counts.NONE;
         }
 
         @Override

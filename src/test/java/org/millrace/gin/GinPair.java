@@ -69,7 +69,7 @@ final class GinPair implements AutoCloseable {
     final List<String> stalls = new ArrayList<>();
 
     GinPair(GinOptions options, RandomGenerator random) {
-        FailureListener listener = new FailureListener() {
+        GinCommunicator.FailureListener listener = new GinCommunicator.FailureListener() {
             @Override
             public void failed(Throwable failure) {
                 // communicators say it themselves
