@@ -30,7 +30,7 @@ public final class CopyQueue implements AutoCloseable {
         boolean submit();
 
         /** What it has done so far. */
-        CopyCounts counts();
+        Counts counts();
 
         /** Waits until none is under way that was submitted; unlike the other calls, from any thread. */
         void settle();
@@ -286,7 +286,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /** What the copy engine was asked for so far. */
-    public CopyCounts counts() {
+    public Counts counts() {
         return engine.counts();
     }
 

@@ -23,8 +23,8 @@ public final class GinCommunicator {
         void failed(Throwable failure);
 
         /**
-         * Called, on the agent's thread, when something has been under way for long without any progress; again after as
-         * long.
+         * Called, on the agent's thread, when something has been under way for long without any progress; again after
+         * as long.
          */
         default void stalled(String what) {
             // those who wait have deadlines of their own

@@ -81,8 +81,8 @@ class CopyQueueTest {
         }
 
         @Override
-        public Counts counts() {
-            return Counts.NONE;
+        public CopyQueue.Counts counts() {
+            return CopyQueue.Counts.NONE;
         }
 
         @Override
