@@ -1,6 +1,7 @@
 package org.millrace.gin;
 
 import org.millrace.abi.GinOp;
+import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Puts and gets of windows that this rank's device reads and writes at the peer: the device copies, the peer has

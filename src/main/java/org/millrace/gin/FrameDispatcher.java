@@ -1,6 +1,7 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.gin.InboundFrames.InboundFrame;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 

@@ -2,6 +2,7 @@ package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinOp;
+import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Puts, values and signals in frames: a value and a signal are in the header, and bytes are the payload, or go through

@@ -1,5 +1,7 @@
 package org.millrace.gin;
 
+import org.millrace.gin.OutboundFrames.OutboundFrame;
+
 /** What one peer asked for and has not been sent yet, oldest first. */
 final class GetAnswers {
 

@@ -1,6 +1,8 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.gin.InboundFrames.InboundFrame;
+import org.millrace.gin.OutboundFrames.OutboundFrame;
 
 /**
  * Gets that the peer is asked for by a frame, and those it has not answered yet, oldest first: the answers come in that

@@ -4,7 +4,7 @@ import java.util.Arrays;
 import java.util.IdentityHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.GinFields.Kind;
+import org.millrace.trace.TraceLayout.GinFields.Kind;
 import org.millrace.trace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 

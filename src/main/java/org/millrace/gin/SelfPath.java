@@ -1,6 +1,7 @@
 package org.millrace.gin;
 
 import org.millrace.abi.GinOp;
+import org.millrace.gin.InboundFrames.InboundFrame;
 
 /**
  * A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them.

@@ -12,8 +12,8 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.cuda.CopyQueue.Counts;
 import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue.Counts;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -27,6 +27,7 @@ import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.PassWatch;
 import org.millrace.gin.WindowMemory;
 import org.millrace.net.Network;
+import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {

@@ -4,6 +4,7 @@ import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.StagingRing;
 import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
+import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
  * A window in host memory that a GPU's kernels use too: the network and this process's threads reach it by themselves,

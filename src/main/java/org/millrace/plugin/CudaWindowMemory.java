@@ -9,6 +9,7 @@ import org.millrace.gin.StagingBuffers;
 import org.millrace.gin.StagingRing;
 import org.millrace.gin.WindowMemory;
 import org.millrace.gin.WindowTransfer;
+import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /**
  * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are

@@ -1,5 +1,6 @@
 package org.millrace.plugin;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -288,5 +289,20 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     private static ConfigurationException unpackRefused(Configuration settings, String name, String because) {
         return new ConfigurationException(settings.unpackingText() + " is not possible with " + name + "="
                 + settings.variable(name) + ": " + because + ", or unset one of the two");
+    }
+
+    /**
+     * What the user wants to happen when a peer is lost.
+     *
+     * @param ends        whether the process ends
+     * @param grace       how long the program has to abort or destroy the communicator before
+     * @param asyncErrors whether {@code ncclCommGetAsyncError} tells of it
+     */
+    record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
+
+        public static LossPolicy of(Configuration settings) {
+            return new LossPolicy(settings.get(Settings.ON_LOSS), settings.get(Settings.LOSS_GRACE),
+                    settings.get(Settings.ASYNC_ERROR));
+        }
     }
 }

@@ -1,6 +1,7 @@
 package org.millrace.trace;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
  * A link over which nothing came for long.

@@ -10,6 +10,8 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.millrace.gin.InboundFrames.InboundFrame;
+import org.millrace.gin.OutboundFrames.OutboundFrame;
 import org.millrace.proxy.MemoryFrames;
 
 /** Both ends of a ring agree on places that never overlap; a peer that lies about what it has read is found out. */
