@@ -53,7 +53,7 @@ class ArchitectureTest {
             4 plugin:           .
             3 proxy:            .
             3 collnet:          .
-            3 gin:              ., path
+            3 gin:              .
             3 nccl:             .
             3 rehearsal:        .
             2 net:              ., connection, shm, socket, ucx, plugin, auto, link

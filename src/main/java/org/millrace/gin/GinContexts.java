@@ -9,7 +9,7 @@ import org.millrace.trace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
 /** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */
-public final class GinContexts {
+final class GinContexts {
 
     private final long communicator;
     private final int rank;

@@ -24,7 +24,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.file.OwnerLock;
 import org.millrace.file.ProcessIdentity;
 
 /**
