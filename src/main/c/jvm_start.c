@@ -34,19 +34,6 @@ static pid_t starter_pid;      /* the process that has the JVM */
 static enum state state = NOT_STARTED;
 static char reason[900];
 
-static ncclDebugLogger_t logger;
-
-void millraceWarn(const char *format, ...) {
-  ncclDebugLogger_t log = __atomic_load_n(&logger, __ATOMIC_ACQUIRE);
-  char line[sizeof reason + 100];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  if (log)
-    log(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", line);
-}
-
 /* What the JVM said while it was started: why it would not start. */
 static char words[300];
 
@@ -282,7 +269,7 @@ static void prepare(void) {
 
 ncclResult_t millraceStart(ncclDebugLogger_t logFunction) {
   pthread_once(&prepared, prepare);
-  __atomic_store_n(&logger, logFunction, __ATOMIC_RELEASE);
+  millraceWarnThrough(logFunction);
   /* clone(2) and _Fork() call no handlers */
   pid_t started_by = __atomic_load_n(&starter_pid, __ATOMIC_RELAXED);
   if (started_by && started_by != getpid() && millraceInstalled())

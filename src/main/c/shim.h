@@ -16,7 +16,8 @@ millraceCall_t millraceInstalled(void);
 /* Whether Java can run on the stack that this is called on; if not, a line says so once for each thread. */
 int millraceStackFits(void);
 
-/* A line at level WARN in the logger that NCCL gave last. */
+/* The logger that NCCL gives, and a line at level WARN in the one that it gave last. */
+void millraceWarnThrough(ncclDebugLogger_t given);
 __attribute__((format(printf, 1, 2))) void millraceWarn(const char *format, ...);
 
 /* In a forked child: Java's threads are not there, and nothing of it may be called any more. */

@@ -13,7 +13,6 @@ module org.millrace {
     exports org.millrace.device.gin;
     exports org.millrace.engine;
     exports org.millrace.gin;
-    exports org.millrace.gin.path;
     exports org.millrace.library;
     exports org.millrace.nccl;
     exports org.millrace.net;

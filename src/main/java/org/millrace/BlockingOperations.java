@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * fails is thrown, of the kind that {@link CommunicatorException} lists. What goes on beside what, and what depends on
  * each other in a group, needs a stream: the same operations with one, which return a stage.
  */
-public sealed interface BlockingOperations permits Communicator {
+sealed interface BlockingOperations permits Communicator {
 
     /**
      * Reduces all ranks' elements in place.

@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  * that is behind the whole group; in a {@link Plan} operands must lie where the device uses them. What is wrong with an
  * argument is thrown; what becomes of the operation is the stage's.
  */
-public sealed interface TypedOperations permits Communicator {
+sealed interface TypedOperations permits Communicator {
 
     /**
      * Reduces all ranks' elements, as many of each, and leaves the result with every rank.

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.tngtech.archunit.core.domain.Dependency;
 import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.domain.JavaClasses;
+import com.tngtech.archunit.core.domain.JavaMember;
+import com.tngtech.archunit.core.domain.JavaModifier;
 import com.tngtech.archunit.core.domain.JavaPackage;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
 import com.tngtech.archunit.core.importer.ImportOption;
@@ -14,12 +16,16 @@ import com.tngtech.archunit.lang.EvaluationResult;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
@@ -47,7 +53,7 @@ class ArchitectureTest {
             4 plugin:           .
             3 proxy:            .
             3 collnet:          .
-            3 gin:              ., path
+            3 gin:              .
             3 nccl:             .
             3 rehearsal:        .
             2 net:              ., connection, shm, socket, ucx, plugin, auto, link
@@ -165,6 +171,38 @@ class ArchitectureTest {
                 .sorted()
                 .toList();
         assertEquals(List.of(), silent, "packages without a package-info.java with @NullMarked");
+    }
+
+    /** What a package that is exported has to offer can be named: its public members mention public types alone. */
+    @Test
+    void usersCanNameWhatPublicMembersMention() throws IOException {
+        Set<String> exported = Pattern.compile("exports ([\\w.]+);")
+                .matcher(Files.readString(Path.of("src/main/module/module-info.java")))
+                .results()
+                .map(found -> found.group(1))
+                .collect(Collectors.toSet());
+        assertTrue(exported.contains(ROOT), "exported: " + exported);
+        Set<String> hidden = new TreeSet<>();
+        for (JavaClass javaClass : classes) {
+            if (exported.contains(javaClass.getPackageName()) && isPublic(javaClass)) {
+                for (JavaMember member : javaClass.getMembers()) {
+                    if (!member.getModifiers().contains(JavaModifier.PUBLIC)) {
+                        continue;
+                    }
+                    member.getAllInvolvedRawTypes()
+                            .stream()
+                            .map(JavaClass::getBaseComponentType)
+                            .filter(type -> type.getPackageName().startsWith(ROOT) && !isPublic(type))
+                            .forEach(type -> hidden.add(member.getFullName() + ": " + type.getSimpleName()));
+                }
+            }
+        }
+        assertEquals("", String.join("\n", hidden), "types that are not public");
+    }
+
+    private static boolean isPublic(JavaClass javaClass) {
+        return javaClass.getModifiers().contains(JavaModifier.PUBLIC)
+                && javaClass.getEnclosingClass().map(ArchitectureTest::isPublic).orElse(true);
     }
 
     /** A name is one thing: no two classes are told apart by their package alone. */

@@ -24,7 +24,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.socket.SocketOptions;
-import org.millrace.net.ucx.UcxContext;
+import org.millrace.net.ucx.UcxNetwork;
 import org.millrace.net.ucx.UcxUnavailableException;
 
 /**
@@ -83,9 +83,7 @@ final class GpuChecks {
     /** UCX, and what it may carry bytes with. */
     static CheckResult ucx(@Nullable String path) {
         try {
-            UcxContext context = UcxContext.get(Optional.ofNullable(path).map(Path::of));
-            String summary = context.library() + ": " + String.join(", ", context.transports());
-            return CheckResult.works(summary + (context.reachesRemoteMemory() ? "" : "; no card with RDMA"));
+            return CheckResult.works(UcxNetwork.describe(Optional.ofNullable(path).map(Path::of)));
         } catch (UcxUnavailableException unusable) {
             return unusable.isMissing() ? CheckResult.missing(unusable.problem(), unusable.remedy())
                     : CheckResult.unusable(unusable.problem(), unusable.remedy());

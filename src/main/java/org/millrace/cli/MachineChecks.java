@@ -12,7 +12,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import org.millrace.abi.FifoLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
@@ -24,7 +23,6 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.SingleCopy;
 import org.millrace.net.socket.Interfaces;
 import org.millrace.net.socket.LocalAddress;
-import org.millrace.plugin.CallingNccl;
 import org.millrace.plugin.PluginConfiguration;
 import org.millrace.plugin.PluginInstaller;
 
@@ -116,12 +114,8 @@ final class MachineChecks {
     /** How many threads the plugin would run in this process's place, and where slots would be. */
     static CheckResult proxyThreads() {
         try {
-            PluginConfiguration plugin =
-                    PluginConfiguration.of(CallingNccl.UNTOLD, Configuration.ofPlugin(System.getenv()::get));
-            return CheckResult.works("the plugin for libnccl would run " + plugin.threads() + ", with slots in "
-                    + (plugin.deviceSlots() ? "the GPU's memory" : "the host's memory")
-                    + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
-                    + " over, by the version that it says; a newer one is left to its own proxy");
+            return CheckResult.works("the plugin for libnccl would run "
+                    + PluginConfiguration.describe(Configuration.ofPlugin(System.getenv()::get)));
         } catch (ConfigurationException e) {
             return CheckResult.unusable("the plugin for libnccl would refuse its settings: " + e.getMessage());
         }

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.net.socket.LocalAddress;
 import org.millrace.net.socket.SocketOptions;
-import org.millrace.trace.GinFields;
+import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection;
 import org.millrace.trace.TracedGin;
 import org.millrace.trace.TracedLink;

@@ -10,7 +10,7 @@ import java.util.Objects;
 import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity;
-import org.millrace.trace.GinFields.Kind;
+import org.millrace.trace.TraceLayout.GinFields.Kind;
 import org.millrace.trace.TracedCommunicator.Operation;
 import org.millrace.trace.TracedCommunicator;
 import org.millrace.trace.TracedConnection;

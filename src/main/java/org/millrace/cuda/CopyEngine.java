@@ -52,7 +52,7 @@ final class CopyEngine implements CopyQueue.Engine {
     private long done;
     /** A call of the driver's has failed: what was to be copied by then never is. */
     private @Nullable RuntimeException failure;
-    /** Of {@link CopyCounts}; others than the queue's thread may read what is a moment old. */
+    /** Of {@link CopyQueue.Counts}; others than the queue's thread may read what is a moment old. */
     private long merged;
     private long calls;
     private long batched;
@@ -263,8 +263,8 @@ final class CopyEngine implements CopyQueue.Engine {
     }
 
     @Override
-    public CopyCounts counts() {
-        return new CopyCounts(begun, merged, calls, batchCalls, batched, recorded);
+    public CopyQueue.Counts counts() {
+        return new CopyQueue.Counts(begun, merged, calls, batchCalls, batched, recorded);
     }
 
     @Override

@@ -30,7 +30,7 @@ public final class CopyQueue implements AutoCloseable {
         boolean submit();
 
         /** What it has done so far. */
-        CopyCounts counts();
+        Counts counts();
 
         /** Waits until none is under way that was submitted; unlike the other calls, from any thread. */
         void settle();
@@ -38,6 +38,31 @@ public final class CopyQueue implements AutoCloseable {
         /** Waits for what was begun, and ends. */
         @Override
         void close();
+    }
+
+    /**
+     * What copy engines were asked for, and by how many calls of the driver's.
+     *
+     * @param merged those that became part of the one before
+     */
+    public record Counts(long asked, long merged, long calls, long batches, long batched, long events) {
+
+        /** Nothing. */
+        public static final Counts NONE = new Counts(0, 0, 0, 0, 0, 0);
+
+        /** The sum of several queues. */
+        public Counts plus(Counts other) {
+            return new Counts(asked + other.asked, merged + other.merged, calls + other.calls, batches + other.batches,
+                    batched + other.batched, events + other.events);
+        }
+
+        /** One line for people and for scripts. */
+        @Override
+        public String toString() {
+            return "copies by the GPU's engines: " + asked + " (" + merged + " merged with the one before), begun by "
+                    + calls + " calls of the driver's, of which " + batches + " began " + batched + " at once, and "
+                    + events + " events";
+        }
     }
 
     /** As many as can be under way, or more; a power of two. */
@@ -261,7 +286,7 @@ public final class CopyQueue implements AutoCloseable {
     }
 
     /** What the copy engine was asked for so far. */
-    public CopyCounts counts() {
+    public Counts counts() {
         return engine.counts();
     }
 

@@ -208,7 +208,7 @@ public final class CudaDriver {
         }
     }
 
-    long newContext(int device) {
+    public long newContext(int device) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment out = arena.allocate(LONG);
             checkedCall(Function.NEW_CONTEXT, out.address(), 0, device);
@@ -218,7 +218,7 @@ public final class CudaDriver {
         }
     }
 
-    void destroyContext(long context) {
+    public void destroyContext(long context) {
         call(Function.DESTROY_CONTEXT, context);
     }
 

@@ -21,14 +21,15 @@ public final class FunctionTable {
 
     private static FunctionTable standard() {
         FunctionTable table = new FunctionTable();
-        table.put(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.RING, new RingAllReduce());
+        table.put(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.RING, new RingFunction.RingAllReduce());
         table.put(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.TREE, new TreeAllReduce());
         for (Operation operation : List.of(Operation.ALL_REDUCE, Operation.ALL_GATHER, Operation.REDUCE_SCATTER)) {
             table.put(operation, CollectiveFunction.Algorithm.COLLNET_DIRECT, new CollNetFunction());
         }
-        table.put(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.COLLNET_CHAIN, new CollNetChainAllReduce());
-        table.put(Operation.ALL_GATHER, CollectiveFunction.Algorithm.RING, new RingAllGather());
-        table.put(Operation.REDUCE_SCATTER, CollectiveFunction.Algorithm.RING, new RingReduceScatter());
+        table.put(Operation.ALL_REDUCE, CollectiveFunction.Algorithm.COLLNET_CHAIN,
+                new CollNetFunction.CollNetChainAllReduce());
+        table.put(Operation.ALL_GATHER, CollectiveFunction.Algorithm.RING, new RingFunction.RingAllGather());
+        table.put(Operation.REDUCE_SCATTER, CollectiveFunction.Algorithm.RING, new RingFunction.RingReduceScatter());
         table.put(Operation.BROADCAST, CollectiveFunction.Algorithm.RING, new RingBroadcast());
         table.put(Operation.REDUCE, CollectiveFunction.Algorithm.RING, new RingReduce());
         table.put(Operation.SEND_RECEIVE, CollectiveFunction.Algorithm.DIRECT, new SendReceive());

@@ -7,6 +7,7 @@ import java.util.List;
 import org.millrace.MismatchException;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
+import org.millrace.engine.EngineOptions.TransferOptions;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.Machine;
 import org.millrace.engine.bootstrap.RankLetter;

@@ -10,6 +10,8 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.device.DeviceCommunicator;
+import org.millrace.engine.EngineOptions.TransferOptions;
+import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.net.Listener;
@@ -23,7 +25,6 @@ import org.millrace.transport.EndSettings.SharedSlotSizes;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.engine.TransportConnections.PeerMessages;
 
 /**
  * What a communicator is made of, apart from what it does: control plane, network, connections, and its share of the

@@ -6,6 +6,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.LL128Line;
+import org.millrace.abi.Protocol;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.config.Configuration;
@@ -116,5 +117,88 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         long units = (slotBytes() + unitData - 1) / unitData;
         return new ConnectionLayout(ConnectionLayout.DEFAULT.llBytes(),
                 ConnectionLayout.SLOTS * units * LL128Line.UNIT_LINES * LL128Line.BYTES, bufferBytes);
+    }
+
+    /**
+     * Whether, and how, ranks of one host share memory, and whether transports of other jars are asked first.
+     *
+     * @param others         {@code NCCL_MY_TRANSPORT_ENABLE}
+     * @param refusal        why they must not, as every step is to be a frame of a network; empty if they may
+     * @param p2pDisabled    {@code NCCL_P2P_DISABLE}
+     * @param p2pCopies      whether the sender's proxy copies over P2P, instead of its device
+     * @param shmDisabled    {@code NCCL_SHM_DISABLE}
+     * @param senderCopies   whether the sender's proxy copies over SHM
+     * @param receiverCopies whether the receiver's does
+     * @param senderMakes    whether the sender makes the memory of SHM; the receiver else
+     */
+    record SharedMemoryOptions(boolean others, Optional<String> refusal, boolean p2pDisabled, boolean p2pCopies,
+            boolean shmDisabled, boolean senderCopies, boolean receiverCopies, boolean senderMakes) {
+
+        private static final int SENDER = 1;
+        private static final int RECEIVER = 2;
+
+        public static SharedMemoryOptions of(Configuration configuration) {
+            int copies = configuration.get(Settings.SHM_MEMCPY) ? configuration.get(Settings.SHM_MEMCPY_MODE) : 0;
+            return new SharedMemoryOptions(configuration.get(Settings.MY_TRANSPORT_ENABLE), refusal(configuration),
+                    configuration.get(Settings.P2P_DISABLE), configuration.get(Settings.P2P_MEMCPY),
+                    configuration.get(Settings.SHM_DISABLE), (copies & SENDER) != 0, (copies & RECEIVER) != 0,
+                    configuration.get(Settings.SHM_LOCALITY) == SENDER);
+        }
+
+        private static Optional<String> refusal(Configuration configuration) {
+            String network = configuration.get(Settings.NETWORK);
+            if (!network.equals(Settings.NETWORK.defaultValue())) {
+                return Optional.of("MILLRACE_NET=" + network);
+            }
+            if (configuration.get(Settings.NET_DEVICE_UNPACK).orElse(false)) {
+                return Optional.of(Settings.NET_DEVICE_UNPACK.name() + "=1 is of networks");
+            }
+            if (configuration.get(Settings.LINK).isPresent()) {
+                return Optional.of(Settings.LINK.name() + " is of networks");
+            }
+            return configuration.get(Settings.FAULT).map(fault -> "MILLRACE_FAULT is planted in a network");
+        }
+    }
+
+    /**
+     * How sends and receives travel. Both ends cut a transfer alike: all ranks have the same options.
+     *
+     * @param sharesSlots whether a channel's connections share their slots, where a network lies between (mode OFFSET)
+     * @param chunkBytes  bytes of a chunk of protocol Simple, no more than a slot
+     * @param llBytes     largest transfer that travels in LL; -1 for none
+     * @param groups      whether the channels of a ring share connections of a network
+     */
+    record TransferOptions(boolean sharesSlots, long chunkBytes, long llBytes, boolean groups) {
+
+        /** NCCL's chunk for sends and receives over a network, and so the size of a slot that is shared. */
+        private static final long SHARED_CHUNK_BYTES = 128 << 10;
+
+        /**
+         * With so many peers and more slots are shared unless the user decides: then that takes less time too, but for
+         * chunks of less than some KiB, as slots stay in the cache. {@code PoolBench} measures it; performance.md has
+         * figures.
+         */
+        private static final int SHARING_PEERS = 16;
+
+        static TransferOptions of(Configuration configuration, int ranks) {
+            boolean shares = configuration.get(Settings.NET_SHARED_BUFFERS).orElse(ranks > SHARING_PEERS);
+            long slotBytes = configuration.get(Settings.BUFFER_SIZE) / ConnectionLayout.SLOTS;
+            long chunkBytes =
+                    configuration.get(Settings.P2P_NET_CHUNK_SIZE).orElse(shares ? SHARED_CHUNK_BYTES : slotBytes);
+            return new TransferOptions(shares, Math.min(chunkBytes, slotBytes),
+                    configuration.get(Settings.P2P_LL_THRESHOLD).orElse(-1L),
+                    configuration.get(Settings.GROUPED_CONNECTIONS));
+        }
+
+        /** The protocol of a transfer: {@code NCCL_PROTO} does not say it, as in NCCL. */
+        public Protocol protocol(long bytes) {
+            return bytes <= llBytes ? Protocol.LL : Protocol.SIMPLE;
+        }
+
+        /** For comparing with the other ranks'. */
+        String text() {
+            return (sharesSlots ? "slots shared, " : "") + (groups ? "connections grouped, " : "") + "chunks of "
+                    + chunkBytes + " bytes, LL up to " + llBytes;
+        }
     }
 }

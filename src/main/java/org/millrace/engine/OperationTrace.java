@@ -12,7 +12,7 @@ import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.proxy.OperationSignature;
-import org.millrace.trace.CommunicatorFields;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;
 

@@ -14,6 +14,7 @@ import org.millrace.MillraceException;
 import org.millrace.abi.ConnectionInfo;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
+import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.SharedMemoryEnd.CommonMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.SharedMemory;

@@ -3,6 +3,7 @@ package org.millrace.engine;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import org.millrace.abi.DirectMemory;
+import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.SharedMemoryEnd.CommonMemory;
 import org.millrace.net.shm.SharedMemory;
 import org.millrace.net.shm.ShmUnavailableException;

@@ -11,6 +11,7 @@ import org.millrace.abi.WorkType;
 import org.millrace.device.ChunkShape;
 import org.millrace.device.CollectiveFunction;
 import org.millrace.device.FunctionNumber;
+import org.millrace.engine.EngineOptions.TransferOptions;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
 import org.millrace.engine.Registrations.UserRegions;
 

@@ -8,6 +8,7 @@ import java.util.ServiceLoader;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.NetTransport.Unpacking;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;

@@ -93,7 +93,7 @@ public final class GinContext {
         return signals;
     }
 
-    public PeerQueue queue(int peer) {
+    PeerQueue queue(int peer) {
         return queues[peer];
     }
 

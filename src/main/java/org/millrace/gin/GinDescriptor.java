@@ -5,7 +5,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
 
 /** A descriptor that was taken out of its queue, decoded. Reused. */
-public final class GinDescriptor {
+final class GinDescriptor {
 
     private static final int KINDS = GinOp.PUT | GinOp.GET | GinOp.FLUSH | GinOp.VA_SIGNAL;
 

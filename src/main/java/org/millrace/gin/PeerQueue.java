@@ -18,7 +18,7 @@ import org.millrace.abi.GinQueueMemory;
  * Descriptors are taken one after another, and may complete in another order (a get waits for an answer); {@code cis}
  * moves in order.
  */
-public final class PeerQueue {
+final class PeerQueue {
 
     private final GinContext context;
     private final int peer;

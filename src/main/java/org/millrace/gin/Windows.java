@@ -8,7 +8,7 @@ import org.jspecify.annotations.Nullable;
  * A communicator's windows by handle: 1 for the first that was registered, 2 for the next. A handle is never used
  * again; what is kept is in proportion to the windows that are there.
  */
-public final class Windows {
+final class Windows {
 
     private static final Table EMPTY = new Table(new Window[2], 0);
 

@@ -9,7 +9,7 @@ import org.millrace.ffi.nccl.nccl_h;
  * What NCCL itself takes of a GPU's memory for a communicator: {@link NcclCommunicator#memory()}. A program that has
  * something else to do for a while lets NCCL give back what it can take again. NCCL 2.29.7.
  */
-final class NcclMemory {
+public final class NcclMemory {
 
     /** A kind of memory; the order is that of {@code ncclCommMemStat_t}. */
     public enum Kind {

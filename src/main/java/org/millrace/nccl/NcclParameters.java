@@ -14,7 +14,7 @@ import org.millrace.library.NativeLibrary;
  * NCCL's own settings, {@code NCCL_*}, as it has read them: {@link NcclLibrary#parameters()}. NCCL 2.30.4; few of its
  * settings are among them yet.
  */
-final class NcclParameters {
+public final class NcclParameters {
 
     private final NcclLibrary library;
 

@@ -18,8 +18,8 @@ import org.millrace.ffi.nccl.nccl_h;
  * @param memoryTeams     in how many teams the ranks fall that reach each other's memory
  * @param hostPuts        whether {@linkplain NcclCommunicator#putSignal puts and signals} that the host enqueues work
  */
-record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions, boolean multicast,
-        @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {
+public record NcclProperties(int rank, int size, int cudaDevice, int managedDevice, boolean deviceFunctions,
+        boolean multicast, @Nullable Gin gin, @Nullable Gin railGin, int memoryTeams, boolean hostPuts) {
 
     /** The struct's fields behind {@code ginType} are of this release. */
     private static final int SINCE = 22907;

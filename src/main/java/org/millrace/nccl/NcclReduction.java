@@ -10,7 +10,7 @@ import org.millrace.element.Elements;
 import org.millrace.ffi.nccl.nccl_h;
 
 /** A reduction of one communicator's own: the sum of elements that are each multiplied by this rank's scalar first. */
-final class NcclReduction implements AutoCloseable {
+public final class NcclReduction implements AutoCloseable {
 
     private final NcclCommunicator communicator;
     private final DataType type;

@@ -11,16 +11,16 @@ import org.millrace.nccl.NcclLibrary;
  * @param version as its {@code ncclGetVersion} says it; 0 if it has none that can be found, as where NCCL was linked
  *                statically
  */
-public record CallingNccl(int version) {
+record CallingNccl(int version) {
 
-    public static final CallingNccl UNTOLD = new CallingNccl(0);
+    static final CallingNccl UNTOLD = new CallingNccl(0);
 
     /** Whether its memory is laid out in a way that is not known: it is later than what is. */
     boolean isUnknown() {
         return FifoLayout.ofRelease(version) == null;
     }
 
-    public List<FifoLayout> layouts() {
+    List<FifoLayout> layouts() {
         FifoLayout known = FifoLayout.ofRelease(version);
         return version == 0 ? List.of(FifoLayout.values()) : known == null ? List.of() : List.of(known);
     }

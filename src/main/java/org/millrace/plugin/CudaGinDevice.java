@@ -12,9 +12,8 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleStrategy;
-import org.millrace.cuda.CopyContext;
-import org.millrace.cuda.CopyCounts;
 import org.millrace.cuda.CopyKernel;
+import org.millrace.cuda.CopyQueue.Counts;
 import org.millrace.cuda.CudaDevice;
 import org.millrace.cuda.CudaDriver;
 import org.millrace.cuda.CurrentDevice;
@@ -23,15 +22,12 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.cuda.HostRegistration;
 import org.millrace.cuda.PinnedMemory;
 import org.millrace.ffi.plugin.plugin_h;
+import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
+import org.millrace.gin.PassWatch;
 import org.millrace.gin.WindowMemory;
-import org.millrace.gin.path.CudaHostMemory;
-import org.millrace.gin.path.CudaMover;
-import org.millrace.gin.path.CudaWindowMemory;
-import org.millrace.gin.path.GinAgent;
-import org.millrace.gin.path.PassWatch;
-import org.millrace.gin.path.PeerMappings;
 import org.millrace.net.Network;
+import org.millrace.plugin.CudaMemory.PeerMappings;
 
 /** GIN for kernels of one GPU. */
 final class CudaGinDevice implements GinDevice {
@@ -148,7 +144,7 @@ final class CudaGinDevice implements GinDevice {
 
     @Override
     public String copies() {
-        CopyCounts engines = moverOf.values().stream().map(CudaMover::counts).reduce(CopyCounts.NONE, CopyCounts::plus);
+        Counts engines = moverOf.values().stream().map(CudaMover::counts).reduce(Counts.NONE, Counts::plus);
         return copyKernel == null ? engines.toString() : engines + "; " + copyKernel;
     }
 

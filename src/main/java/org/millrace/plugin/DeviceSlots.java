@@ -9,7 +9,6 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.config.Settings;
-import org.millrace.cuda.CopyContext;
 import org.millrace.cuda.CopyOrder;
 import org.millrace.cuda.CopyQueue;
 import org.millrace.cuda.CudaDriver;
@@ -18,7 +17,6 @@ import org.millrace.cuda.ForeignMemory;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
-import org.millrace.net.connection.Staging;
 import org.millrace.proxy.ProxyAgent;
 
 /**

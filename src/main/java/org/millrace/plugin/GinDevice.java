@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinAgent;
 import org.millrace.gin.WindowMemory;
-import org.millrace.gin.path.GinAgent;
 import org.millrace.net.Network;
 import org.millrace.net.shm.ShmOptions;
 

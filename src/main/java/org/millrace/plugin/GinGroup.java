@@ -17,14 +17,14 @@ import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.abi.NetDeviceHandle;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinCommunicator.FailureListener;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinContext;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.GinServed;
 import org.millrace.gin.Window;
 import org.millrace.gin.WindowMemory;
-import org.millrace.gin.path.FailureListener;
-import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.FullMesh;
 import org.millrace.net.Network;
 

@@ -18,6 +18,7 @@ import org.millrace.gin.Window;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FullMesh;
 import org.millrace.plugin.NetDevice.Abilities;
+import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /**
  * The operations of NCCL's GIN and RMA tables. NCCL is told a type of network device that it leaves to the plugin, and

@@ -2,8 +2,8 @@ package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.SignalMemory;
-import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.shm.SharedMemory;
 
 /**

@@ -2,9 +2,9 @@ package org.millrace.plugin;
 
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.StagingRing;
 import org.millrace.gin.Window;
-import org.millrace.gin.path.GinCommunicator;
 import org.millrace.net.shm.SharedMemory;
 
 /**

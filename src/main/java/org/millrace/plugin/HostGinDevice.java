@@ -10,9 +10,9 @@ import org.millrace.agent.AgentRunner;
 import org.millrace.agent.IdleProfile;
 import org.millrace.agent.IdleStrategy;
 import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.GinAgent;
 import org.millrace.gin.HostWindowMemory;
 import org.millrace.gin.WindowMemory;
-import org.millrace.gin.path.GinAgent;
 import org.millrace.net.Network;
 
 /** GIN for emulated kernels: all memory is the host's. */

@@ -15,6 +15,7 @@ import org.millrace.config.ValueTypes;
 import org.millrace.file.StaleFiles;
 import org.millrace.foreign.CFunction;
 import org.millrace.plugin.AsyncErrors.Reply;
+import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /** Watches the communicators of this process that have lost a peer, on a thread that runs only while there are some. */
 final class LossWatch {

@@ -19,8 +19,7 @@ import org.millrace.net.socket.SocketOptions;
  * @param listener where peers connect to
  * @param faults   what was planted, on purpose, in connections that this process makes
  */
-public record NetEndpoint(Network network, Listener listener, NetDevice device,
-        List<Fault> faults) implements AutoCloseable {
+record NetEndpoint(Network network, Listener listener, NetDevice device, List<Fault> faults) implements AutoCloseable {
 
     /**
      * Opens what the settings ask for: the rails of MILLRACE_SOCKET_ADDRESSES, or of NCCL_SOCKET_IFNAME and

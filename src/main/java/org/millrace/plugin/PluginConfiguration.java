@@ -1,5 +1,6 @@
 package org.millrace.plugin;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -7,6 +8,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
+import org.millrace.abi.FifoLayout;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings.Kernels;
@@ -117,7 +119,7 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
      * @throws ConfigurationException if a value is not usable, or if MILLRACE_TAKEOVER=1 or MILLRACE_UNPACK=1 is not
      *                                possible with another setting
      */
-    public static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
+    static PluginConfiguration of(CallingNccl nccl, Configuration settings) {
         Map<String, String> toSet = new LinkedHashMap<>();
         Optional<Boolean> wish = settings.get(Settings.TAKEOVER);
         Kernels unpack = kernelsThatUnpack(settings);
@@ -145,6 +147,18 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
                         : conflict + ". NCCL's proxy stays in charge; " + Settings.TAKEOVER.name()
                                 + "=0 says so without this warning",
                 LossPolicy.of(settings), deviceSlots, choosesChannels(settings), maxRecvs(settings, unpack));
+    }
+
+    /**
+     * What an NCCL that is not known yet would get, for people.
+     *
+     * @throws ConfigurationException as when it calls
+     */
+    public static String describe(Configuration settings) {
+        PluginConfiguration plugin = of(CallingNccl.UNTOLD, settings);
+        return plugin.threads + ", with slots in " + (plugin.deviceSlots ? "the GPU's memory" : "the host's memory")
+                + ", and takes connections of NCCL up to " + FifoLayout.NEWEST_KNOWN
+                + " over, by the version that it says; a newer one is left to its own proxy";
     }
 
     private static String newer(CallingNccl nccl) {
@@ -275,5 +289,20 @@ public record PluginConfiguration(CallingNccl nccl, boolean takeover, ProxyThrea
     private static ConfigurationException unpackRefused(Configuration settings, String name, String because) {
         return new ConfigurationException(settings.unpackingText() + " is not possible with " + name + "="
                 + settings.variable(name) + ": " + because + ", or unset one of the two");
+    }
+
+    /**
+     * What the user wants to happen when a peer is lost.
+     *
+     * @param ends        whether the process ends
+     * @param grace       how long the program has to abort or destroy the communicator before
+     * @param asyncErrors whether {@code ncclCommGetAsyncError} tells of it
+     */
+    record LossPolicy(boolean ends, Duration grace, boolean asyncErrors) {
+
+        public static LossPolicy of(Configuration settings) {
+            return new LossPolicy(settings.get(Settings.ON_LOSS), settings.get(Settings.LOSS_GRACE),
+                    settings.get(Settings.ASYNC_ERROR));
+        }
     }
 }

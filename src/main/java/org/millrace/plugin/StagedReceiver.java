@@ -7,7 +7,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.InFlight;
-import org.millrace.net.connection.Staging;
 
 /**
  * Receives payloads into a device's memory: straight, where they lie in a device's memory at the peer and the network

@@ -7,7 +7,6 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.FrameQueue;
-import org.millrace.net.connection.Staging;
 
 /**
  * Sends payloads that lie in a device's memory: as they are where the network takes them so, or else by way of the

@@ -16,7 +16,6 @@ import org.millrace.foreign.PageMemory;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
-import org.millrace.net.connection.Staging;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;

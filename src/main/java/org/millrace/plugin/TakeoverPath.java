@@ -17,7 +17,6 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.Pending;
-import org.millrace.net.connection.Staging;
 import org.millrace.proxy.AbstractProxy;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;

@@ -18,7 +18,6 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Pending;
-import org.millrace.net.connection.Staging;
 import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;

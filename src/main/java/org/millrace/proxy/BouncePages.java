@@ -3,7 +3,7 @@ package org.millrace.proxy;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pages;
+import org.millrace.net.FrameReceiver.Pages;
 
 /**
  * A connection's pages of the bounce buffer: as many as its eight slots of protocol Simple need. A slot's pages are its

@@ -1,13 +1,14 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.CommunicatorFields.OPERATIONS;
-import static org.millrace.trace.CommunicatorFields.OPERATION_BYTES;
+import static org.millrace.trace.TraceLayout.CommunicatorFields.OPERATIONS;
+import static org.millrace.trace.TraceLayout.CommunicatorFields.OPERATION_BYTES;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
  * A communicator and its last operations, as what launches them tells: the engine, or NCCL's profiler. From any thread.

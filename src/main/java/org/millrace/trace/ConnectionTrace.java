@@ -1,22 +1,23 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.ConnectionFields.BLOCKED_OFFSET;
-import static org.millrace.trace.ConnectionFields.BYTES_OFFSET;
-import static org.millrace.trace.ConnectionFields.CONSUMED_OFFSET;
-import static org.millrace.trace.ConnectionFields.DONE_OFFSET;
-import static org.millrace.trace.ConnectionFields.FRAMES;
-import static org.millrace.trace.ConnectionFields.FRAMES_AHEAD;
-import static org.millrace.trace.ConnectionFields.FRAMES_OFFSET;
-import static org.millrace.trace.ConnectionFields.FRAME_BYTES;
-import static org.millrace.trace.ConnectionFields.FRAME_DONE_OFFSET;
-import static org.millrace.trace.ConnectionFields.FRAME_END_OFFSET;
-import static org.millrace.trace.ConnectionFields.FRAME_TAKEN_OFFSET;
-import static org.millrace.trace.ConnectionFields.FRAME_WHAT_OFFSET;
-import static org.millrace.trace.ConnectionFields.LAST_CHANGE_OFFSET;
-import static org.millrace.trace.ConnectionFields.PROTOCOL_SHIFT;
-import static org.millrace.trace.ConnectionFields.TAKEN_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.BLOCKED_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.BYTES_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.CONSUMED_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.DONE_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES_AHEAD;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAMES_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_BYTES;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_DONE_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_END_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_TAKEN_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.FRAME_WHAT_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.LAST_CHANGE_OFFSET;
+import static org.millrace.trace.TraceLayout.ConnectionFields.PROTOCOL_SHIFT;
+import static org.millrace.trace.TraceLayout.ConnectionFields.TAKEN_OFFSET;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * What one direction of a connection did. Made by {@link ProcessTrace#connection}; used by the thread of the agent that

@@ -10,6 +10,7 @@ import jdk.jfr.Label;
 import jdk.jfr.Name;
 import jdk.jfr.StackTrace;
 import jdk.jfr.Timespan;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * What happens as events of JDK Flight Recorder, without stack traces. While nobody records them nothing is allocated.

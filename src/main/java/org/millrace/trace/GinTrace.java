@@ -1,6 +1,8 @@
 package org.millrace.trace;
 
-import static org.millrace.trace.GinFields.QUEUE_BYTES;
+import static org.millrace.trace.TraceLayout.GinFields.QUEUE_BYTES;
+
+import org.millrace.trace.TraceLayout.GinFields;
 
 /**
  * What the kernels of a GIN context asked for. It is looked at ten times a second ({@link ProcessTrace#watch}): what

@@ -6,7 +6,7 @@ import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TracedConnection.Standing;
 
 /** A connection with what both ends have written down of it. */
-record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nullable TracedRank to,
+public record Link(@Nullable TracedRank from, @Nullable TracedConnection sender, @Nullable TracedRank to,
         @Nullable TracedConnection receiver) {
 
     private static final int SLOTS = 8;

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** What a rank's process does, as the kernel says. */
-enum ProcessState {
+public enum ProcessState {
     /** It runs, or waits for something. */
     RUNNING("running"),
     /** By a signal, or by a debugger. */

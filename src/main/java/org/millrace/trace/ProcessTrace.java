@@ -24,8 +24,10 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
-import org.millrace.file.OwnerLock;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TraceLayout.ConnectionFields;
+import org.millrace.trace.TraceLayout.GinFields;
+import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
  * This process's trace: one file, which stays mapped while the process lives. What cannot be written down for want of

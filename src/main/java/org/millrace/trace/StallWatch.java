@@ -14,6 +14,7 @@ import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * Tells, once for each stall, why nothing moves: on every rank of a communicator in which a connection stands still.

@@ -28,7 +28,7 @@ package org.millrace.trace;
  * a link is silent; the agent's thread of a connection's counters and ring, and of its own passes;
  * {@link CommunicatorTrace}, under its lock, of operations.
  */
-final class TraceLayout {
+public final class TraceLayout {
 
     /** "MLRTRACE". */
     public static final long MAGIC = 0x45434152_54524c4dL;
@@ -145,4 +145,258 @@ final class TraceLayout {
     }
 
     private TraceLayout() {}
+
+    /**
+     * A connection's block.
+     *
+     * <pre>
+     *   16             24     28     32        36          40     44      48        64       72       80      84
+     *   +--------------+------+------+---------+-----------+------+-------+---------+--------+--------+-------+
+     *   | communicator | rank | peer | channel | direction | kind | agent | key (2) | opened | closed | order |
+     *   +--------------+------+------+---------+-----------+------+-------+---------+--------+--------+-------+
+     *
+     *   128      136     144     152    160           168        176       184        208      216
+     *   +--------+-------+-------+------+-------------+----------+---------+----------+--------+-----
+     *   | frames | bytes | taken | done | last change | blocked  | consumed| wait (3) | unused | first step
+     *   +--------+-------+-------+------+-------------+----------+---------+----------+--------+-----
+     *
+     *   256       288               384               512
+     *   +---------+-----------------+-----------------+-------- - -
+     *   | network | peer, in words  | name            | the last 128 frames
+     *   +---------+-----------------+-----------------+-------- - -
+     *
+     *   a frame:
+     *   0         8          16                               24
+     *   +---------+----------+--------------------------------+---------+
+     *   | taken   | end step | size (40), protocol (8)        | done    |
+     *   +---------+----------+--------------------------------+---------+
+     * </pre>
+     *
+     * <p>
+     * A frame is <em>taken</em> when it goes to the network, or its slot to the network for what comes in; it is
+     * <em>done</em> when the network has read it, or the device was told that it is there. {@code taken} and
+     * {@code done} are the first steps that are not. Frame n is entry {@code n % 128}; {@code frames} is stored last,
+     * with release, and up to {@value #FRAMES_AHEAD} frames behind the ring.
+     */
+    static final class ConnectionFields {
+
+        /** Its number in the group; -1 if not known. */
+        public static final int PEER_OFFSET = 28;
+        /** -1 if not known. */
+        public static final int CHANNEL_OFFSET = 32;
+        public static final int DIRECTION_OFFSET = 36;
+        /** Of collectives (0), of sends and receives (1), with a network that reduces (2); -1 if not known. */
+        public static final int KIND_OFFSET = 40;
+        /** The number of the agent that serves it; -1 while none does; {@link #NO_AGENT}. */
+        public static final int AGENT_OFFSET = 44;
+        /** The two devices reach each other's memory: their counters are looked at ten times a second. */
+        public static final int NO_AGENT = -2;
+        /** What both ends have in common, if it is not 0. */
+        public static final int KEY_HIGH_OFFSET = 48;
+        public static final int KEY_LOW_OFFSET = 56;
+        /** Zero-based index among the connections of its communicator and direction. */
+        public static final int ORDER_OFFSET = 80;
+
+        public static final int FRAMES_OFFSET = 128;
+        public static final int BYTES_OFFSET = 136;
+        public static final int TAKEN_OFFSET = 144;
+        public static final int DONE_OFFSET = 152;
+        public static final int LAST_CHANGE_OFFSET = 160;
+        /**
+         * A step that is there and could not be taken: the network had no room for it, or the device had not emptied
+         * its slot. It means something while it is not below {@code taken}.
+         */
+        public static final int BLOCKED_OFFSET = 168;
+        /** On the receiving side, the first step that the device has not used. */
+        public static final int CONSUMED_OFFSET = 176;
+        /** Nanoseconds that it waited: for the kernel, for the wire, for the peer. */
+        public static final int WAIT_OFFSET = 184;
+        public static final int FIRST_STEP_OFFSET = 216;
+
+        public static final int NETWORK_OFFSET = 256;
+        public static final int NETWORK_BYTES = 32;
+        public static final int PEER_TEXT_OFFSET = 288;
+        public static final int PEER_TEXT_BYTES = 96;
+        public static final int NAME_OFFSET = 384;
+        public static final int NAME_BYTES = 128;
+
+        public static final int FRAME_BYTES = 32;
+        /** Frames that are remembered; a power of two. */
+        public static final int FRAMES = TraceLayout.RING_BYTES / FRAME_BYTES;
+
+        /** The most frames that are in the ring, and not counted yet: as many of the oldest may be overwritten. */
+        public static final int FRAMES_AHEAD = 32;
+
+        public static final int FRAME_TAKEN_OFFSET = 0;
+        public static final int FRAME_END_OFFSET = 8;
+        public static final int FRAME_WHAT_OFFSET = 16;
+        public static final int FRAME_DONE_OFFSET = 24;
+
+        /** In what a frame is: its size below, its protocol above. */
+        public static final int PROTOCOL_SHIFT = 40;
+
+        private ConnectionFields() {}
+    }
+
+    /**
+     * A communicator's block, and the ring of its last operations.
+     *
+     * <pre>
+     *   16     24     28     32        64       72         128        136       144        152     160
+     *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
+     *   | hash | rank | size | nodes | | opened | closed | | enqueued | kernels | function | begun | ended |
+     *   +------+------+------+-------+-+--------+--------+-+----------+---------+----------+-------+-------+
+     *   168              176            184              192 256    384                512
+     *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
+     *   | disagrees with | disagrees at | number of the  |   | name | oldest operation | 32 operations
+     *   |                |              | oldest, plus 1 |   |      | that is pending  |
+     *   +----------------+--------------+----------------+---+------+------------------+-------------- - -
+     *
+     *   an operation:
+     *   0          8       16      24     28         32     36     40         48        56      64      96        104
+     *   +----------+-------+-------+------+----------+------+------+----------+---------+-------+-------+---------+-------
+     *   | sequence | bytes | count | type | channels | peer | root | enqueued | started | ended | name  | started | ended
+     *   +----------+-------+-------+------+----------+------+------+----------+---------+-------+-------+---------+-------
+     *                                                                                                    of each channel: bits
+     *   112         128
+     *   +-----------+
+     *   | algorithm |
+     *   +-----------+
+     * </pre>
+     *
+     * <p>
+     * Operation n is entry {@code n % 32}; {@code enqueued} counts them, and is stored last, with release. One whose
+     * kernel has not ended when its entry is needed for another moves to the place of the oldest once it is that: it is
+     * what everybody may be waiting in. Times are 0 until something happens. The shim writes operations of NCCL's
+     * itself ({@code src/main/c/operations.h}).
+     */
+    public static final class CommunicatorFields {
+
+        public static final int SIZE_OFFSET = 28;
+        public static final int NODES_OFFSET = 32;
+        public static final int ENQUEUED_OFFSET = 128;
+        /** 1 if it is told when each operation's kernel begins and ends. */
+        public static final int KERNELS_OFFSET = 136;
+        /** When the program's function was called that the kernels' thread is in; 0 if it is in none. */
+        public static final int FUNCTION_OFFSET = 144;
+        /** How many operations' kernels have begun, and how many have ended, if that is told: they run in order. */
+        public static final int BEGUN_OFFSET = 152;
+        public static final int ENDED_COUNT_OFFSET = 160;
+        /** The rank that was found to run another operation, plus 1; 0 if none was. */
+        public static final int DISAGREES_WITH_OFFSET = 168;
+        /** The number of the collective in which it does, plus 1; 0 if it is a send or receive. */
+        public static final int DISAGREES_AT_OFFSET = 176;
+        /** Of the operation that has moved to {@link #OLDEST_OFFSET}, plus 1; 0 if none has. */
+        public static final int OLDEST_NUMBER_OFFSET = 184;
+        public static final int NAME_OFFSET = 256;
+        public static final int NAME_BYTES = 128;
+        public static final int OLDEST_OFFSET = 384;
+
+        public static final int OPERATION_BYTES = 128;
+        /** Operations that are remembered; a power of two. */
+        public static final int OPERATIONS = TraceLayout.RING_BYTES / OPERATION_BYTES;
+
+        public static final int SEQUENCE_OFFSET = 0;
+        public static final int BYTES_OFFSET = 8;
+        public static final int COUNT_OFFSET = 16;
+        /** NCCL's number of the type of elements; -1 if not known. */
+        public static final int TYPE_OFFSET = 24;
+        public static final int CHANNELS_OFFSET = 28;
+        /** Of a send or receive; -1 otherwise. */
+        public static final int PEER_OFFSET = 32;
+        /** -1 if there is none. */
+        public static final int ROOT_OFFSET = 36;
+        public static final int ENQUEUED_TIME_OFFSET = 40;
+        public static final int STARTED_OFFSET = 48;
+        public static final int ENDED_OFFSET = 56;
+        public static final int OPERATION_NAME_OFFSET = 64;
+        public static final int OPERATION_NAME_BYTES = 32;
+        public static final int CHANNELS_STARTED_OFFSET = 96;
+        public static final int CHANNELS_ENDED_OFFSET = 104;
+        /** Its algorithm and protocol; empty if not known. */
+        public static final int HOW_OFFSET = 112;
+        public static final int HOW_BYTES = 16;
+
+        private CommunicatorFields() {}
+    }
+
+    /**
+     * A GIN context's block: what its kernels posted, by kind, and its queues.
+     *
+     * <pre>
+     *   16             24     28      32        36             64       72         128     (descriptors by kind)   512
+     *   +--------------+------+-------+---------+------------+-+--------+--------+-+-------+---------+- - -+-----+---- - -
+     *   | communicator | rank | peers | context | queue size | | opened | closed | | puts  | signals | ... |     | queues
+     *   +--------------+------+-------+---------+------------+-+--------+--------+-+-------+---------+- - -+-----+---- - -
+     *
+     *   a queue:  taken (8), completed (8), last change (8), 0 (8)
+     * </pre>
+     */
+    public static final class GinFields {
+
+        public static final int PEERS_OFFSET = 28;
+        public static final int CONTEXT_OFFSET = 32;
+        public static final int QUEUE_SIZE_OFFSET = 36;
+        /** How many descriptors there were of each {@link Kind}. */
+        public static final int KINDS_OFFSET = 128;
+        public static final int NAME_OFFSET = 384;
+        public static final int NAME_BYTES = 128;
+
+        public static final int QUEUE_BYTES = 32;
+        /** Queues that are written down; those of further peers are not. */
+        public static final int QUEUES = TraceLayout.RING_BYTES / QUEUE_BYTES;
+
+        public static final int QUEUE_TAKEN_OFFSET = 0;
+        public static final int QUEUE_COMPLETED_OFFSET = 8;
+        public static final int QUEUE_LAST_CHANGE_OFFSET = 16;
+
+        public enum Kind implements Labelled {
+            /** Of bytes of a window. */
+            PUT,
+            /** Out of the descriptor itself. */
+            VALUE,
+            /** Alone, without bytes. */
+            SIGNAL,
+            /** Of bytes of a peer's window. */
+            GET,
+            /** Of what came before. */
+            FLUSH,
+            /** Puts and values that brought a signal with them; they are counted above as well. */
+            SIGNALLED,
+            /** Signals of all these that were counted up at the peer without a frame. */
+            REACHED;
+        }
+
+        private GinFields() {}
+    }
+
+    /**
+     * The block of a link that has fallen silent: open while it is, closed once something has come over it again,
+     * failed when its silent connections were lost.
+     *
+     * <pre>
+     *   64       72         128     136       192         256          352
+     *   +--------+--------+ +-------+---------+-----------+------------+------------+
+     *   | opened | closed | | since | streams | local end | remote end | first peer |
+     *   +--------+--------+ +-------+---------+-----------+------------+------------+
+     * </pre>
+     */
+    static final class SilenceFields {
+
+        /** When something was last heard on the stream that fell silent first. */
+        static final int SINCE_OFFSET = 128;
+        /** How many streams of connections the link has. */
+        static final int STREAMS_OFFSET = 136;
+        /** In their place: it is one connection, without a stream; in place of the first peer is what it waits for. */
+        static final int CUT = -1;
+
+        static final int LOCAL_OFFSET = 192;
+        static final int LOCAL_BYTES = 64;
+        static final int REMOTE_OFFSET = 256;
+        static final int REMOTE_BYTES = 96;
+        static final int PEER_OFFSET = 352;
+        static final int PEER_BYTES = 160;
+
+        private SilenceFields() {}
+    }
 }

@@ -20,6 +20,7 @@ import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.millrace.file.FileName;
 import org.millrace.file.PrivateFile;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 import org.millrace.trace.TracedProcess.Message;
 import org.millrace.trace.TracedProcess.TracedAgent;
 

@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Set;
 import org.apache.logging.log4j.LogManager;
 import org.millrace.file.FileName;
-import org.millrace.file.OwnerLock;
 import org.millrace.file.PrivateFile;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.file.StaleFiles;

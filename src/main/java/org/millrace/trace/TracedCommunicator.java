@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 
 /**
  * A communicator, as its process wrote it down.

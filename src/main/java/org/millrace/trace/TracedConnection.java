@@ -5,6 +5,7 @@ import java.util.Collections;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /**
  * One direction of a connection, as its process wrote it down.

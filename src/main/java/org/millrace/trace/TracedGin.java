@@ -5,7 +5,8 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.millrace.trace.GinFields.Kind;
+import org.millrace.trace.TraceLayout.GinFields.Kind;
+import org.millrace.trace.TraceLayout.GinFields;
 
 /**
  * A GIN context, as its process wrote it down.

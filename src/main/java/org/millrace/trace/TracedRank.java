@@ -10,7 +10,7 @@ import org.millrace.trace.TracedCommunicator.Operation;
  * @param rank         its number; -1 if nobody told
  * @param communicator what was written down of it: its operations; null if nothing was
  */
-record TracedRank(TracedProcess process, ProcessState state, long hash, int rank,
+public record TracedRank(TracedProcess process, ProcessState state, long hash, int rank,
         @Nullable TracedCommunicator communicator) {
 
     private static final long UNKNOWN = -2;

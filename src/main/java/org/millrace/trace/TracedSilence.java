@@ -1,6 +1,7 @@
 package org.millrace.trace;
 
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TraceLayout.SilenceFields;
 
 /**
  * A link over which nothing came for long.
@@ -11,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @param remote  the other host's address, with its name if it is known
  * @param peer    what is at the other end of the one that fell silent first; the peer that says it
  */
-record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
+public record TracedSilence(TracedState state, long since, long closed, int streams, String local, String remote,
         String peer) {
 
     /** Whether it is between two other hosts. */

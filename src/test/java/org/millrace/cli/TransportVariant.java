@@ -6,7 +6,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
-import org.millrace.net.ucx.UcxContext;
+import org.millrace.net.ucx.UcxNetwork;
 import org.millrace.net.ucx.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
@@ -50,7 +50,8 @@ record TransportVariant(String label, List<String> algorithms, Map<String, Strin
     /** Where it is not, {@code doctor} says why. */
     private static boolean isUcxUsable() {
         try {
-            return !UcxContext.get(Optional.empty()).transports().isEmpty();
+            UcxNetwork.describe(Optional.empty());
+            return true;
         } catch (UcxUnavailableException none) {
             return false;
         }

@@ -81,8 +81,8 @@ class CopyQueueTest {
         }
 
         @Override
-        public CopyCounts counts() {
-            return CopyCounts.NONE;
+        public CopyQueue.Counts counts() {
+            return CopyQueue.Counts.NONE;
         }
 
         @Override

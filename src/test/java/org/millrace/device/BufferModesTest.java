@@ -125,8 +125,8 @@ class BufferModesTest {
                     MemorySegment own = output[rank].asSlice(rank * perRank, perRank)
                             .copyFrom(filled(arena, operation, rank, 1, count)[0]);
                     pump.add(rank,
-                            RingAllGather.schedule(ChannelPart.of(0, perRank, 1, 4096), Pump.ring(arena, rank, ranks),
-                                    ranks, perRank, true),
+                            RingFunction.RingAllGather.schedule(ChannelPart.of(0, perRank, 1, 4096),
+                                    Pump.ring(arena, rank, ranks), ranks, perRank, true),
                             BlockMemory.copied(own, output[rank]), shape, List.of((rank + ranks - 1) % ranks),
                             List.of((rank + 1) % ranks), output[rank]);
                 }

@@ -125,7 +125,8 @@ class RingTest {
             boolean inPlace = random.nextBoolean();
             MemorySegment[] output = inPlace ? input : each(_ -> arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
-                pump.add(rank, RingAllReduce.schedule(share(ranks, shape(ChunkShape.FOUR_SLICES)), rank, ranks),
+                pump.add(rank,
+                        RingFunction.RingAllReduce.schedule(share(ranks, shape(ChunkShape.FOUR_SLICES)), rank, ranks),
                         sums(input[rank], output[rank]), shape(ChunkShape.FOUR_SLICES), previous(rank), next(rank));
             }
             pump.run();
@@ -154,9 +155,10 @@ class RingTest {
                 boolean user = random.nextInt(3) > 0;
                 BlockMemory memory = BlockMemory.reduced(input[rank], output[rank], DataType.INT64,
                         scaled ? new ReduceOp.PreMulSum(3) : ReduceOp.SUM, 1);
-                pump.add(rank, RingAllReduce.schedule(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks), memory,
-                        user ? ChunkShape.FOUR_SLICES.inUserMemory(chunkBytes) : ChunkShape.FOUR_SLICES, previous(rank),
-                        next(rank), user ? NativeRegion.ALL_MEMORY : null);
+                pump.add(rank,
+                        RingFunction.RingAllReduce.schedule(ChannelPart.of(0, count, 8, chunkBytes), rank, ranks),
+                        memory, user ? ChunkShape.FOUR_SLICES.inUserMemory(chunkBytes) : ChunkShape.FOUR_SLICES,
+                        previous(rank), next(rank), user ? NativeRegion.ALL_MEMORY : null);
             }
             pump.run();
             for (int rank = 0; rank < ranks; rank++) {
@@ -177,8 +179,8 @@ class RingTest {
                 MemorySegment mine = filled(rank, count);
                 MemorySegment own = output[rank].asSlice(8L * count * rank, 8L * count);
                 pump.add(rank,
-                        RingAllGather.schedule(share(1, shape(ChunkShape.FOUR_SLICES)), Pump.ring(arena, rank, ranks),
-                                ranks, count, inPlace),
+                        RingFunction.RingAllGather.schedule(share(1, shape(ChunkShape.FOUR_SLICES)),
+                                Pump.ring(arena, rank, ranks), ranks, count, inPlace),
                         sums(inPlace ? own.copyFrom(mine) : mine, output[rank]), shape(ChunkShape.FOUR_SLICES),
                         previous(rank), next(rank));
             }
@@ -201,7 +203,7 @@ class RingTest {
                     : arena.allocate(8L * count, 64));
             for (int rank = 0; rank < ranks; rank++) {
                 pump.add(rank,
-                        RingReduceScatter.schedule(share(1, shape(ChunkShape.FOUR_SLICES)),
+                        RingFunction.RingReduceScatter.schedule(share(1, shape(ChunkShape.FOUR_SLICES)),
                                 Pump.ring(arena, rank, ranks), ranks, count),
                         sums(input[rank], output[rank]), shape(ChunkShape.FOUR_SLICES), previous(rank), next(rank));
             }

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.millrace.engine.StallRank.Pattern;
 import org.millrace.engine.StallRank.Way;
-import org.millrace.trace.CommunicatorFields;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 import org.millrace.trace.TimedVerdicts;
 import org.millrace.trace.TraceReader;
 import org.millrace.trace.TracedProcess;

@@ -13,6 +13,7 @@ import org.millrace.Operation;
 import org.millrace.abi.Protocol;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.engine.EngineOptions.TransferOptions;
 
 /** What NCCL_PROTO means, and NCCL_P2P_LL_THRESHOLD. */
 class ProtocolChoiceTest {

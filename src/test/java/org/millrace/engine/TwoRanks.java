@@ -12,6 +12,8 @@ import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.config.Configuration;
+import org.millrace.engine.EngineOptions.SharedMemoryOptions;
+import org.millrace.engine.TransportConnections.PeerMessages;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
 import org.millrace.net.auto.NetworkOptions;
@@ -20,7 +22,6 @@ import org.millrace.net.socket.SocketOptions;
 import org.millrace.transport.EndSettings;
 import org.millrace.transport.PeerInfo;
 import org.millrace.transport.Transport;
-import org.millrace.engine.TransportConnections.PeerMessages;
 
 /** Two ranks in this thread that make connections to each other, their messages in a map. */
 public final class TwoRanks implements AutoCloseable {

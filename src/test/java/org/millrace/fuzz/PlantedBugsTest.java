@@ -116,7 +116,7 @@ class PlantedBugsTest {
 
     static List<Arguments> bugsOfGin() {
         String window = "gin/Window.java";
-        String dispatcher = "gin/path/FrameDispatcher.java";
+        String dispatcher = "gin/FrameDispatcher.java";
         return List.of(arguments("a place before the window", window, "offset >= 0 && bytes >= 0 &&", "bytes >= 0 &&"),
                 arguments("a place behind the window", window, "&& offset <= memory.bytes() - bytes", NOTHING),
                 arguments("a signal that there is not", dispatcher, "|| signal >= context.signals().count()", NOTHING),
@@ -128,6 +128,6 @@ class PlantedBugsTest {
     @ParameterizedTest(name = "{0}")
     @MethodSource("bugsOfGin")
     void ofGin(String bug, String source, String right, String wrong) throws Exception {
-        assertFound(source, right, wrong, "gin.path.GinFuzzTest", "ginHeaders");
+        assertFound(source, right, wrong, "gin.GinFuzzTest", "ginHeaders");
     }
 }

@@ -8,9 +8,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.millrace.MillraceException;
-import org.millrace.config.Configuration;
-import org.millrace.plugin.NetEndpoint;
+import org.millrace.plugin.Announce;
 
 /** Which addresses the plugin announces on hosts whose interfaces are of many kinds. */
 @Timeout(120)
@@ -136,26 +134,5 @@ class AddressesTest {
         host.run("ip link set lo down");
         String said = announced();
         assertTrue(said.startsWith("refused: no network interface") && said.contains("ip link set lo up"), said);
-    }
-
-    /** Says where it is, or why it is nowhere. */
-    static final class Announce {
-
-        private Announce() {}
-
-        public static void main(String[] settings) {
-            try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(name -> {
-                for (String each : settings) {
-                    if (each.startsWith(name + "=")) {
-                        return each.substring(name.length() + 1);
-                    }
-                }
-                return name.equals("MILLRACE_NET") ? "socket" : null;
-            }))) {
-                System.out.println(endpoint);
-            } catch (MillraceException e) {
-                System.out.println("refused: " + e.getMessage());
-            }
-        }
     }
 }

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.millrace.plugin.AsyncErrors.Reply;
+import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /** Which losses are told of, and when the process is to end, on a clock that the test moves. */
 class CommunicatorLossesTest {

@@ -21,6 +21,7 @@ import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.Ucx;
+import org.millrace.plugin.PluginConfiguration.LossPolicy;
 
 /** Two ranks of one process, each with hardware of its own. */
 final class GinRankPair implements AutoCloseable {

@@ -19,7 +19,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pages;
+import org.millrace.net.FrameReceiver.Pages;
 
 /**
  * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:

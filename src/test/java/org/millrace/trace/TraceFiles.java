@@ -3,6 +3,7 @@ package org.millrace.trace;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.TraceLayout.ConnectionFields;
 
 /** What tests of other packages want of traces. */
 public final class TraceFiles {

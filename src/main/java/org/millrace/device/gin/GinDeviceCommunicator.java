@@ -3,8 +3,8 @@ package org.millrace.device.gin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
-import org.millrace.gin.path.GinCommunicator;
 
 /**
  * What the blocks of a rank know of a communicator: its contexts, its teams and its barriers, as {@code ncclDevComm}.

@@ -4,8 +4,8 @@ import java.lang.invoke.VarHandle;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
-import org.millrace.gin.path.GinCommunicator;
 
 /**
  * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits

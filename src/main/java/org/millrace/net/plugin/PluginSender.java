@@ -22,7 +22,7 @@ import org.millrace.net.connection.OpenResources;
  *   a frame's message stays in its slot, its number % {@value FrameSizes#FRAMES_IN_FLIGHT}, until it is complete
  * </pre>
  */
-final class PluginSender extends PluginEnd<SendComm> implements FrameSender {
+final class PluginSender extends PluginEnd<PluginSender.SendComm> implements FrameSender {
 
     /** Of the frame in each slot: its message's length. */
     private final int[] lengths = new int[FrameSizes.FRAMES_IN_FLIGHT];
@@ -139,4 +139,20 @@ final class PluginSender extends PluginEnd<SendComm> implements FrameSender {
         }
     }
 
+    /** A communicator that sends. */
+    static final class SendComm extends PluginComm {
+
+        SendComm(PluginConnection connection, long communicator, Arena arena) {
+            super(connection, communicator, NetFunction.CLOSE_SEND, arena);
+        }
+
+        /** Begins to send a message; false if the plugin takes none now. */
+        boolean send(PluginRegion region, long address, long bytes, int tag) {
+            if (window.isFull() || connection.isBroken() || !knows(region)) {
+                return false;
+            }
+            return began(NetFunction.ISEND,
+                    table.isend(watch, communicator, address, bytes, tag, memory.handle(region), newRequest()));
+        }
+    }
 }

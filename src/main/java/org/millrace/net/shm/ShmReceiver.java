@@ -8,7 +8,7 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pages;
+import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.connection.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 

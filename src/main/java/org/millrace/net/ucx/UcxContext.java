@@ -20,7 +20,7 @@ import org.millrace.foreign.CFunction;
  * card that is opened once serves all. The user's {@code UCX_*} variables are read when it is made. Safe from any
  * thread.
  */
-public final class UcxContext {
+final class UcxContext {
 
     /** Transports by which processes of one host move bytes through memory. */
     private static final Pattern SHARED_MEMORY = Pattern.compile("(posix|sysv|xpmem|knem)/.*");
@@ -28,7 +28,7 @@ public final class UcxContext {
      * The longest message, from the host's memory, that goes without being announced where the sender asks for that: a
      * slot.
      */
-    public static final int EAGER_BYTES = 512 << 10;
+    static final int EAGER_BYTES = 512 << 10;
     /** What UCX calls the least length that is announced all the same. Its own is half a slot. */
     private static final String ANNOUNCED_FROM = "RNDV_SEND_NBR_THRESH";
 
@@ -50,12 +50,12 @@ public final class UcxContext {
     }
 
     /** The context of this process; throws {@link UcxUnavailableException} if UCX cannot be used here. */
-    public static UcxContext get(Optional<Path> path) {
+    static UcxContext get(Optional<Path> path) {
         return get(path, Map.of());
     }
 
     /** A context with settings of its own, named without their {@code UCX_}: also for the process's whole life. */
-    public static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
+    static synchronized UcxContext get(Optional<Path> path, Map<String, String> settings) {
         UcxContext context = OPEN.get(settings);
         if (context == null) {
             UcxLibrary library = UcxLibrary.load(path);
@@ -115,32 +115,32 @@ public final class UcxContext {
     }
 
     /** {@return UCX's version, and the file it was loaded from} */
-    public String library() {
+    String library() {
         return library.version() + ", " + library.file();
     }
 
     /** {@return the context, as UCX's functions take it} */
-    public long handle() {
+    long handle() {
         return handle;
     }
 
     /** {@return what may carry bytes, as UCX names it, for instance {@code tcp/eth0}} */
-    public List<String> transports() {
+    List<String> transports() {
         return transports;
     }
 
     /** Whether processes of one host can move bytes through memory that they share. */
-    public boolean sharesMemory() {
+    boolean sharesMemory() {
         return transports.stream().anyMatch(each -> SHARED_MEMORY.matcher(each).matches());
     }
 
     /** Whether there is a card that writes into other hosts' memory by itself. */
-    public boolean reachesRemoteMemory() {
+    boolean reachesRemoteMemory() {
         return transports.stream().anyMatch(each -> REMOTE_MEMORY.matcher(each).matches());
     }
 
     /** Makes memory known to all transports that want that; returns its handle. */
-    public long map(MemorySegment memory) {
+    long map(MemorySegment memory) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment params = ucp_mem_map_params.allocate(arena);
             ucp_mem_map_params.field_mask(params,
@@ -155,7 +155,7 @@ public final class UcxContext {
     }
 
     /** Takes back what {@link #map} did. */
-    public void unmap(long memory) {
+    void unmap(long memory) {
         int ignored = ucp_h.ucp_mem_unmap(handle, memory);
     }
 }

@@ -73,6 +73,17 @@ public final class UcxNetwork implements Network {
         }
     }
 
+    /**
+     * What UCX may carry bytes with here, for people.
+     *
+     * @throws UcxUnavailableException if it cannot be used here
+     */
+    public static String describe(Optional<Path> library) {
+        UcxContext context = UcxContext.get(library);
+        return context.library() + ": " + String.join(", ", context.transports())
+                + (context.reachesRemoteMemory() ? "" : "; no card with RDMA");
+    }
+
     private static boolean hasCard(Path cards) {
         try (DirectoryStream<Path> there = Files.newDirectoryStream(cards)) {
             return there.iterator().hasNext();

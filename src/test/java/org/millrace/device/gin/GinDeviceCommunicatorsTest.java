@@ -14,9 +14,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
-import org.millrace.gin.path.GinCommunicator;
 
 /** Several device communicators of one communicator, and several users of their signals. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -15,10 +15,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 import org.millrace.gin.GinOptions;
 import org.millrace.gin.Window;
-import org.millrace.gin.path.GinCommunicator;
 
 /**
  * A rank that fails, leaves or asks for nonsense: its communicator ends with a message that says who, and others live

@@ -23,7 +23,7 @@ import org.millrace.net.Connected;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.Pages;
+import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.PeerClosedException;
 
 /** Payloads that are left in the sender's memory: how they arrive, and what may happen before they have. */

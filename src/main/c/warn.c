@@ -1,0 +1,21 @@
+/* What goes to NCCL's log from C. */
+#include "shim.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static ncclDebugLogger_t logger;
+
+/* Release: pairs with the acquire below, as NCCL's threads give a logger and warn at the same time. */
+void millraceWarnThrough(ncclDebugLogger_t given) { __atomic_store_n(&logger, given, __ATOMIC_RELEASE); }
+
+void millraceWarn(const char *format, ...) {
+  ncclDebugLogger_t log = __atomic_load_n(&logger, __ATOMIC_ACQUIRE);
+  char line[1000];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  if (log)
+    log(NCCL_LOG_WARN, NCCL_INIT | NCCL_NET, "millrace", __LINE__, "NET/Millrace: %s", line);
+}

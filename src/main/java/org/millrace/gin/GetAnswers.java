@@ -1,0 +1,62 @@
+package org.millrace.gin;
+
+import org.millrace.gin.OutboundFrames.OutboundFrame;
+
+/** What one peer asked for and has not been sent yet, oldest first. */
+final class GetAnswers {
+
+    private final Window[] windows = new Window[GetPath.MOST];
+    private final long[] offsets = new long[GetPath.MOST];
+    private final long[] missing = new long[GetPath.MOST];
+    private long asked;
+    private long answered;
+
+    boolean isFull() {
+        return asked - answered == GetPath.MOST;
+    }
+
+    boolean isEmpty() {
+        return asked == answered;
+    }
+
+    void add(Window window, long offset, long bytes) {
+        int slot = (int) asked++ & GetPath.MOST - 1;
+        window.hold();
+        windows[slot] = window;
+        offsets[slot] = offset;
+        missing[slot] = bytes;
+    }
+
+    /** Adds frames with the next bytes of the answers, as far as there is room; returns how many. */
+    int send(OutboundFrames frames, FramePath path) {
+        int work = 0;
+        while (!isEmpty() && !frames.isFull() && begin(frames.next(), path)) {
+            frames.add();
+            work++;
+        }
+        return work;
+    }
+
+    private boolean begin(OutboundFrame frame, FramePath path) {
+        int slot = (int) answered & GetPath.MOST - 1;
+        long bytes = Math.min(missing[slot], path.chunkBytes);
+        GinHeader.set(frame.header, GinHeader.GET_DATA, 0, 0, 0, answered);
+        if (!path.begin(frame, windows[slot], offsets[slot], bytes)) {
+            return false;
+        }
+        offsets[slot] += bytes;
+        missing[slot] -= bytes;
+        if (missing[slot] == 0) {
+            windows[slot].letGo();
+            answered++;
+        }
+        return true;
+    }
+
+    /** The peer that asked has left. */
+    void abandon() {
+        while (!isEmpty()) {
+            windows[(int) answered++ & GetPath.MOST - 1].letGo();
+        }
+    }
+}

@@ -1,0 +1,145 @@
+package org.millrace.gin;
+
+import org.millrace.net.FrameHeader;
+
+/**
+ * What the words of a frame's header mean between two ranks of a communicator.
+ *
+ * <pre>
+ *           HELLO                    all others
+ *  word 0   kind 0..7                kind 0..7, bytes of an inline value 8..15, signalled 16, staged 17, context 32..63
+ *  word 1   the protocol's version   handle of a window: the target; of a VA signal its own; of a get the source
+ *  word 2   the sender's rank        offset in that window
+ *  word 3   number of ranks          signal
+ *  word 4   bytes of a chunk         what is added to the signal. GET_DATA: where its bytes are staged
+ *  word 5                            PUT: the inline value, or where its bytes are staged. GET: number of bytes.
+ *                                    GET_DATA: which get of this peer, from 0
+ *
+ *  staged   bytes 0..31, offset in the staging ring's memory 32..63; the frame has no payload then
+ * </pre>
+ */
+final class GinHeader {
+
+    static final int HELLO = 1;
+    static final int PUT = 2;
+    static final int VA_SIGNAL = 3;
+    static final int GET = 4;
+    static final int GET_DATA = 5;
+
+    /** Changed with the meaning of any word. */
+    static final long PROTOCOL = 0x4D_52_47_49_4E_03L;
+
+    private static final int INLINE_SHIFT = 8;
+    private static final long SIGNALLED = 1L << 16;
+    private static final long STAGED = 1L << 17;
+    private static final int CONTEXT_SHIFT = 32;
+    private static final int OFFSET_SHIFT = 32;
+    private static final long BYTES_MASK = 0xFFFF_FFFFL;
+
+    private GinHeader() {}
+
+    static void hello(FrameHeader header, int rank, int ranks, long chunkBytes) {
+        set(header, HELLO, 0, PROTOCOL, rank, 0);
+        header.word(3, ranks);
+        header.word(4, chunkBytes);
+    }
+
+    /** Everything but the signal. */
+    static void set(FrameHeader header, int kind, int context, long window, long offset, long last) {
+        header.payloadBytes(0);
+        header.word(0, kind | (long) context << CONTEXT_SHIFT);
+        header.word(1, window);
+        header.word(2, offset);
+        header.word(3, 0);
+        header.word(4, 0);
+        header.word(5, last);
+    }
+
+    /** Of what is never sent. */
+    static void nothing(FrameHeader header) {
+        set(header, 0, 0, 0, 0, 0);
+    }
+
+    static void inline(FrameHeader header, long bytes, long value) {
+        header.word(0, header.word(0) | bytes << INLINE_SHIFT);
+        header.word(5, value);
+    }
+
+    static void signal(FrameHeader header, int signal, long value) {
+        header.word(0, header.word(0) | SIGNALLED);
+        header.word(3, signal);
+        header.word(4, value);
+    }
+
+    /** The bytes of a put or of an answer lie in the staging ring. Called last. */
+    static void staged(FrameHeader header, long offset, long bytes) {
+        header.word(0, header.word(0) | STAGED);
+        header.word(stagedWord(header), offset << OFFSET_SHIFT | bytes);
+    }
+
+    private static int stagedWord(FrameHeader header) {
+        return kind(header) == PUT ? 5 : 4;
+    }
+
+    static boolean isStaged(FrameHeader header) {
+        return (header.word(0) & STAGED) != 0;
+    }
+
+    static long stagedOffset(FrameHeader header) {
+        return header.word(stagedWord(header)) >>> OFFSET_SHIFT;
+    }
+
+    static long stagedBytes(FrameHeader header) {
+        return header.word(stagedWord(header)) & BYTES_MASK;
+    }
+
+    static int kind(FrameHeader header) {
+        return (int) (header.word(0) & 0xff);
+    }
+
+    static int inlineBytes(FrameHeader header) {
+        return (int) (header.word(0) >>> INLINE_SHIFT & 0xff);
+    }
+
+    static boolean isSignalled(FrameHeader header) {
+        return (header.word(0) & SIGNALLED) != 0;
+    }
+
+    static long context(FrameHeader header) {
+        return header.word(0) >>> CONTEXT_SHIFT;
+    }
+
+    static long window(FrameHeader header) {
+        return header.word(1);
+    }
+
+    static long offset(FrameHeader header) {
+        return header.word(2);
+    }
+
+    static long signal(FrameHeader header) {
+        return header.word(3);
+    }
+
+    static long value(FrameHeader header) {
+        return header.word(4);
+    }
+
+    static long last(FrameHeader header) {
+        return header.word(5);
+    }
+
+    static String describe(FrameHeader header) {
+        String kind = switch (kind(header)) {
+            case HELLO -> "hello";
+            case PUT -> "put";
+            case VA_SIGNAL -> "VA signal";
+            case GET -> "get";
+            case GET_DATA -> "answer to a get";
+            default -> "frame of kind " + kind(header);
+        };
+        return kind + " of " + (isStaged(header) ? stagedBytes(header) + " staged" : header.payloadBytes())
+                + " bytes, context " + context(header) + ", window " + window(header) + " at " + offset(header)
+                + (isSignalled(header) ? ", signal " + signal(header) : "");
+    }
+}

@@ -1,0 +1,167 @@
+package org.millrace.gin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.abi.GinOp;
+import org.millrace.gin.OutboundFrames.OutboundFrame;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.PeerClosedException;
+
+/**
+ * The connection to one peer, both ways. A descriptor is complete when its source was read: when its last frame was
+ * sent, or its get was answered.
+ */
+final class PeerConnection extends GinPeer {
+
+    private final FrameSender sender;
+    private final OutboundFrames frames;
+    private final FramePath framePath;
+    private final DirectPath directPath;
+    private final GetPath getPath;
+    /** Of the bytes of puts and of answers: frames, or a staging ring once there is one. */
+    private FramePath bytesPath;
+    private final GetAnswers answers = new GetAnswers();
+    private final FrameDispatcher inbound;
+    /** How many of the peer's frames it was told that they were carried out. */
+    private long toldSettled;
+    private boolean sendingOver;
+    private boolean receivingOver;
+
+    /** A connection that was made; the first frame says who this rank is. */
+    public PeerConnection(LocalRank rank, int peer, FrameSender sender, FrameReceiver receiver) {
+        super(rank, peer);
+        this.sender = sender;
+        frames = new OutboundFrames(sender, rank.options().depth());
+        framePath = new FramePath(rank, frames, null);
+        directPath = new DirectPath(rank, peer, frames);
+        getPath = new GetPath(rank, frames);
+        bytesPath = framePath;
+        inbound = new FrameDispatcher(rank, peer, receiver, getPath, answers);
+        OutboundFrame hello = frames.next();
+        GinHeader.hello(hello.header, rank.rank(), rank.ranks(), rank.options().chunkBytes());
+        frames.add();
+    }
+
+    /** What the peer sends may be staged in a ring, from now on. */
+    public void stageIn(StagingRing ring) {
+        inbound.stage(new StagingRing.Reader(ring));
+    }
+
+    /** What is sent to the peer is staged in a ring from now on: the peer knows it. */
+    public void stageOut(StagingRing ring) {
+        bytesPath = new FramePath(rank, frames, new StagingRing.Writer(ring, peer));
+    }
+
+    @Override
+    public int progress(boolean quiet) {
+        try {
+            int work = send(quiet) + receive();
+            if (inbound.settled() != toldSettled) {
+                tellSettled();
+            }
+            return work;
+        } catch (ConnectionException lost) {
+            throw new GinException("rank " + rank.rank() + " lost rank " + peer + ": " + lost.getMessage() + underWay(),
+                    lost);
+        }
+    }
+
+    @Override
+    public void tellSettled() {
+        toldSettled = inbound.settled();
+        rank.contexts().tellSettled(peer, toldSettled);
+    }
+
+    private int send(boolean quiet) {
+        if (sendingOver) {
+            requireNothing();
+            return 0;
+        }
+        try {
+            int work = answers.send(frames, bytesPath);
+            work += watch().pull(quiet);
+            return work + frames.progress();
+        } catch (PeerClosedException closed) {
+            sendingOver = true; // what it sent before is still to be received
+            return 1;
+        }
+    }
+
+    private int receive() {
+        if (receivingOver) {
+            return inbound.settle();
+        }
+        try {
+            return inbound.progress();
+        } catch (PeerClosedException closed) {
+            receivingOver = true;
+            sendingOver = true;
+            return 1;
+        }
+    }
+
+    /** A peer that has left is missed only if something is wanted of it. */
+    private void requireNothing() {
+        answers.abandon();
+        if (frames.owesPeer() && frames.listen()) {
+            return; // it had them perhaps, and said so on its way out
+        }
+        if (frames.owesPeer() || receivingOver && !getPath.isEmpty() || isWanted()) {
+            throw new GinException("rank " + rank.rank() + ": rank " + peer + " has closed its end" + underWay());
+        }
+    }
+
+    private String underWay() {
+        String oldest = describeOldest();
+        return oldest == null ? "; nothing was under way to it" : "; the oldest descriptor under way to it: " + oldest;
+    }
+
+    @Override
+    @Nullable
+    Path choose(GinDescriptor descriptor, PathOrder order) {
+        if (descriptor.has(GinOp.GET)) {
+            if (descriptor.size == 0) {
+                return null;
+            }
+            return directPath.reaches(descriptor.sourceHandle) && order.canCopy() ? directPath : getPath;
+        }
+        if (descriptor.has(GinOp.FLUSH)) {
+            return null; // a get is complete only when its bytes are visible
+        }
+        if (descriptor.size == 0) {
+            return descriptor.signals() ? framePath : null;
+        }
+        if (descriptor.has(GinOp.INLINE)) {
+            return framePath;
+        }
+        return directPath.reaches(descriptor.targetHandle) && order.canCopy() ? directPath : bytesPath;
+    }
+
+    @Override
+    public @Nullable String describeInbound() {
+        return inbound.isSettled() ? null
+                : "bytes or signals that rank " + peer + " has sent, which have not got to this rank's memory";
+    }
+
+    @Override
+    public boolean isDrained() {
+        return inbound.isSettled()
+                && (sendingOver || frames.isEmpty() && getPath.isEmpty() && answers.isEmpty() && !isWanted());
+    }
+
+    @Override
+    public void close(boolean failed) {
+        try {
+            if (failed) {
+                sender.abort();
+            } else {
+                sender.close();
+            }
+        } finally {
+            inbound.close();
+        }
+        frames.abandon(); // behind both ends: where one could not be closed, its network may still use what was staged
+        inbound.abandon();
+    }
+}

@@ -1,0 +1,73 @@
+package org.millrace.gin;
+
+import org.millrace.abi.GinOp;
+import org.millrace.gin.InboundFrames.InboundFrame;
+
+/**
+ * A rank's descriptors for itself: copies between its own windows, carried out in their order as if a peer sent them.
+ */
+final class SelfPath extends Path {
+
+    private final InboundFrames frames;
+    private final long chunkBytes;
+
+    SelfPath(LocalRank rank) {
+        super(rank);
+        frames = new InboundFrames(rank.options().depth());
+        chunkBytes = rank.options().chunkBytes();
+    }
+
+    @Override
+    boolean movePart(QueueDrain drain) {
+        if (frames.isFull()) {
+            return false;
+        }
+        GinDescriptor descriptor = drain.current();
+        InboundFrame frame = frames.next();
+        long bytes = drain.next(chunkBytes);
+        if (descriptor.has(GinOp.VA_SIGNAL)) {
+            frame.vaSignal(window(drain, descriptor.sourceHandle, descriptor.sourceOffset, Long.BYTES),
+                    descriptor.sourceOffset, descriptor.signalValue);
+        } else if (bytes > 0 && !write(drain, frame, bytes)) {
+            return false;
+        }
+        if (drain.advance(bytes)) {
+            if (descriptor.signals() && !descriptor.has(GinOp.VA_SIGNAL)) {
+                frame.signal(drain.queue.context(), descriptor.signal, descriptor.signalValue);
+            }
+            frame.completes(drain.queue, drain.finish());
+        }
+        frames.add();
+        return true;
+    }
+
+    private boolean write(QueueDrain drain, InboundFrame frame, long bytes) {
+        GinDescriptor descriptor = drain.current();
+        Window target = target(drain, descriptor);
+        long offset = descriptor.targetOffset + drain.moved();
+        if (!descriptor.has(GinOp.INLINE)) {
+            return target.beginCopy(frame.transfer, offset, source(drain, descriptor),
+                    descriptor.sourceOffset + drain.moved(), bytes);
+        }
+        if (!target.openWrite(frame.transfer, offset, bytes)) {
+            return false;
+        }
+        frame.transfer.storeInline(descriptor.inlineValue);
+        frame.transfer.memory().arrived(frame.transfer);
+        return true;
+    }
+
+    /** Carries out what was moved; returns how much. */
+    int settle() {
+        frames.allArrived(); // nothing had to travel
+        return frames.settle();
+    }
+
+    boolean isEmpty() {
+        return frames.isEmpty();
+    }
+
+    void abandon() {
+        frames.abandon();
+    }
+}

@@ -1,0 +1,141 @@
+package org.millrace.plugin;
+
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.CopyOrder;
+import org.millrace.cuda.ForeignMemory;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.WindowTransfer;
+
+/**
+ * Memory that a GPU's copy engines read and write at its address, whether it is the GPU's or the host's: copies between
+ * any two such windows, here and at peers in reach.
+ */
+abstract class CudaMemory implements WindowMemory {
+
+    /** In place of a staging buffer's number: the bytes are copied by the queue of this meaning, or nothing is. */
+    static final int COPIED_HERE = -1;
+    private static final int COPIED_DIRECTLY = -2;
+    private static final int COPIED_OUT = -3;
+    static final int DONE = -4;
+
+    final CudaMover mover;
+    final long address;
+    private final long bytes;
+    private final PeerMappings peers;
+
+    CudaMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
+        this.mover = mover;
+        this.address = address;
+        this.bytes = bytes;
+        this.peers = peers;
+    }
+
+    @Override
+    public final long bytes() {
+        return bytes;
+    }
+
+    /** Whether a copy from here is over: of the queue that its transfer says. */
+    final boolean isCopiedOut(WindowTransfer transfer) {
+        return (transfer.slot() == COPIED_DIRECTLY ? mover.direct() : mover.out()).isDone(transfer.ticket());
+    }
+
+    @Override
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
+        if (!mover.in().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_HERE);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(mover.in().copy(address + offset, addressIn(source, sourceOffset), length));
+        return true;
+    }
+
+    /** Begins a copy to another place than a window. */
+    final boolean beginOut(WindowTransfer transfer, long to, long offset, long length) {
+        if (!mover.out().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_OUT);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(mover.out().copy(to, address + offset, length, CopyOrder.FREE));
+        return true;
+    }
+
+    @Override
+    public final long reach(int peer) {
+        return peers.reach(peer);
+    }
+
+    @Override
+    public final boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source,
+            long sourceOffset, long length) {
+        return beginDirect(transfer, offset, peers.address(peer) + offset, addressIn(source, sourceOffset), length,
+                source instanceof CudaHostMemory);
+    }
+
+    @Override
+    public final boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target,
+            long targetOffset, long length) {
+        return beginDirect(transfer, offset, addressIn(target, targetOffset), peers.address(peer) + offset, length,
+                this instanceof CudaHostMemory);
+    }
+
+    private boolean beginDirect(WindowTransfer transfer, long offset, long to, long from, long length,
+            boolean fromHost) {
+        if (!mover.direct().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_DIRECTLY);
+        transfer.place(null, 0, offset, length);
+        int order = orderOf(transfer);
+        transfer.ticket(fromHost ? mover.direct().copyFromHost(to, from, length, order)
+                : mover.direct().copy(to, from, length, order));
+        return true;
+    }
+
+    static int orderOf(WindowTransfer transfer) {
+        int sequence = transfer.sequence();
+        if (sequence == WindowTransfer.ALL) {
+            return CopyOrder.IN_TURN;
+        }
+        return transfer.isStrict() ? CopyOrder.strict(sequence) : CopyOrder.relaxed(sequence);
+    }
+
+    static long addressIn(WindowMemory source, long offset) {
+        return ((CudaMemory) source).address + offset;
+    }
+
+    @Override
+    public void close() {
+        mover.settle(); // a communicator that failed leaves copies behind: they must not meet memory that is unmapped
+        peers.close();
+    }
+
+    /**
+     * A window's memory at each rank, as far as this process maps it.
+     *
+     * @param peers by rank; null where it is not mapped
+     * @param bytes how much memory the window has at each rank
+     */
+    record PeerMappings(@Nullable ForeignMemory[] peers, long[] bytes) implements AutoCloseable {
+
+        long reach(int peer) {
+            return peers[peer] == null ? 0 : bytes[peer];
+        }
+
+        long address(int peer) {
+            return peers[peer].address();
+        }
+
+        @Override
+        public void close() {
+            for (ForeignMemory peer : peers) {
+                if (peer != null) {
+                    peer.close();
+                }
+            }
+        }
+    }
+}

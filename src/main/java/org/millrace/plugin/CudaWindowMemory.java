@@ -1,0 +1,257 @@
+package org.millrace.plugin;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+import org.millrace.cuda.CopyOrder;
+import org.millrace.gin.StagingBuffers;
+import org.millrace.gin.StagingRing;
+import org.millrace.gin.WindowMemory;
+import org.millrace.gin.WindowTransfer;
+import org.millrace.plugin.CudaMemory.PeerMappings;
+
+/**
+ * A window in a GPU's memory. What comes over the network is staged in pinned memory, and copies of both directions are
+ * in flight at once; what a peer in reach is to have is copied there from GPU to GPU.
+ */
+final class CudaWindowMemory extends CudaMemory {
+
+    /** Adds that are under way in this window, in the order in which they were begun, and copies of numbers to it. */
+    private final Addition[] additions = new Addition[StagingBuffers.MOST_TO_ADD];
+    private int additionCount;
+    /** How many of them are copies. */
+    private int numberCopies;
+
+    /** The old value is being read, or the sum is being stored; where it is a copy, another value and not its sum. */
+    private static final class Addition {
+        private @Nullable WindowTransfer transfer;
+        private long addend;
+        private boolean isCopy;
+        private boolean stored;
+    }
+
+    /** A window's memory, and where peers have theirs of the same window. */
+    public CudaWindowMemory(CudaMover mover, long address, long bytes, PeerMappings peers) {
+        super(mover, address, bytes, peers);
+        Arrays.setAll(additions, unused -> new Addition());
+    }
+
+    @Override
+    public boolean openRead(WindowTransfer transfer, long offset, long length) {
+        int buffer = mover.out().hasRoom() ? mover.staging().buffers().takeToSend() : -1;
+        if (buffer < 0) {
+            return false;
+        }
+        place(transfer, buffer, offset, length);
+        try {
+            transfer.ticket(
+                    mover.out().copy(mover.staging().address(buffer), address + offset, length, CopyOrder.FREE));
+        } catch (Throwable failure) {
+            mover.staging().buffers().abandon(buffer); // the transfer is not open: nobody else will
+            throw failure;
+        }
+        return true;
+    }
+
+    @Override
+    public boolean readable(WindowTransfer transfer) {
+        return isCopiedOut(transfer);
+    }
+
+    /** Both a staging buffer and a peer's memory hold a copy by then. */
+    @Override
+    public boolean isCopied() {
+        return true;
+    }
+
+    @Override
+    public boolean openWrite(WindowTransfer transfer, long offset, long length) {
+        int buffer = mover.staging().buffers().takeToReceive();
+        if (buffer < 0) {
+            return false;
+        }
+        place(transfer, buffer, offset, length);
+        return true;
+    }
+
+    private void place(WindowTransfer transfer, int buffer, long offset, long length) {
+        transfer.slot(buffer);
+        transfer.place(mover.staging().region(), mover.staging().offset(buffer), offset, length);
+    }
+
+    @Override
+    public void arrived(WindowTransfer transfer) {
+        int buffer = transfer.slot();
+        transfer.ticket(mover.in()
+                .copyFromHost(address + transfer.offset(), mover.staging().address(buffer), transfer.bytes(),
+                        orderOf(transfer)));
+    }
+
+    @Override
+    public boolean written(WindowTransfer transfer) {
+        if (!mover.in().isDone(transfer.ticket())) {
+            return false;
+        }
+        int index = additionOf(transfer);
+        if (index < 0) {
+            return true;
+        }
+        if (additions[index].stored) {
+            remove(index);
+            return true;
+        }
+        storeSums();
+        return false;
+    }
+
+    /** Of all whose old values were read: what was begun before was read before, and is seen before. */
+    private void storeSums() {
+        for (int i = 0; i < additionCount; i++) {
+            Addition addition = additions[i];
+            WindowTransfer transfer = addition.transfer;
+            if (!addition.stored) {
+                if (!mover.in().isDone(transfer.ticket())) {
+                    return;
+                }
+                addition.stored = true;
+                if (!addition.isCopy) {
+                    long staged = mover.staging().offset(transfer.slot());
+                    MemorySegment host = mover.staging().host();
+                    host.set(ValueLayout.JAVA_LONG, staged, host.get(ValueLayout.JAVA_LONG, staged) + addition.addend);
+                }
+                transfer.ticket(mover.in()
+                        .copyFromHost(address + transfer.offset(), mover.staging().address(transfer.slot()),
+                                transfer.bytes(), CopyOrder.IN_TURN));
+            }
+        }
+    }
+
+    private int additionOf(WindowTransfer transfer) {
+        for (int i = 0; i < additionCount; i++) {
+            if (additions[i].transfer == transfer) {
+                return i;
+            }
+        }
+        return -1;
+    }
+
+    private void remove(int index) {
+        Addition removed = additions[index];
+        removed.transfer = null;
+        numberCopies -= removed.isCopy ? 1 : 0;
+        additionCount--;
+        System.arraycopy(additions, index + 1, additions, index, additionCount - index);
+        additions[additionCount] = removed;
+    }
+
+    /**
+     * Nobody but the agent changes a signal that is not reset meanwhile, so that reading and storing it, one add at a
+     * time, is adding to it.
+     */
+    @Override
+    public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
+        for (int i = 0; i < additionCount; i++) {
+            if (additions[i].transfer.offset() == offset) {
+                return false; // it would read what is not the sum yet
+            }
+        }
+        return beginAddition(transfer, offset, address + offset, Long.BYTES, CopyOrder.FREE, false, value);
+    }
+
+    /** Begins to read the value of which the rest is made of when it is here; false if there is no room now. */
+    private boolean beginAddition(WindowTransfer transfer, long offset, long from, long length, int order,
+            boolean isCopy, long addend) {
+        int buffer =
+                additionCount < additions.length && mover.in().hasRoom() ? mover.staging().buffers().takeToAdd() : -1;
+        if (buffer < 0) {
+            return false;
+        }
+        place(transfer, buffer, offset, length);
+        try {
+            transfer.ticket(mover.in().copy(mover.staging().address(buffer), from, length, order));
+        } catch (Throwable failure) {
+            mover.staging().buffers().abandon(buffer); // as in openRead
+            throw failure;
+        }
+        Addition added = additions[additionCount++];
+        added.transfer = transfer;
+        added.addend = addend;
+        added.isCopy = isCopy;
+        added.stored = false;
+        numberCopies += isCopy ? 1 : 0;
+        return true;
+    }
+
+    /**
+     * From another window of the GPU through a staging buffer: copies within a GPU wait for kernels of other contexts,
+     * those to and from the host's memory do not. A number that a kernel may poll for is stored when it is in the
+     * buffer, and what comes behind it is begun then.
+     */
+    @Override
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset,
+            long length) {
+        boolean waits = numberCopies > 0 || source instanceof CudaWindowMemory other && other.numberCopies > 0;
+        if (waits || !mover.in().hasRoom()) {
+            return false;
+        }
+        long from = addressIn(source, sourceOffset);
+        if (source instanceof CudaHostMemory) {
+            transfer.slot(COPIED_HERE);
+            transfer.place(null, 0, offset, length);
+        } else if ((length == Integer.BYTES || length == Long.BYTES) && (address + offset) % length == 0) {
+            return beginAddition(transfer, offset, from, length, CopyOrder.IN_TURN, true, 0);
+        } else {
+            int buffer = mover.staging().buffers().takeToReceive();
+            if (buffer < 0) {
+                return false;
+            }
+            place(transfer, buffer, offset, length);
+            mover.in().copy(mover.staging().address(buffer), from, length);
+            from = mover.staging().address(buffer);
+        }
+        transfer.ticket(mover.in().copyFromHost(address + offset, from, length, CopyOrder.IN_TURN));
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+        return beginOut(transfer, ring.device() + ringOffset, offset, length);
+    }
+
+    @Override
+    public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long length) {
+        if (!mover.in().hasRoom()) {
+            return false;
+        }
+        transfer.slot(COPIED_HERE);
+        transfer.place(null, 0, offset, length);
+        transfer.ticket(
+                mover.in().copyFromHost(address + offset, ring.device() + ringOffset, length, orderOf(transfer)));
+        return true;
+    }
+
+    @Override
+    public void release(WindowTransfer transfer) {
+        if (transfer.slot() >= 0) {
+            mover.staging().buffers().give(transfer.slot());
+        }
+    }
+
+    @Override
+    public void abandon(WindowTransfer transfer) {
+        int index = additionOf(transfer);
+        if (index >= 0) {
+            remove(index);
+        }
+        mover.submit(); // what waits is begun now, so that it can be waited for before memory is freed
+        if (transfer.slot() >= 0) {
+            mover.staging().buffers().abandon(transfer.slot());
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "device memory of " + bytes() + " bytes at 0x" + Long.toHexString(address);
+    }
+}

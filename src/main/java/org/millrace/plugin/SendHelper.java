@@ -1,0 +1,322 @@
+package org.millrace.plugin;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
+import org.millrace.agent.Agent;
+import org.millrace.agent.AgentRunner;
+import org.millrace.agent.IdleStrategy;
+import org.millrace.net.ConnectionException;
+import org.millrace.net.DeviceRegion;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+
+/**
+ * A thread that writes frames for agents while these have many, where to write is to copy: the agent copies to and from
+ * its device and reads what arrives meanwhile. It sleeps while frames are few.
+ */
+final class SendHelper implements Agent, AutoCloseable {
+
+    private static final VarHandle PASSES;
+
+    static {
+        try {
+            PASSES = MethodHandles.lookup().findVarHandle(SendHelper.class, "passes", long.class);
+        } catch (ReflectiveOperationException impossible) {
+            throw new AssertionError(impossible);
+        }
+    }
+
+    private final List<HelpedSender> senders = new CopyOnWriteArrayList<>();
+    private final AgentRunner runner;
+    /** The helper's thread alone writes it. */
+    private long passes;
+
+    /** Starts the thread. */
+    public SendHelper(IdleStrategy idle) {
+        runner = AgentRunner.start(this, idle);
+    }
+
+    /** {@return a sender for an agent's thread, whose frames this thread sends when they are many} */
+    public FrameSender help(FrameSender wire) {
+        HelpedSender helped = new HelpedSender(wire, this);
+        senders.add(helped);
+        return helped;
+    }
+
+    void leave(HelpedSender helped) {
+        senders.remove(helped);
+    }
+
+    void wake() {
+        runner.wake();
+    }
+
+    /** How many passes there were: as long as the number changes, the thread has a core. From any thread. */
+    long passes() {
+        return (long) PASSES.getOpaque(this);
+    }
+
+    @Override
+    public String name() {
+        return "gin-send";
+    }
+
+    @Override
+    public int doWork() {
+        PASSES.setOpaque(this, passes + 1);
+        int work = 0;
+        for (int i = 0; i < senders.size(); i++) {
+            work += senders.get(i).help();
+        }
+        return work;
+    }
+
+    @Override
+    public void onFailure(Throwable failure) {
+        // a sender keeps what it threw for its own agent; without this thread agents send by themselves
+    }
+
+    /** Ends the thread. Senders that are still open go on without it. */
+    @Override
+    public void close() {
+        runner.close();
+    }
+
+    /**
+     * Frames that the agent or its {@link SendHelper} sends, whoever has the turn. The agent adds them to a queue.
+     *
+     * <pre>
+     *   FREE ──compareAndSet──▶ TAKEN     one thread at a time uses the wire. What it wrote before it set FREE (release),
+     *        ◀───setRelease────           the next one sees (the compareAndSet's acquire), as the wire's own fields
+     *   FREE ──compareAndSet──▶ CLOSED    for good
+     * </pre>
+     *
+     * The agent leaves the turn to a helper that is awake; to one that sleeps, or has lost its core, it does not.
+     */
+    static final class HelpedSender implements FrameSender {
+
+        private static final int FREE = 0;
+        private static final int TAKEN = 1;
+        private static final int CLOSED = 2;
+
+        /** Frames that wait; a power of two. */
+        private static final int QUEUE = 256;
+        /** Payloads of one pass from which on the helper is woken: less is written before it is awake. */
+        private static final long MANY_BYTES = 128 << 10;
+
+        private static final VarHandle TURN;
+        private static final VarHandle ADDED;
+        private static final VarHandle TAKEN_UP;
+        private static final VarHandle COMPLETED;
+
+        static {
+            try {
+                MethodHandles.Lookup lookup = MethodHandles.lookup();
+                TURN = lookup.findVarHandle(HelpedSender.class, "turn", int.class);
+                ADDED = lookup.findVarHandle(HelpedSender.class, "added", long.class);
+                TAKEN_UP = lookup.findVarHandle(HelpedSender.class, "taken", long.class);
+                COMPLETED = lookup.findVarHandle(HelpedSender.class, "completed", long.class);
+            } catch (ReflectiveOperationException impossible) {
+                throw new AssertionError(impossible);
+            }
+        }
+
+        private final FrameSender wire;
+        private final SendHelper helper;
+        private final FrameHeader[] headers = new FrameHeader[QUEUE];
+        private final @Nullable MemoryRegion[] regions = new MemoryRegion[QUEUE];
+        private final long[] offsets = new long[QUEUE];
+        /** By {@link #TURN} alone. */
+        @SuppressWarnings("unused")
+        private int turn;
+        /** Written by the agent: a release, behind the frame; pairs with the acquire of who has the turn. */
+        private long added;
+        /**
+         * Written by who has the turn: a release, behind the last look at the frame; pairs with the agent's acquire.
+         */
+        private long taken;
+        /** Likewise: behind the last look at a payload. */
+        private long completed;
+        /** Written by who has the turn, behind {@link #completed}. The first of two: the peer may have more to say. */
+        private volatile @Nullable PeerClosedException left;
+        /** Likewise; nothing is sent behind it. */
+        private volatile @Nullable Throwable lost;
+
+        // The agent's.
+        private boolean toldThatLeft;
+        private long toldCompleted;
+        private long bytes;
+        private long helperPasses;
+
+        HelpedSender(FrameSender wire, SendHelper helper) {
+            this.wire = wire;
+            this.helper = helper;
+            for (int i = 0; i < QUEUE; i++) {
+                headers[i] = new FrameHeader();
+            }
+        }
+
+        @Override
+        public boolean offer(FrameHeader header, @Nullable MemoryRegion region, long offset) {
+            throwIfLost();
+            if (added - (long) TAKEN_UP.getAcquire(this) == QUEUE) {
+                return false;
+            }
+            int slot = (int) added & QUEUE - 1;
+            headers[slot].set(header);
+            regions[slot] = region;
+            offsets[slot] = offset;
+            bytes += header.payloadBytes();
+            ADDED.setRelease(this, added + 1);
+            return true;
+        }
+
+        @Override
+        public int progress() {
+            if (bytes >= MANY_BYTES) {
+                helper.wake();
+            }
+            bytes = 0;
+            long passes = helper.passes();
+            if (passes == helperPasses && enter()) {
+                try {
+                    pass();
+                } finally {
+                    leave();
+                }
+            }
+            helperPasses = passes;
+            throwIfLost();
+            long now = framesCompleted();
+            int work = (int) (now - toldCompleted);
+            toldCompleted = now;
+            return work;
+        }
+
+        private void throwIfLost() {
+            PeerClosedException closed = left;
+            if (closed != null && !toldThatLeft) {
+                toldThatLeft = true;
+                throw closed;
+            }
+            switch (lost) {
+                case null -> {}
+                case RuntimeException thrown -> throw thrown;
+                case Error thrown -> throw thrown;
+                case Throwable impossible -> throw new AssertionError(impossible);
+            }
+        }
+
+        /** Sends what can be sent, on the helper's thread; returns how much that was. */
+        int help() {
+            if (!enter()) {
+                return 0;
+            }
+            try {
+                return pass();
+            } finally {
+                leave();
+            }
+        }
+
+        /** By who has the turn. */
+        private int pass() {
+            if (lost != null) {
+                return 0;
+            }
+            Throwable thrown = null;
+            int work = 0;
+            try {
+                work = send();
+            } catch (RuntimeException | Error failed) {
+                thrown = failed;
+            }
+            COMPLETED.setRelease(this, wire.framesCompleted());
+            if (thrown instanceof PeerClosedException closed && left == null) {
+                left = closed;
+            } else if (thrown != null) {
+                lost = thrown;
+            }
+            return work;
+        }
+
+        private int send() {
+            long until = (long) ADDED.getAcquire(this);
+            int work = 0;
+            while (taken < until) {
+                int slot = (int) taken & QUEUE - 1;
+                if (!wire.offer(headers[slot], regions[slot], offsets[slot])) {
+                    break;
+                }
+                regions[slot] = null;
+                TAKEN_UP.setRelease(this, taken + 1);
+                work++;
+            }
+            return work + wire.progress();
+        }
+
+        private boolean enter() {
+            return TURN.compareAndSet(this, FREE, TAKEN);
+        }
+
+        private void leave() {
+            TURN.setRelease(this, FREE);
+        }
+
+        @Override
+        public long framesCompleted() {
+            return (long) COMPLETED.getAcquire(this);
+        }
+
+        @Override
+        public boolean sendsFrom(DeviceRegion memory) {
+            return wire.sendsFrom(memory);
+        }
+
+        @Override
+        public String peer() {
+            return wire.peer();
+        }
+
+        @Override
+        public void blame(String lostPeer) {
+            wire.blame(lostPeer);
+        }
+
+        @Override
+        public void close() {
+            if (takeForGood()) {
+                pass();
+            }
+            wire.close();
+        }
+
+        @Override
+        public void abort() {
+            takeForGood();
+            wire.abort();
+        }
+
+        /** False if it was closed before. The helper's pass does not wait for anything. */
+        private boolean takeForGood() {
+            while (!TURN.compareAndSet(this, FREE, CLOSED)) {
+                if ((int) TURN.getVolatile(this) == CLOSED) {
+                    return false;
+                }
+                Thread.yield();
+            }
+            helper.leave(this);
+            return true;
+        }
+
+        @Override
+        public String toString() {
+            return wire.toString();
+        }
+    }
+}

@@ -1,0 +1,263 @@
+package org.millrace.gin;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.time.Duration;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.millrace.abi.GinDescriptorFormat;
+import org.millrace.abi.GinOp;
+import org.millrace.net.FrameHeader;
+import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameSender;
+import org.millrace.net.MemoryRegion;
+import org.millrace.net.PeerClosedException;
+import org.millrace.proxy.MemoryFrames;
+
+/** Rank 1 has all it wants and leaves: rank 0 misses nothing of what both did before, however late it hears of that. */
+class ShutdownTest {
+
+    private static final GinDescriptorFormat FORMAT = GinDescriptorFormat.V30;
+    private static final int CHUNK = 64;
+    private static final int PASSES = 20;
+
+    private final Arena arena = Arena.ofConfined();
+    private final MemoryFrames forth = new MemoryFrames(null);
+    private final MemoryFrames back = new MemoryFrames(null);
+    private final FrameSender peerSends = back.sender();
+    private final FrameReceiver peerReceives = forth.receiver();
+    private final StagedDevice device = new StagedDevice(arena.allocate(8 * CHUNK, 64), 8, null);
+    private final MemorySegment memory = arena.allocate(4096, 64);
+    private final GinPair.Context context = new GinPair.Context(arena, 0, FORMAT, 8, 4, 0);
+    private final GinAgent agent = new GinAgent("test");
+    private final GinCommunicator communicator =
+            new GinCommunicator(0, 0, new FrameSender[] {null, new LeavingSender(forth.sender())},
+                    new FrameReceiver[] {null, new LeavingReceiver(back.receiver())},
+                    new GinOptions(CHUNK, 8, Duration.ofSeconds(5)), failure -> {});
+    private Window window;
+    /** What rank 1 does when it is told something: it receives it, and is gone. */
+    private boolean leavesAtOnce;
+    private boolean left;
+
+    @AfterEach
+    void close() {
+        arena.close();
+    }
+
+    /** As the networks' senders do: what was sent is counted, and then the shutdown message is found. */
+    private final class LeavingSender implements FrameSender {
+        private final FrameSender inner;
+
+        LeavingSender(FrameSender inner) {
+            this.inner = inner;
+        }
+
+        @Override
+        public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
+            return inner.offer(header, region, offset);
+        }
+
+        @Override
+        public int progress() {
+            if (leavesAtOnce) {
+                receiveAll();
+                left = true;
+            }
+            while (inner.progress() > 0) {
+                // all that was received is counted
+            }
+            if (left) {
+                throw new PeerClosedException("closed by the peer");
+            }
+            return 0;
+        }
+
+        @Override
+        public long framesCompleted() {
+            return inner.framesCompleted();
+        }
+
+        @Override
+        public void close() {
+            inner.close();
+        }
+
+        @Override
+        public void abort() {
+            inner.abort();
+        }
+    }
+
+    private final class LeavingReceiver implements FrameReceiver {
+        private final FrameReceiver inner;
+
+        LeavingReceiver(FrameReceiver inner) {
+            this.inner = inner;
+        }
+
+        @Override
+        public FrameHeader poll() {
+            FrameHeader header = inner.poll();
+            if (header == null && left) {
+                throw new PeerClosedException("closed by the peer");
+            }
+            return header;
+        }
+
+        @Override
+        public void accept(MemoryRegion region, long offset) {
+            inner.accept(region, offset);
+        }
+
+        @Override
+        public int progress() {
+            return inner.progress();
+        }
+
+        @Override
+        public long framesCompleted() {
+            return inner.framesCompleted();
+        }
+
+        @Override
+        public void close() {
+            inner.close();
+        }
+    }
+
+    private void receiveAll() {
+        while (peerReceives.poll() != null) {
+            peerReceives.accept(MemoryFrames.region(arena.allocate(CHUNK)), 0);
+        }
+    }
+
+    private void begin(WindowMemory as) {
+        agent.add(communicator);
+        window = communicator.register(as);
+        communicator.add(context.agentSide);
+        FrameHeader hello = new FrameHeader();
+        GinHeader.hello(hello, 1, 2, CHUNK);
+        peerSends.offer(hello, null, 0);
+        work();
+        receiveAll();
+        work();
+    }
+
+    private void work() {
+        for (int pass = 0; pass < PASSES; pass++) {
+            agent.doWork();
+        }
+        communicator.throwIfFailed();
+    }
+
+    private void putAndSignal() {
+        FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_INC | GinOp.COUNTER, 8);
+        FORMAT.source(context.words, 1, 0);
+        FORMAT.target(context.words, 1, 64);
+        FORMAT.completion(context.words, 2, 1, 1);
+        context.post(1);
+    }
+
+    @Test
+    void whatItHasReceivedIsComplete() {
+        begin(HostWindowMemory.register(new NoNetwork(), memory));
+        putAndSignal();
+        leavesAtOnce = true;
+        work();
+        assertTrue(left);
+        assertEquals(1, context.cis.acquire(1));
+        assertEquals(1, context.counters.acquire(2));
+        assertTrue(communicator.isDrained());
+    }
+
+    /** Its kernel may see such a signal before this rank has looked at the network again. */
+    @Test
+    void soIsASignalThatNeededNoFrame() {
+        SignalMemory theirs = new SignalMemory(arena.allocate(SignalMemory.bytes(2, 1, 4), 128), 2, 4);
+        context.agentSide.reach(1, theirs.toward(0, 0));
+        begin(HostWindowMemory.register(new NoNetwork(), memory));
+        theirs.settled(0, 1); // the greeting
+        FORMAT.begin(context.words, GinOp.PUT | GinOp.SIGNAL_ADD, 0);
+        FORMAT.completion(context.words, 0, 1, 7);
+        context.post(1);
+        leavesAtOnce = true;
+        work();
+        assertTrue(left);
+        assertEquals(7, theirs.signals(0).get(java.lang.foreign.ValueLayout.JAVA_LONG, 8));
+        assertEquals(1, context.cis.acquire(1));
+    }
+
+    /** The shutdown message comes by the other connection, before this rank has heard that its last frame got there. */
+    @Test
+    void soIsWhatIsKnownOfBehindTheShutdown() {
+        begin(HostWindowMemory.register(new NoNetwork(), memory));
+        putAndSignal();
+        work();
+        receiveAll();
+        left = true;
+        work();
+        assertEquals(1, context.counters.acquire(2));
+    }
+
+    @Test
+    void whatItHasSentIsWaitedFor() {
+        begin(new StagedMemory(memory, device));
+        device.holding = true;
+        FrameHeader put = new FrameHeader();
+        GinHeader.set(put, GinHeader.PUT, 0, window.handle(), 8, 0);
+        put.payloadBytes(8);
+        GinHeader.signal(put, 1, 5);
+        peerSends.offer(put, MemoryFrames.region(arena.allocate(8).fill((byte) 3)), 0);
+        work();
+        left = true;
+        work();
+        assertFalse(communicator.isDrained(), "its last bytes are still being written");
+        device.finishHeld();
+        work();
+        assertTrue(communicator.isDrained());
+        assertEquals(5, context.signals.acquire(1));
+    }
+
+    /** Whoever leaves does not wait for what it asked for; and nothing keeps the window from being closed. */
+    @Test
+    void whatItAskedForHoldsNoWindow() {
+        begin(new StagedMemory(memory, device));
+        while (device.buffers.takeToSend() >= 0) {
+            // no answer can be staged
+        }
+        FrameHeader get = new FrameHeader();
+        GinHeader.set(get, GinHeader.GET, 0, window.handle(), 8, 8);
+        peerSends.offer(get, null, 0);
+        work();
+        assertFalse(window.isIdle());
+        left = true;
+        work();
+        assertTrue(window.isIdle());
+        assertTrue(communicator.isDrained());
+    }
+
+    /** A signal in a window that waits for bytes before it is a use of the window that is yet to come. */
+    @Test
+    void aSignalOnItsWayHoldsItsWindow() {
+        begin(new StagedMemory(memory, device));
+        Window other = communicator.register(HostWindowMemory.register(new NoNetwork(), arena.allocate(64, 64)));
+        device.holding = true;
+        FrameHeader put = new FrameHeader();
+        GinHeader.set(put, GinHeader.PUT, 0, window.handle(), 8, 0);
+        put.payloadBytes(8);
+        peerSends.offer(put, MemoryFrames.region(arena.allocate(8)), 0);
+        FrameHeader signal = new FrameHeader();
+        GinHeader.set(signal, GinHeader.VA_SIGNAL, 0, other.handle(), 8, 0);
+        GinHeader.signal(signal, 0, 5);
+        peerSends.offer(signal, null, 0);
+        work();
+        assertFalse(other.isIdle(), "its memory could be freed, and would be written");
+        device.finishHeld();
+        work();
+        assertTrue(other.isIdle());
+    }
+}

@@ -1,0 +1,151 @@
+package org.millrace.gin;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+
+/** A window as a GPU's is: the network reaches its device's staging buffers only. */
+final class StagedMemory implements WindowMemory {
+
+    private final MemorySegment memory;
+    private final StagedDevice device;
+    /** The same window at each rank, as far as this rank's device reaches it. */
+    private final MemorySegment[] peers = new MemorySegment[2];
+    /** Copies to a peer, and from one, without the network. */
+    int copies;
+    int reads;
+    /** Whether the last of them must not be made before others of its sequence. */
+    boolean ordered;
+
+    StagedMemory(MemorySegment memory, StagedDevice device) {
+        this.memory = memory;
+        this.device = device;
+    }
+
+    void reach(int peer, MemorySegment theirs) {
+        peers[peer] = theirs;
+    }
+
+    @Override
+    public long reach(int peer) {
+        return peers[peer] == null ? 0 : peers[peer].byteSize();
+    }
+
+    @Override
+    public boolean beginPeerCopy(WindowTransfer transfer, int peer, long offset, WindowMemory source, long sourceOffset,
+            long bytes) {
+        copies++;
+        return beginDirect(transfer, offset, ((StagedMemory) source).memory, sourceOffset, peers[peer], offset, bytes);
+    }
+
+    @Override
+    public boolean beginPeerRead(WindowTransfer transfer, int peer, long offset, WindowMemory target, long targetOffset,
+            long bytes) {
+        reads++;
+        return beginDirect(transfer, offset, peers[peer], offset, ((StagedMemory) target).memory, targetOffset, bytes);
+    }
+
+    /** A buffer stands for the copy, which does not use it. */
+    private boolean beginDirect(WindowTransfer transfer, long offset, MemorySegment from, long fromOffset,
+            MemorySegment to, long toOffset, long bytes) {
+        if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
+            return false;
+        }
+        ordered = transfer.isStrict();
+        device.begin(transfer, () -> MemorySegment.copy(from, fromOffset, to, toOffset, bytes));
+        return true;
+    }
+
+    @Override
+    public long bytes() {
+        return memory.byteSize();
+    }
+
+    @Override
+    public boolean openRead(WindowTransfer transfer, long offset, long bytes) {
+        if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
+            return false;
+        }
+        device.begin(transfer,
+                () -> MemorySegment.copy(memory, offset, device.staging().segment(), transfer.regionOffset(), bytes));
+        return true;
+    }
+
+    @Override
+    public boolean readable(WindowTransfer transfer) {
+        return device.isFinished(transfer);
+    }
+
+    @Override
+    public boolean isCopied() {
+        return true;
+    }
+
+    @Override
+    public boolean openWrite(WindowTransfer transfer, long offset, long bytes) {
+        return device.open(device.buffers.takeToReceive(), transfer, offset, bytes);
+    }
+
+    @Override
+    public void arrived(WindowTransfer transfer) {
+        device.begin(transfer, () -> MemorySegment.copy(device.staging().segment(), transfer.regionOffset(), memory,
+                transfer.offset(), transfer.bytes()));
+    }
+
+    @Override
+    public boolean written(WindowTransfer transfer) {
+        return device.isFinished(transfer);
+    }
+
+    @Override
+    public boolean beginCopy(WindowTransfer transfer, long offset, WindowMemory source, long sourceOffset, long bytes) {
+        if (!device.open(device.buffers.takeToReceive(), transfer, offset, bytes)) {
+            return false;
+        }
+        device.begin(transfer,
+                () -> MemorySegment.copy(((StagedMemory) source).memory, sourceOffset, memory, offset, bytes));
+        return true;
+    }
+
+    @Override
+    public boolean beginAdd(WindowTransfer transfer, long offset, long value) {
+        if (!device.open(device.buffers.takeToAdd(), transfer, offset, Long.BYTES)) {
+            return false;
+        }
+        device.begin(transfer,
+                () -> memory.set(ValueLayout.JAVA_LONG, offset, memory.get(ValueLayout.JAVA_LONG, offset) + value));
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyOut(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
+        if (!device.open(device.buffers.takeToSend(), transfer, offset, bytes)) {
+            return false;
+        }
+        device.begin(transfer, () -> MemorySegment.copy(memory, offset, ring.memory(), ringOffset, bytes));
+        return true;
+    }
+
+    @Override
+    public boolean beginCopyIn(WindowTransfer transfer, long offset, StagingRing ring, long ringOffset, long bytes) {
+        if (!device.open(device.buffers.takeToReceive(), transfer, offset, bytes)) {
+            return false;
+        }
+        device.begin(transfer, () -> MemorySegment.copy(ring.memory(), ringOffset, memory, offset, bytes));
+        return true;
+    }
+
+    @Override
+    public void release(WindowTransfer transfer) {
+        device.release(transfer);
+    }
+
+    @Override
+    public void abandon(WindowTransfer transfer) {
+        device.abandon(transfer);
+    }
+
+    @Override
+    public void close() {
+        // nothing was taken
+    }
+}

@@ -1,0 +1,25 @@
+package org.millrace.plugin;
+
+import org.millrace.MillraceException;
+import org.millrace.config.Configuration;
+
+/** Says where it is, or why it is nowhere. */
+public final class Announce {
+
+    private Announce() {}
+
+    public static void main(String[] settings) {
+        try (NetEndpoint endpoint = NetEndpoint.open(Configuration.ofPlugin(name -> {
+            for (String each : settings) {
+                if (each.startsWith(name + "=")) {
+                    return each.substring(name.length() + 1);
+                }
+            }
+            return name.equals("MILLRACE_NET") ? "socket" : null;
+        }))) {
+            System.out.println(endpoint);
+        } catch (MillraceException e) {
+            System.out.println("refused: " + e.getMessage());
+        }
+    }
+}
