@@ -34,6 +34,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /** Strangers and damaged peers at a listener's socket: each is answered or sent away, and disturbs nobody. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
