@@ -140,13 +140,8 @@ class ShmHandshakeTest {
         say(hello("x")).close();
         assertNull(expected.poll());
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? expected.poll() : receiver;
-        }
-        assertNull(receiver.poll());
+        Connected made = Connected.await(listener, connecting, expected);
+        assertNull(made.receiver().poll());
     }
 
     @ParameterizedTest
@@ -165,13 +160,8 @@ class ShmHandshakeTest {
         SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));
         assertEquals(HandshakeReply.NO_SEALED_RING, answer(client, this::nobodyCame));
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? expected.poll() : receiver;
-        }
-        assertNull(receiver.poll());
+        Connected made = Connected.await(listener, connecting, expected);
+        assertNull(made.receiver().poll());
     }
 
     @Test
