@@ -21,8 +21,8 @@ abstract class EngineFixture {
     @AfterEach
     void nothingIsLeftBehind() throws Exception {
         assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-        try (Stream<Path> files = Files.list(directory)) {
-            assertEquals(List.of(), files.toList(), "files");
+        try (Stream<Path> files = Files.walk(directory)) {
+            assertEquals(List.of(), files.filter(file -> !Files.isDirectory(file)).toList(), "files");
         }
     }
 }
