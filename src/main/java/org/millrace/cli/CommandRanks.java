@@ -30,12 +30,13 @@ final class CommandRanks implements Ranks {
     /**
      * What runs.
      *
+     * @param words     the command and its arguments
      * @param variables what a rank has in its environment besides; an empty value means that it has no such variable
      * @param ssh       the command that runs another on another host, with its options
      * @param grace     between a signal that ends, and the end by force: whole seconds
      */
-    record Command(List<String> words, Function<Placement, Map<String, String>> variables, List<String> ssh,
-            Duration grace) {
+    record Command(Function<Placement, List<String>> words, Function<Placement, Map<String, String>> variables,
+            List<String> ssh, Duration grace) {
     }
 
     /** The signals that ask a program to end. */
@@ -90,7 +91,7 @@ final class CommandRanks implements Ranks {
             try {
                 for (Placement each : ranks) {
                     CommandRank rank = start(each);
-                    if (rank != null) {
+                    if (rank != null && !each.isHere()) {
                         rank.awaitBegin();
                     }
                 }
@@ -138,7 +139,7 @@ final class CommandRanks implements Ranks {
                         .append('\n'));
         todo.append("cd ").append(CommandRank.quote(Path.of("").toAbsolutePath().toString())).append(" || exit 126\n");
         todo.append("set --");
-        command.words.forEach(word -> todo.append(' ').append(CommandRank.quote(word)));
+        command.words.apply(placement).forEach(word -> todo.append(' ').append(CommandRank.quote(word)));
         return todo.append('\n').append(script).append(token).append('\n').toString();
     }
 

@@ -8,6 +8,7 @@ import java.net.ServerSocket;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -119,6 +120,13 @@ final class RunCommand implements Callable<Integer> {
             description = "End everything after that time, as a failure (default: never).")
     private @Nullable Duration deadline;
 
+    @Option(
+            names = "--no-cache",
+            description = "Neither use nor make a cache of classes. Where the command is java 25 or newer with jars, its "
+                    + "ranks on this host start with one from the second run on: in $XDG_CACHE_HOME/millrace/run, made "
+                    + "after the first, in the background.")
+    private boolean noCache;
+
     @Parameters(arity = "1..*", paramLabel = "COMMAND", description = "The command and its arguments, behind --.")
     private List<String> words;
 
@@ -130,8 +138,10 @@ final class RunCommand implements Callable<Integer> {
         LinkNetwork.require(Configuration.load(settings), hosts); // here, so that it is said once, and not by every
                                                                   // rank
         Map<String, String> common = common(settings, placements.getFirst(), placements.size());
-        CommandRanks.Command command = new CommandRanks.Command(words, rank -> variables(rank, hosts, common),
-                List.of(ssh.strip().split(" +")), grace);
+        RankCache cache = cache(common);
+        List<String> withCache = cache == null ? words : cache.words();
+        CommandRanks.Command command = new CommandRanks.Command(rank -> rank.isHere() ? withCache : words,
+                rank -> variables(rank, hosts, common), List.of(ssh.strip().split(" +")), grace);
         AtomicReference<CommandRanks> made = new AtomicReference<>();
         List<RankRun.Failure> failures = RankRun.run(placements.size(), (rendezvous, events) -> {
             made.set(new CommandRanks(placements, command, new FileOutputStream(FileDescriptor.out),
@@ -144,7 +154,17 @@ final class RunCommand implements Callable<Integer> {
         if (ranks.ending() != null) {
             err.println("millrace: SIG" + ranks.ending() + " was passed on, and the ranks have ended");
         }
-        return Math.max(ranks.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        int status = Math.max(ranks.status(), failures.isEmpty() ? ExitCode.OK : ExitCode.SOFTWARE);
+        if (cache != null && status == ExitCode.OK && placements.stream().anyMatch(Placement::isHere)) {
+            cache.makeInBackground();
+        }
+        return status;
+    }
+
+    private @Nullable RankCache cache(Map<String, String> common) {
+        Map<String, String> environment = new HashMap<>(System.getenv());
+        environment.putAll(common);
+        return noCache ? null : RankCache.of(words, environment);
     }
 
     private List<Placement> placements() {

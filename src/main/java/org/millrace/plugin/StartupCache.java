@@ -6,6 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
@@ -19,9 +20,10 @@ import org.millrace.MillraceException;
 import org.millrace.foreign.CFunction;
 
 /**
- * The cache that a JVM starts with which the plugin starts: classes that are loaded and linked, and what earlier calls
- * of their methods have shown, so that the compiler need not wait for it (JEP 483, 514, 515). The JVM makes it of a
- * {@link TrainingRun}, and takes it only for the very jar and Java that it was made with.
+ * The cache that a JVM starts with: classes that are loaded and linked, and what earlier calls of their methods have
+ * shown, so that the compiler need not wait for it (JEP 483, 514, 515). The JVM makes it of a run of a program, and
+ * takes it only for the class path and Java that it was made with. That of the JVM which the plugin starts is made of a
+ * {@link TrainingRun}.
  */
 public final class StartupCache {
 
@@ -64,18 +66,32 @@ public final class StartupCache {
             return Outcome.none("it takes Java " + OLDEST_JAVA + " or newer, and " + javaHome
                     + (release == 0 ? " does not say what it is" : " is " + release));
         }
-        long begin = System.nanoTime();
         Shim shim = new Shim(library);
-        Path cache = shim.cache(library.resolveSibling(PluginInstaller.JAR));
+        Path jar = library.resolveSibling(PluginInstaller.JAR);
+        List<String> command = new ArrayList<>(List.of(java.toString()));
+        command.addAll(shim.options());
+        command.addAll(List.of("-cp", jar.toString()));
+        return make(command, List.of(TrainingRun.class.getName(), library.toString()), shim.cache(jar), DEADLINE);
+    }
+
+    /**
+     * Makes one; what was there is replaced if it succeeds.
+     *
+     * @param java     the command, with the options and the class path that the cache is to be good for
+     * @param program  what the JVM learns from: a main class and its arguments
+     * @param cache    where to
+     * @param deadline how long that may take
+     */
+    public static Outcome make(List<String> java, List<String> program, Path cache, Duration deadline) {
+        long begin = System.nanoTime();
         try {
-            Path fresh = Files.createTempDirectory(library.getParent(), ".cache");
+            Path fresh = Files.createTempDirectory(cache.getParent(), ".cache");
             try {
                 Path made = fresh.resolve(cache.getFileName());
-                List<String> command = new ArrayList<>(List.of(java.toString()));
-                command.addAll(shim.options());
-                command.addAll(List.of("-cp", library.resolveSibling(PluginInstaller.JAR).toString(),
-                        "-XX:AOTCacheOutput=" + made, TrainingRun.class.getName(), library.toString()));
-                String problem = run(command, fresh.resolve("output"));
+                List<String> command = new ArrayList<>(java);
+                command.add("-XX:AOTCacheOutput=" + made);
+                command.addAll(program);
+                String problem = run(command, fresh.resolve("output"), deadline);
                 if (problem == null && !Files.exists(made)) {
                     problem = "the JVM that was to make it said nothing, and made none";
                 }
@@ -84,13 +100,18 @@ public final class StartupCache {
                 }
                 Files.move(made, cache, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
             } finally {
-                deleteAll(fresh);
+                delete(fresh);
             }
             return new Outcome(true, "%s (%d bytes), made in %.1f s".formatted(cache, Files.size(cache),
                     (System.nanoTime() - begin) / 1e9));
         } catch (IOException e) {
             return Outcome.none(e.getMessage());
         }
+    }
+
+    /** {@return whether a Java's JVM makes and takes such caches} */
+    public static boolean isKnownTo(Path javaHome) {
+        return release(javaHome) >= OLDEST_JAVA;
     }
 
     /** What a Java's file {@code release} says; 0 if it says nothing. */
@@ -105,17 +126,22 @@ public final class StartupCache {
         }
     }
 
-    /** Runs the program, without what the user has set for others; returns what went wrong, null if nothing. */
-    private static @Nullable String run(List<String> command, Path output) throws IOException {
-        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(output.toFile());
+    /** A process without what the user has set for others. */
+    public static ProcessBuilder builder(List<String> command) {
+        ProcessBuilder builder = new ProcessBuilder(command);
         builder.environment()
                 .keySet()
                 .removeIf(name -> name.startsWith("NCCL_") || name.startsWith("MILLRACE_") || name.contains("JAVA")
                         || name.startsWith("JDK_"));
-        Process process = builder.start();
+        return builder;
+    }
+
+    /** Runs the program; returns what went wrong, null if nothing. */
+    private static @Nullable String run(List<String> command, Path output, Duration deadline) throws IOException {
+        Process process = builder(command).redirectErrorStream(true).redirectOutput(output.toFile()).start();
         try {
-            if (!process.waitFor(DEADLINE.toSeconds(), TimeUnit.SECONDS)) {
-                return "the training run did not end within " + DEADLINE.toSeconds() + " s";
+            if (!process.waitFor(deadline.toSeconds(), TimeUnit.SECONDS)) {
+                return "the training run did not end within " + deadline.toSeconds() + " s";
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -132,13 +158,16 @@ public final class StartupCache {
                 + words.substring(Math.max(0, words.length() - WORDS_OF_FAILURE));
     }
 
-    private static void deleteAll(Path directory) throws IOException {
-        try (var files = Files.list(directory)) {
-            for (Path file : (Iterable<Path>) files::iterator) {
-                Files.delete(file);
+    /** Deletes a file, or a directory that has only files. */
+    public static void delete(Path path) throws IOException {
+        if (Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+            try (var files = Files.list(path)) {
+                for (Path file : (Iterable<Path>) files::iterator) {
+                    Files.delete(file);
+                }
             }
         }
-        Files.delete(directory);
+        Files.delete(path);
     }
 
     public static boolean isCache(Path file) {

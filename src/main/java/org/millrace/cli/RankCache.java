@@ -1,0 +1,250 @@
+package org.millrace.cli;
+
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.millrace.engine.JoinTraining;
+import org.millrace.file.User;
+import org.millrace.plugin.StartupCache;
+
+/**
+ * The cache that ranks start with which {@code millrace run} starts, where their command is {@code java} with jars on
+ * its class path. It is made after a first run, by a process of its own that nobody waits for, and not of the user's
+ * program: a JVM that records takes longer to end, and fails where it cannot. One for each Java, class path and options
+ * that matter, in the user's directory for caches; doubt is no error, but no cache.
+ */
+final class RankCache {
+
+    private static final int MOST_CACHES = 8;
+    /** Until another tries to make one that was begun: processor time is what others leave. */
+    private static final Duration DEADLINE = Duration.ofMinutes(10);
+
+    private static final Set<String> CLASS_PATH = Set.of("-cp", "-classpath", "--class-path");
+    private static final Set<String> WITH_VALUE =
+            Set.of("--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access");
+    /** What a cache must be made with that a JVM is to take; what else there is may open ports and write files. */
+    private static final Pattern KEPT = Pattern
+            .compile("--(add-(modules|opens|exports|reads)|enable-native-access)=.*|--enable-preview|-Xm[nsx]\\w+"
+                    + "|-XX:[+-](Use(?!Shared)|Unlock)\\w+|-XX:\\w*(HeapSize|RAM|Alignment)\\w*=.*");
+    /** With modules, agents and the user's own archives there is none, nor where options lie in files. */
+    private static final Pattern REFUSED = Pattern.compile("@.*|--.*|-[pm]|-(agent|javaagent"
+            + "|X(run|share|debug|bootclasspath)).*|-XX:.*(AOT|Archive|Shared|Flags=|OptionsFile).*");
+
+    private final List<String> words;
+    /** The cache, or where it would be. */
+    final Path file;
+    private final List<String> java;
+
+    /** @param java the command that a cache is good for: with kept options and class path */
+    private RankCache(List<String> words, Path file, List<String> java) {
+        this.words = words;
+        this.file = file;
+        this.java = java;
+    }
+
+    /**
+     * That of a command; null where there cannot be one.
+     *
+     * @param environment the command's
+     */
+    static @Nullable RankCache of(List<String> words, Map<String, String> environment) {
+        try {
+            Path java = java(words.getFirst(), environment);
+            Path directory = directory(environment);
+            if (java == null || directory == null || !StartupCache.isKnownTo(java.getParent().getParent())) {
+                return null;
+            }
+            List<String> command = new ArrayList<>(List.of(java.toString()));
+            String classPath = read(words, environment, command);
+            if (classPath == null) {
+                return null;
+            }
+            List<String> entries = Stream.of(classPath.split(File.pathSeparator))
+                    .takeWhile(entry -> !Files.isDirectory(Path.of(entry)))
+                    .toList();
+            if (entries.isEmpty()) {
+                return null;
+            }
+            Set<Path> files = new LinkedHashSet<>(List.of(java.resolveSibling("../release")));
+            for (String entry : entries) {
+                addJars(entry, files);
+            }
+            StringBuilder stamp = new StringBuilder(command.toString());
+            for (Path each : files) {
+                stamp.append('\n')
+                        .append(each)
+                        .append(' ')
+                        .append(Files.size(each))
+                        .append(' ')
+                        .append(Files.getLastModifiedTime(each));
+            }
+            UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
+            command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
+            return new RankCache(words, directory.resolve(name + ".aot"), command);
+        } catch (IOException | UncheckedIOException | InvalidPathException none) {
+            return null;
+        }
+    }
+
+    /** The Java that a word starts; null for another command. */
+    private static @Nullable Path java(String word, Map<String, String> environment) throws IOException {
+        if (!Path.of(word).endsWith("java")) {
+            return null;
+        }
+        for (String directory : word.equals("java") ? environment.getOrDefault("PATH", "").split(File.pathSeparator)
+                : new String[] {""}) {
+            Path java = Path.of(directory, word);
+            if (Files.isExecutable(java)) {
+                return java.toRealPath();
+            }
+        }
+        return null;
+    }
+
+    private static @Nullable Path directory(Map<String, String> environment) {
+        String caches = environment.getOrDefault("XDG_CACHE_HOME", "");
+        String home = environment.getOrDefault("HOME", "");
+        Path directory = caches.isEmpty() ? Path.of(home, ".cache") : Path.of(caches);
+        return directory.isAbsolute() ? directory.resolve("millrace/run") : null;
+    }
+
+    /** Adds the options that are kept; returns the class path, null if there is none or no cache for these options. */
+    private static @Nullable String read(List<String> words, Map<String, String> environment, List<String> kept) {
+        List<String> options = new ArrayList<>();
+        for (String variable : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
+            options.addAll(List.of(environment.getOrDefault(variable, "").split("\\s+")));
+        }
+        options.addAll(words.subList(1, words.size()));
+        String classPath = environment.get("CLASSPATH");
+        for (int i = 0; i + 1 < options.size(); i++) {
+            String option = options.get(i);
+            if (option.equals("-jar")) {
+                return options.get(i + 1);
+            } else if (CLASS_PATH.contains(option)) {
+                classPath = options.get(++i);
+            } else if (option.startsWith("--class-path=")) {
+                classPath = option.substring(option.indexOf('=') + 1);
+            } else if (WITH_VALUE.contains(option)) {
+                kept.addAll(List.of(option, options.get(++i)));
+            } else if (KEPT.matcher(option).matches()) {
+                kept.add(option);
+            } else if (REFUSED.matcher(option).matches()) {
+                return null;
+            } else if (!option.isEmpty() && !option.startsWith("-")) {
+                break; // the main class
+            }
+        }
+        return classPath;
+    }
+
+    /**
+     * Adds the jars of an entry, with those that their manifests name. A JVM itself does not see that one has changed.
+     */
+    private static void addJars(String entry, Set<Path> jars) throws IOException {
+        if (entry.equals("*") || entry.endsWith("/*")) {
+            List<Path> found = new ArrayList<>();
+            try (DirectoryStream<Path> directory =
+                    Files.newDirectoryStream(Path.of(entry).resolveSibling(""), "*.{jar,JAR}")) {
+                directory.forEach(found::add);
+            }
+            for (Path each : found.stream().sorted().toList()) {
+                addJars(each.toString(), jars);
+            }
+            return;
+        }
+        Path jar = Path.of(entry).toAbsolutePath();
+        if (!Files.exists(jar) || !jars.add(jar)) {
+            return;
+        }
+        try (JarFile opened = new JarFile(jar.toFile())) {
+            Manifest manifest = opened.getManifest();
+            String more = manifest == null ? null : manifest.getMainAttributes().getValue(Attributes.Name.CLASS_PATH);
+            for (String each : more == null ? new String[0] : more.strip().split("\\s+")) {
+                addJars(jar.resolveSibling(each).toString(), jars);
+            }
+        }
+    }
+
+    /** The command, with the cache if it is made. */
+    List<String> words() {
+        try {
+            if (Files.size(file) == 0 || !Integer.valueOf(User.ID).equals(User.ownerOf(file))) {
+                return words;
+            }
+            Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
+        } catch (IOException none) {
+            return words;
+        }
+        List<String> with = new ArrayList<>(words);
+        // one that does not fit is no one's concern
+        with.addAll(1, List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off", "-Xlog:cds*=off"));
+        return with;
+    }
+
+    /**
+     * Makes it if nobody has. An empty file says that one is being made, or that none could be, and is not tried again
+     * for a while.
+     */
+    void makeInBackground() {
+        try {
+            Files.createDirectories(file.getParent());
+            if (Files.exists(file) && (Files.size(file) > 0
+                    || Files.getLastModifiedTime(file).toInstant().plus(DEADLINE).isAfter(Instant.now()))) {
+                return;
+            }
+            Files.deleteIfExists(file);
+            Files.createFile(file);
+            List<String> command = new ArrayList<>(
+                    List.of("nice", "-n", "19", Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"),
+                            RankCache.class.getName(), file.toString()));
+            command.addAll(java);
+            StartupCache.builder(command)
+                    .redirectInput(new File("/dev/null"))
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .redirectError(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+        } catch (IOException none) {
+            // ranks start as they did
+        }
+    }
+
+    /**
+     * Makes a cache, and deletes those that were not used for longest.
+     *
+     * @param words the cache's file, and the command that it is good for
+     */
+    public static void main(String[] words) throws IOException {
+        Path file = Path.of(words[0]);
+        StartupCache.make(List.of(words).subList(1, words.length), List.of(JoinTraining.class.getName()), file,
+                DEADLINE);
+        try (Stream<Path> files = Files.list(file.getParent())) {
+            for (Path old : files.sorted(Comparator.comparing((Path each) -> each.toFile().lastModified()).reversed())
+                    .skip(MOST_CACHES)
+                    .toList()) {
+                StartupCache.delete(old);
+            }
+        }
+    }
+}
