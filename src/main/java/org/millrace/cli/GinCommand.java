@@ -15,7 +15,7 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.ValueTypes;
-import org.millrace.engine.EngineSettings;
+import org.millrace.engine.EngineProvider;
 import org.millrace.engine.GinRank;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -193,7 +193,7 @@ final class GinCommand implements Callable<Integer> {
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
         // what is wrong with them is said once, and not by every rank
-        EngineSettings.require(Configuration.load(settings));
+        EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
                 "# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format);

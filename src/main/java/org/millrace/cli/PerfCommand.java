@@ -12,7 +12,7 @@ import org.millrace.Millrace;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.engine.EngineSettings;
+import org.millrace.engine.EngineProvider;
 import org.millrace.net.link.Fault;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
@@ -67,7 +67,7 @@ final class PerfCommand implements Callable<Integer> {
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineSettings.require(configuration); // here too, so that it is said once
+            EngineProvider.requireUsable(configuration); // here too, so that it is said once
         }
 
         PerfResults results = new PerfResults(plan);

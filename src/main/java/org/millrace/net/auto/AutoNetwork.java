@@ -22,7 +22,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.SharedMemory;
-import org.millrace.net.shm.ShmAddress;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.net.socket.SocketNetwork;
