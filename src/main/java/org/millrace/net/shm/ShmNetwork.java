@@ -181,15 +181,11 @@ public final class ShmNetwork implements Network {
          * @throws ConnectionException if the bytes are no address of this network
          */
         public static ShmAddress decode(byte[] address) {
-            if (address.length != Listener.ADDRESS_BYTES) {
-                throw new ConnectionException(
-                        "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-            }
+            ByteBuffer bytes = Listener.numbers(address);
             if (!Arrays.equals(address, 0, NETWORK.length, NETWORK, 0, NETWORK.length)) {
                 throw new ConnectionException(
                         "not an address of the network 'shm'. Both ends of a connection must use the same network");
             }
-            ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
             int version = Short.toUnsignedInt(bytes.getShort(VERSION_OFFSET));
             if (version != RingLayout.VERSION) {
                 throw new ConnectionException(

@@ -161,12 +161,8 @@ public final class UcxNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         open.checkOpen();
-        if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException(
-                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-        }
         byte[] finders = address.clone();
-        ByteBuffer buffer = ByteBuffer.wrap(finders).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer buffer = Listener.numbers(finders);
         if (buffer.getInt(MAGIC_OFFSET) != MAGIC) {
             throw new ConnectionException(
                     "not an address of the network 'ucx'. Both ends of a connection must use the same network");
