@@ -238,11 +238,9 @@ class ArchitectureTest {
                 readers.add(javaClass.getSimpleName());
             }
         }
-        assertEquals(
-                Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineSettings",
-                        "EngineTrace", "Fault", "GinRank", "JoinOptions", "LinkTable", "NetworkOptions", "Networks",
-                        "ProtocolChoice", "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"),
-                readers);
+        assertEquals(Set.of("Agreement", "AlgorithmChoice", "CollNet", "EngineOptions", "EngineProvider", "EngineTrace",
+                "Fault", "GinRank", "JoinOptions", "LinkTable", "NetworkOptions", "Networks", "ProtocolChoice",
+                "Recording", "SharedMemoryOptions", "TlsIdentity", "TransferOptions"), readers);
     }
 
     @Test

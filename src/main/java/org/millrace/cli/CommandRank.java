@@ -7,7 +7,6 @@ import java.nio.charset.Charset;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 

@@ -9,18 +9,15 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.function.DoubleBinaryOperator;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace compare A.json B.json}. */
 @Command(
@@ -31,7 +28,7 @@ import picocli.CommandLine.Spec;
                         + " files in that order, A B A B: shown are medians, and as noise half of what lies between the"
                         + " smallest and the largest difference. A difference that is not larger says nothing."},
         sortOptions = false)
-final class CompareCommand implements Callable<Integer> {
+final class CompareCommand extends Subcommand {
 
     /** What one file holds: its results by size, type and operation. */
     private record Run(Path file, Map<?, ?> document, Map<String, Map<?, ?>> rows) {
@@ -66,9 +63,6 @@ final class CompareCommand implements Callable<Integer> {
 
     private static final String TIMES = " %12s %12s %8s %7s";
 
-    @Spec
-    private CommandSpec spec;
-
     @Parameters(
             paramLabel = "A.json B.json",
             arity = "2..*",
@@ -85,10 +79,7 @@ final class CompareCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (files.size() % 2 != 0) {
-            throw new ParameterException(spec.commandLine(),
-                    "as many files of A as of B are needed, in turns, and here are " + files.size());
-        }
+        require(files.size() % 2 == 0, "as many files of A as of B are needed, in turns, and here are " + files.size());
         PerfPage page = new PerfPage();
         List<Run> runs = files.stream().map(file -> read(page, file)).toList();
         List<String> common = runs.getFirst()
@@ -97,11 +88,8 @@ final class CompareCommand implements Callable<Integer> {
                 .stream()
                 .filter(key -> runs.stream().allMatch(run -> run.rows().containsKey(key)))
                 .toList();
-        if (common.isEmpty()) {
-            throw new ParameterException(spec.commandLine(),
-                    files.stream().map(Path::toString).collect(Collectors.joining(" and "))
-                            + " have no size, type and operation in common");
-        }
+        require(!common.isEmpty(), files.stream().map(Path::toString).collect(Collectors.joining(" and "))
+                + " have no size, type and operation in common");
         PrintWriter out = spec.commandLine().getOut();
         for (int i = 0; i < runs.size(); i++) {
             out.println("# " + (i % 2 == 0 ? "A: " : "B: ") + runs.get(i).file() + ": " + runs.get(i).about());

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import org.millrace.config.NearestName;
-import org.millrace.config.ValueType;
+import org.millrace.config.Setting.ValueType;
 import org.millrace.config.ValueTypes;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;

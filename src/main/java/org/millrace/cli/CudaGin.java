@@ -23,7 +23,7 @@ import org.millrace.nccl.NcclLibrary;
  * @param plan     what is measured
  * @param settings settings by name
  */
-record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
+record CudaGin(GinPlan.OnGpus plan, Map<String, String> settings) {
 
     /**
      * Where the kernels come from.
@@ -112,7 +112,7 @@ record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
      */
     private static final class CaseResults implements RankRun.Listener<GinEvent> {
 
-        private final CudaGinPlan plan;
+        private final GinPlan.OnGpus plan;
         private final ResultTable table;
         private final int[] heard;
         private final double[] nanos;
@@ -120,7 +120,7 @@ record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
         private final @Nullable String[] notes;
         private boolean right = true;
 
-        CaseResults(CudaGinPlan plan, ResultTable table) {
+        CaseResults(GinPlan.OnGpus plan, ResultTable table) {
             this.plan = plan;
             this.table = table;
             heard = new int[plan.cases().size()];
@@ -148,7 +148,7 @@ record CudaGin(CudaGinPlan plan, Map<String, String> settings) {
             nanos[index] = Math.max(nanos[index], measured.nanos());
             wrong[index] += measured.wrong();
             if (++heard[index] == plan.ranks()) {
-                CudaGinPlan.Case line = plan.cases().get(index);
+                GinPlan.OnGpus.Case line = plan.cases().get(index);
                 right &= wrong[index] == 0;
                 long bytes = line.bytes() * (plan.all() ? plan.ranks() : 1);
                 table.row(line.bytes(), line.iterations(), nanos[index] / 1e3, bytes / nanos[index], wrong[index]);

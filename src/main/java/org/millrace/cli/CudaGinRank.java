@@ -45,7 +45,7 @@ final class CudaGinRank implements RankWorker {
     /** The thread of this JVM that serves a device. */
     private static final String OUR_THREAD = "millrace-gin-";
 
-    private final CudaGinPlan plan;
+    private final GinPlan.OnGpus plan;
     private final int rank;
     private final String rendezvous;
     private final Map<String, String> settings;
@@ -54,7 +54,7 @@ final class CudaGinRank implements RankWorker {
     private long rounds;
     private long meetings;
 
-    CudaGinRank(CudaGinPlan plan, int rank, String rendezvous, Map<String, String> settings, Path image) {
+    CudaGinRank(GinPlan.OnGpus plan, int rank, String rendezvous, Map<String, String> settings, Path image) {
         this.plan = plan;
         this.rank = rank;
         this.rendezvous = rendezvous;
@@ -124,7 +124,7 @@ final class CudaGinRank implements RankWorker {
             try (CudaEvent begin = CudaEvent.timing(member.device());
                     CudaEvent end = CudaEvent.timing(member.device())) {
                 for (int index = 0; index < plan.cases().size(); index++) {
-                    CudaGinPlan.Case line = plan.cases().get(index);
+                    GinPlan.OnGpus.Case line = plan.cases().get(index);
                     prepare(line.bytes());
                     rounds(line.bytes(), warmup(index, line));
                     barrier();
@@ -140,7 +140,7 @@ final class CudaGinRank implements RankWorker {
             }
         }
 
-        private static int warmup(int index, CudaGinPlan.Case line) {
+        private static int warmup(int index, GinPlan.OnGpus.Case line) {
             int share = Math.max(1, line.iterations() / WARMUP_SHARE);
             return index == 0 && line.bytes() <= FIRST_WARMUP_BYTES ? Math.max(share, FIRST_WARMUP) : share;
         }

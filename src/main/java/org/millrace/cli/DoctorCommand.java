@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.millrace.DataType;
 import org.millrace.Millrace;
@@ -16,23 +15,14 @@ import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace doctor}. */
 @Command(
         name = "doctor",
         description = {"Say what was found on this machine, and what to do about the rest.",
                 "Ends with status 0 if at least the emulated device (host) works and every setting is usable, else 1."})
-final class DoctorCommand implements Callable<Integer> {
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private MillraceCommand parent;
+final class DoctorCommand extends Subcommand {
 
     @Option(names = "--json", description = "Write everything as JSON to standard output, settings with their values.")
     private boolean json;

@@ -7,7 +7,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -15,16 +14,12 @@ import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.config.Configuration;
 import org.millrace.config.Settings;
 import org.millrace.config.ValueTypes;
-import org.millrace.engine.EngineSettings;
+import org.millrace.engine.EngineProvider;
 import org.millrace.engine.GinRank;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
-import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace gin PATTERN}. */
 @Command(
@@ -36,7 +31,7 @@ import picocli.CommandLine.Spec;
                         + "kernels call NCCL's device functions."
                         + " They are compiled by nvcc with the headers of the NCCL that is there, 2.28.7 or later."},
         sortOptions = false)
-final class GinCommand implements Callable<Integer> {
+final class GinCommand extends Subcommand {
 
     /** Patterns, in upper or lower case. */
     static final class PatternConverter extends Converters.OfValueType<GinPattern> {
@@ -51,12 +46,6 @@ final class GinCommand implements Callable<Integer> {
             super(ValueTypes.choices(GinDescriptorFormat.class));
         }
     }
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private MillraceCommand parent;
 
     @Parameters(
             paramLabel = "PATTERN",
@@ -174,9 +163,6 @@ final class GinCommand implements Callable<Integer> {
             description = "End the run after this, finished or not (default: ${DEFAULT-VALUE}).")
     private Duration deadline;
 
-    /** For picocli. */
-    GinCommand() {}
-
     @Override
     public Integer call() {
         require(ranks >= 2 || pattern == GinPattern.ALLTOALL, pattern + " needs two ranks (-r 2)");
@@ -193,7 +179,7 @@ final class GinCommand implements Callable<Integer> {
         }
         require(device.equals("host"), "--device " + device + ": there are host and cuda");
         // what is wrong with them is said once, and not by every rank
-        EngineSettings.require(Configuration.load(settings));
+        EngineProvider.requireUsable(Configuration.load(settings));
         ResultTable table = new ResultTable(spec.commandLine().getOut());
         table.say(
                 "# " + pattern + ", ranks: " + ranks + " (threads) contexts: " + contexts + " descriptors: " + format);
@@ -244,12 +230,6 @@ final class GinCommand implements Callable<Integer> {
             }
             return JavaCommand.of(arguments);
         };
-    }
-
-    private void require(boolean condition, String otherwise) {
-        if (!condition) {
-            throw new ParameterException(spec.commandLine(), otherwise);
-        }
     }
 
     /** A pattern on the emulated device: ranks are threads. */

@@ -25,12 +25,11 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
         return sizes;
     }
 
-    CudaGinPlan onGpus(Duration deadline) {
+    OnGpus onGpus(Duration deadline) {
         boolean all = pattern == GinPattern.ALLTOALL;
         int parts = all ? ranks : 1;
-        return new CudaGinPlan(all, ranks, contexts,
-                sizes().stream().map(bytes -> new CudaGinPlan.Case(bytes, iterations(bytes * parts))).toList(),
-                deadline);
+        return new OnGpus(all, ranks, contexts,
+                sizes().stream().map(bytes -> new OnGpus.Case(bytes, iterations(bytes * parts))).toList(), deadline);
     }
 
     Map<String, Object> json() {
@@ -40,5 +39,31 @@ record GinPlan(GinPattern pattern, int ranks, long minBytes, long maxBytes, int 
 
     int iterations(long bytes) {
         return (int) Math.max(1, Math.min(iterations, VOLUME / Math.max(1, bytes)));
+    }
+
+    /**
+     * What the ranks do on GPUs.
+     *
+     * @param all      whether every rank puts a part to each, or ranks 0 and 1 put or signal in turn
+     * @param ranks    how many
+     * @param contexts GIN contexts to ask for
+     * @param cases    the lines of the table, in order
+     * @param deadline how long everything together may take
+     */
+    record OnGpus(boolean all, int ranks, int contexts, List<Case> cases, Duration deadline) {
+
+        /**
+         * A line of the table.
+         *
+         * @param bytes      of a put; 0 for signals alone
+         * @param iterations rounds that are timed
+         */
+        public record Case(long bytes, int iterations) {
+        }
+
+        /** Most bytes of a put, 1 at least. */
+        long largest() {
+            return Math.max(1, cases.stream().mapToLong(Case::bytes).max().orElse(1));
+        }
     }
 }

@@ -25,7 +25,7 @@ import org.millrace.net.plugin.PluginNetwork;
 import org.millrace.net.plugin.PluginOptions;
 import org.millrace.net.socket.SocketOptions;
 import org.millrace.net.ucx.UcxNetwork;
-import org.millrace.net.ucx.UcxUnavailableException;
+import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
 /**
  * What runs on GPUs, from the driver up. Libraries are loaded here only when a process of their own has survived it.

@@ -4,7 +4,7 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import org.millrace.config.Configuration;
-import org.millrace.config.LogSubsystem;
+import org.millrace.config.Settings.LogSubsystem;
 import org.millrace.config.Settings;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;

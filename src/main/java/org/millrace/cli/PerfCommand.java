@@ -6,20 +6,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.concurrent.Callable;
 import java.util.concurrent.ThreadLocalRandom;
 import org.millrace.Millrace;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
 import org.millrace.config.Settings;
-import org.millrace.engine.EngineSettings;
+import org.millrace.engine.EngineProvider;
 import org.millrace.net.link.Fault;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace perf COLLECTIVE}. */
 @Command(
@@ -31,7 +27,7 @@ import picocli.CommandLine.Spec;
                 "Times are those of one operation, averaged over the iterations, of the slowest rank."
                         + " What is checked is one more operation on fresh random data."},
         sortOptions = false)
-final class PerfCommand implements Callable<Integer> {
+final class PerfCommand extends Subcommand {
 
     /**
      * The device on which ranks are always processes: NCCL's hosts are processes', as its host id is a variable of the
@@ -39,12 +35,6 @@ final class PerfCommand implements Callable<Integer> {
      */
     private static final String GPU = "cuda";
     private static final String EMULATED = "host";
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private MillraceCommand parent;
 
     @Mixin
     private PerfOptions options;
@@ -67,7 +57,7 @@ final class PerfCommand implements Callable<Integer> {
         String device = requireDevice(settings);
         processes = options.processes || device.equals(GPU);
         if (device.equals(EMULATED)) {
-            EngineSettings.require(configuration); // here too, so that it is said once
+            EngineProvider.requireUsable(configuration); // here too, so that it is said once
         }
 
         PerfResults results = new PerfResults(plan);

@@ -40,6 +40,9 @@ final class RankCache {
     /** Until another tries to make one that was begun: processor time is what others leave. */
     private static final Duration DEADLINE = Duration.ofMinutes(10);
 
+    /** Ranks of a host share the pages of a cache that lies where it was made for: 8 MB each. */
+    private static final List<String> SHARED = List.of("-XX:+UnlockDiagnosticVMOptions", "-XX:ArchiveRelocationMode=0");
+
     private static final Set<String> CLASS_PATH = Set.of("-cp", "-classpath", "--class-path");
     private static final Set<String> WITH_VALUE =
             Set.of("--add-modules", "--add-opens", "--add-exports", "--add-reads", "--enable-native-access");
@@ -100,6 +103,7 @@ final class RankCache {
                         .append(Files.getLastModifiedTime(each));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
+            command.addAll(SHARED); // a JVM that does not know these makes none
             command.addAll(List.of("-cp", String.join(File.pathSeparator, entries)));
             return new RankCache(words, directory.resolve(name + ".aot"), command);
         } catch (IOException | UncheckedIOException | InvalidPathException none) {
@@ -199,6 +203,7 @@ final class RankCache {
         List<String> with = new ArrayList<>(words);
         // one that does not fit is no one's concern
         with.addAll(1, List.of("-XX:AOTCache=" + file, "-Xlog:aot*=off", "-Xlog:cds*=off"));
+        with.addAll(1, SHARED);
         return with;
     }
 

@@ -14,7 +14,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.Callable;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -30,12 +29,9 @@ import org.millrace.rehearsal.RecordedRun.Call;
 import org.millrace.rehearsal.RecordingReader;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
-import picocli.CommandLine.ParentCommand;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace replay DIR}. */
 @Command(
@@ -46,17 +42,11 @@ import picocli.CommandLine.Spec;
                 "Each rank is a process of this host. What they took is printed beside what they took when they were"
                         + " recorded."},
         sortOptions = false)
-final class ReplayCommand implements Callable<Integer> {
+final class ReplayCommand extends Subcommand {
 
     private static final int WIDE = 1000;
     /** Of its data and steps the recorded run alone is of interest. */
     private static final long REPLAY_BYTES = 1L << 30;
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private MillraceCommand parent;
 
     @Parameters(paramLabel = "DIR", description = "What MILLRACE_RECORD was.")
     private Path directory;
@@ -125,9 +115,7 @@ final class ReplayCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        if (!(speed > 0)) {
-            throw new ParameterException(spec.commandLine(), "--speed: a number above 0");
-        }
+        require(speed > 0, "--speed: a number above 0");
         RecordedRun run = RecordingReader.read(directory, false);
         ReplayPlan plan = ReplayPlan.of(run, hash(), overlap);
         Map<String, String> settings = settings(run);

@@ -13,7 +13,6 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
@@ -22,12 +21,9 @@ import org.millrace.config.Settings;
 import org.millrace.net.link.LinkNetwork;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.ParentCommand;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace run -n RANKS -- COMMAND}. */
 @Command(
@@ -39,19 +35,13 @@ import picocli.CommandLine.Spec;
                         + "all end, and the status is its own. INT, TERM and HUP are passed on to all ranks and "
                         + "what they have started, and a second one ends them by force; USR1 goes to the ranks."},
         sortOptions = false)
-final class RunCommand implements Callable<Integer> {
+final class RunCommand extends Subcommand {
 
     /** For those that other hosts must reach, when nobody can know which port is free there: torch's own. */
     private static final int USUAL_PORT = 29_500;
     private static final int SECRET_BYTES = 32;
     /** Longer than any run, and short enough to count with. */
     private static final Duration NO_LIMIT = Duration.ofDays(36_500);
-
-    @Spec
-    private CommandSpec spec;
-
-    @ParentCommand
-    private MillraceCommand parent;
 
     @Option(
             names = {"-n", "--ranks"},
@@ -249,12 +239,6 @@ final class RunCommand implements Callable<Integer> {
             return socket.getLocalPort();
         } catch (IOException none) {
             throw new MillraceException("no port is free for rank 0 to listen at: " + none.getMessage(), none);
-        }
-    }
-
-    private void require(boolean condition, String otherwise) {
-        if (!condition) {
-            throw new ParameterException(spec.commandLine(), otherwise);
         }
     }
 }

@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import org.millrace.net.link.LinkShape;
 import org.millrace.rehearsal.Forecast;
@@ -13,11 +12,9 @@ import org.millrace.rehearsal.RecordedRun;
 import org.millrace.rehearsal.RecordingReader;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
-import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
-import picocli.CommandLine.Spec;
 
 /** {@code millrace simulate DIR}. */
 @Command(
@@ -27,15 +24,12 @@ import picocli.CommandLine.Spec;
                         + " model of rings and trees of proxies, with the costs of steps that were recorded.",
                 "Times are microseconds of one operation, and what the longest way through it consists of."},
         sortOptions = false)
-final class SimulateCommand implements Callable<Integer> {
+final class SimulateCommand extends Subcommand {
 
     private static final int WIDE = 1000;
     private static final int MOST_RANKS = 1_000_000;
     private static final String[] PARTS = {"latency", "bandwidth", "proxy", "kernel", "stragglers"};
     private static final String[] COLORS = {"#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756"};
-
-    @Spec
-    private CommandSpec spec;
 
     @Parameters(paramLabel = "DIR", description = "What MILLRACE_RECORD was.")
     private Path directory;
@@ -109,12 +103,6 @@ final class SimulateCommand implements Callable<Integer> {
             Json.save("--html", html, page(all, forecast.basis()));
         }
         return ExitCode.OK;
-    }
-
-    private void require(boolean condition, String otherwise) {
-        if (!condition) {
-            throw new ParameterException(spec.commandLine(), otherwise);
-        }
     }
 
     private static String micros(double nanos) {

@@ -2,7 +2,7 @@ package org.millrace.config;
 
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -53,7 +53,8 @@ public final class Configuration {
     }
 
     private final UnaryOperator<@Nullable String> environment;
-    private final Map<Setting<?>, Entry> entries = new HashMap<>();
+    /** By identity: to link a record's hash code takes a process that starts longer than all else here. */
+    private final Map<Setting<?>, Entry> entries = new IdentityHashMap<>();
 
     private Configuration(UnaryOperator<@Nullable String> environment) {
         this.environment = environment;

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Collectors;
+import org.millrace.config.Setting.ValueType;
 
 /** The types of values that settings have; sizes and durations have classes of their own. */
 public final class ValueTypes {

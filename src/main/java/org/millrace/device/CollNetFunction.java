@@ -4,7 +4,6 @@ import java.util.List;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
-import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.KernelChannel;
 import org.millrace.abi.Protocol;
 import org.millrace.proxy.ProxyOp;
@@ -35,9 +34,9 @@ final class CollNetFunction extends CollectiveFunction {
         int network = channel.view().network();
         Operation operation = FunctionNumber.operation(number);
         ChunkSchedule sent = operation == Operation.ALL_GATHER ? own(part, true, begin, begin + rankBytes)
-                : Chain.spread(part, true, false, true);
+                : ChunkSchedule.spread(part, true, false, true);
         ChunkSchedule received = operation == Operation.REDUCE_SCATTER ? own(part, false, begin, begin + rankBytes)
-                : Chain.spread(part, false, true, false);
+                : ChunkSchedule.spread(part, false, true, false);
         return List.of(ChannelTask.between(network, sent, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network),
                 ChannelTask.between(network, received, ChunkShape.ONE_STEP, KernelChannel.COLLECTIVE, network));
     }
@@ -108,9 +107,9 @@ final class CollNetFunction extends CollectiveFunction {
             int down = channel.view().networkChainDown();
             boolean isLast = down == KernelChannel.NOBODY;
             return List.of(
-                    ChannelTask.between(down, Chain.combine(part, !isLast, false, true), ChunkShape.ONE_STEP,
+                    ChannelTask.between(down, ChunkSchedule.combine(part, !isLast, false, true), ChunkShape.ONE_STEP,
                             KernelChannel.COLLECTIVE, up),
-                    ChannelTask.between(up, Chain.spread(part, false, true, !isLast), ChunkShape.ONE_STEP,
+                    ChannelTask.between(up, ChunkSchedule.spread(part, false, true, !isLast), ChunkShape.ONE_STEP,
                             KernelChannel.COLLECTIVE, down));
         }
 

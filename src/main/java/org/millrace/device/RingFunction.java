@@ -59,7 +59,7 @@ abstract class RingFunction extends CollectiveFunction {
         ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
                 DeviceChannel channel) {
             boolean begins = communicator.rank() == work.root();
-            return Chain.spread(part, begins, !begins || work.sendBuffer() != work.receiveBuffer(),
+            return ChunkSchedule.spread(part, begins, !begins || work.sendBuffer() != work.receiveBuffer(),
                     channel.view().next() != work.root());
         }
     }
@@ -75,7 +75,7 @@ abstract class RingFunction extends CollectiveFunction {
         ChunkSchedule schedule(int number, ChannelPart part, CollectiveWork work, DeviceCommunicator communicator,
                 DeviceChannel channel) {
             boolean last = communicator.rank() == work.root();
-            return Chain.combine(part, channel.view().previous() != work.root(), last, !last);
+            return ChunkSchedule.combine(part, channel.view().previous() != work.root(), last, !last);
         }
     }
 

@@ -35,7 +35,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
         ChunkShape shape = shape(work, PointToPointWork.SEND_REGISTERED, PointToPointWork.SEND_LL, communicator);
         ChannelPart elements =
                 part(work.sendBytes(), part, work.sendChannels(), work.sendChunkBytes(), shape, communicator);
-        return ChannelTask.between(PointToPointWork.NOBODY, Chain.spread(elements, true, false, true), shape,
+        return ChannelTask.between(PointToPointWork.NOBODY, ChunkSchedule.spread(elements, true, false, true), shape,
                 KernelChannel.POINT_TO_POINT, work.sendRank());
     }
 
@@ -43,7 +43,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
         ChunkShape shape = shape(work, PointToPointWork.RECEIVE_REGISTERED, PointToPointWork.RECEIVE_LL, communicator);
         ChannelPart elements =
                 part(work.receiveBytes(), part, work.receiveChannels(), work.receiveChunkBytes(), shape, communicator);
-        return ChannelTask.between(work.receiveRank(), Chain.spread(elements, false, true, false), shape,
+        return ChannelTask.between(work.receiveRank(), ChunkSchedule.spread(elements, false, true, false), shape,
                 KernelChannel.POINT_TO_POINT, PointToPointWork.NOBODY);
     }
 

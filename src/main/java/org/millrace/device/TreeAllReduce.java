@@ -24,12 +24,12 @@ final class TreeAllReduce extends CollectiveFunction {
         int[] children = children(channel);
         int parent = channel.view().up();
         if (parent == KernelChannel.NOBODY) {
-            return List.of(task(Chain.combine(part, true, true, true), shape, children, children));
+            return List.of(task(ChunkSchedule.combine(part, true, true, true), shape, children, children));
         }
         int[] up = {parent};
         boolean hasChildren = children.length > 0;
-        return List.of(task(Chain.combine(part, hasChildren, false, true), shape, children, up),
-                task(Chain.spread(part, false, true, hasChildren), shape, up, children));
+        return List.of(task(ChunkSchedule.combine(part, hasChildren, false, true), shape, children, up),
+                task(ChunkSchedule.spread(part, false, true, hasChildren), shape, up, children));
     }
 
     private static ChannelTask task(ChunkSchedule schedule, ChunkShape shape, int[] from, int[] to) {

@@ -16,7 +16,6 @@ import org.millrace.engine.bootstrap.ControlPlane;
 import org.millrace.engine.bootstrap.LaunchCounts;
 import org.millrace.net.Listener;
 import org.millrace.net.Network;
-import org.millrace.net.auto.NetworkOptions;
 import org.millrace.net.shm.SharedHeap;
 import org.millrace.net.shm.ShmOptions;
 import org.millrace.proxy.ProxyAgent.Acknowledgement;

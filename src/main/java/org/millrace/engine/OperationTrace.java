@@ -11,7 +11,6 @@ import org.millrace.engine.Announcer.TransferId;
 import org.millrace.engine.PlannedOperation.PlannedCollective;
 import org.millrace.engine.PlannedOperation.PlannedTransfer;
 import org.millrace.engine.PlannedOperation.SendOrReceive;
-import org.millrace.proxy.OperationSignature;
 import org.millrace.trace.TraceLayout.CommunicatorFields;
 import org.millrace.trace.CommunicatorTrace;
 import org.millrace.trace.ProcessTrace;

@@ -5,7 +5,7 @@ import java.util.IdentityHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TraceLayout.GinFields.Kind;
-import org.millrace.trace.GinTrace;
+import org.millrace.trace.ProcessTrace.GinTrace;
 import org.millrace.trace.ProcessTrace;
 
 /** The contexts of one rank of a communicator by number, and the memory in which peers see how far their frames are. */

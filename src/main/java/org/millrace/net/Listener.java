@@ -1,5 +1,8 @@
 package org.millrace.net;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
 /** Where peers connect to. One listener serves any number of connections. All methods are safe from any thread. */
 public interface Listener extends AutoCloseable {
 
@@ -13,6 +16,19 @@ public interface Listener extends AutoCloseable {
      * peers only}
      */
     byte[] address();
+
+    /**
+     * {@return an address as little-endian numbers}
+     *
+     * @throws ConnectionException if it has another length
+     */
+    static ByteBuffer numbers(byte[] address) {
+        if (address.length != ADDRESS_BYTES) {
+            throw new ConnectionException(
+                    "a listener's address has " + ADDRESS_BYTES + " bytes, not " + address.length);
+        }
+        return ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
+    }
 
     /**
      * Waits for the peer that connects with a key.

@@ -17,7 +17,7 @@ import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.AbstractProxy;
-import org.millrace.proxy.DeviceAbortedException;
+import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.SlotBuffers;

@@ -5,6 +5,7 @@ import org.millrace.abi.Protocol;
 import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.net.FrameHeader;
+import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
  * Steps to send, found in the shared memory alone: nobody announces operations where the proxy of an unmodified libnccl

@@ -12,6 +12,7 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.Link.Sign;
 import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
 /**

@@ -11,6 +11,7 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.Link.Sign;
 import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
 /** A communicator that may hang, and what all that ask why it does have in common. */

@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedRank.ProcessState;
 
 /**
  * What kernels wait for, where all ranks tell when each begins and ends: the ranks that have not come to the oldest

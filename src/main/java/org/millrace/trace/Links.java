@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
+import org.millrace.trace.TracedRank.ProcessState;
 
 /**
  * The ranks and the connections of one communicator, from the traces of all processes: a connection's two ends are

@@ -10,4 +10,6 @@ elif [ -n "$JAVA_HOME" ]; then
 else
   java=java
 fi
-exec "$java" -jar "$home/millrace.jar" "$@"
+# what starts ranks compiles little, and takes no core from them for it
+[ "$1" = run ] && options=-XX:TieredStopAtLevel=1 || options=
+exec "$java" $options -jar "$home/millrace.jar" "$@"

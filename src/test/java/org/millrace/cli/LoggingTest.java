@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-import org.millrace.config.LogSubsystem;
+import org.millrace.config.Settings.LogSubsystem;
 import org.millrace.config.Settings;
 
 /** What the command line logs. Each case is a process of its own: Log4j reads its configuration once. */

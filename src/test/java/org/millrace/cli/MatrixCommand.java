@@ -15,7 +15,7 @@ import org.millrace.Operation;
 import org.millrace.config.Configuration;
 import org.millrace.config.NearestName;
 import org.millrace.config.Settings;
-import org.millrace.engine.EngineSettings;
+import org.millrace.engine.EngineProvider;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ExitCode;
 import picocli.CommandLine.Model.CommandSpec;
@@ -138,7 +138,7 @@ final class MatrixCommand implements Callable<Integer> {
     private Map<String, String> settings() {
         Map<String, String> settings = parent.settings();
         Configuration configuration = Configuration.load(settings);
-        EngineSettings.require(configuration); // what is wrong with them is said once, and not by every rank
+        EngineProvider.requireUsable(configuration); // what is wrong with them is said once, and not by every rank
         if (!configuration.isSet(Settings.CONNECT_DEADLINE)) {
             settings.put(Settings.CONNECT_DEADLINE.name(), CONNECT_DEADLINE);
         }

@@ -7,7 +7,7 @@ import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 import org.millrace.net.ucx.UcxNetwork;
-import org.millrace.net.ucx.UcxUnavailableException;
+import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 import org.millrace.transport.Transport;
 
 /**

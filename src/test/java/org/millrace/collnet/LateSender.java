@@ -1,22 +1,22 @@
 package org.millrace.collnet;
 
+import org.millrace.net.Forwarding;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
 
 /** A sender that offers a frame to the network some passes after it was given it. */
-final class LateSender implements FrameSender {
+final class LateSender extends Forwarding.Sender {
 
     private static final int PASSES = 50;
 
-    private final FrameSender beneath;
     private final FrameHeader header = new FrameHeader();
     private MemoryRegion region;
     private long offset;
     private int passes;
 
     LateSender(FrameSender beneath) {
-        this.beneath = beneath;
+        super(beneath);
     }
 
     @Override
@@ -33,24 +33,9 @@ final class LateSender implements FrameSender {
 
     @Override
     public int progress() {
-        if (region != null && --passes < 0 && beneath.offer(header, region, offset)) {
+        if (region != null && --passes < 0 && inner.offer(header, region, offset)) {
             region = null;
         }
-        return beneath.progress();
-    }
-
-    @Override
-    public long framesCompleted() {
-        return beneath.framesCompleted();
-    }
-
-    @Override
-    public void close() {
-        beneath.close();
-    }
-
-    @Override
-    public void abort() {
-        beneath.abort();
+        return super.progress();
     }
 }

@@ -57,9 +57,10 @@ class BufferModesTest {
                     output[from][to] = arena.allocate(8L * count, 64);
                     ChannelPart share = ChannelPart.of(0, 8L * count, 1, chunkBytes);
                     ChunkShape user = ChunkShape.ONE_STEP.inUserMemory(chunkBytes);
-                    pump.add(from, Chain.spread(share, true, false, true), BlockMemory.copied(input[to], input[to]),
-                            userSends ? user : shape, List.of(), List.of(to), userSends ? input[to] : null);
-                    pump.add(to, Chain.spread(share, false, true, false),
+                    pump.add(from, ChunkSchedule.spread(share, true, false, true),
+                            BlockMemory.copied(input[to], input[to]), userSends ? user : shape, List.of(), List.of(to),
+                            userSends ? input[to] : null);
+                    pump.add(to, ChunkSchedule.spread(share, false, true, false),
                             BlockMemory.copied(output[from][to], output[from][to]), userReceives ? user : shape,
                             List.of(from), List.of(), userReceives ? output[from][to] : null);
                 }

@@ -39,9 +39,9 @@ class DirectConnectionTest {
                 }
                 MemorySegment output = arena.allocate(bytes);
                 ChannelPart share = ChannelPart.of(0, bytes, 1, shape.chunkBytes(Pump.LAYOUT));
-                Block from = new PrimitiveBlock(Chain.spread(share, true, false, true),
+                Block from = new PrimitiveBlock(ChunkSchedule.spread(share, true, false, true),
                         BlockMemory.copied(input, input), shape, List.of(), List.of(sending));
-                Block to = new PrimitiveBlock(Chain.spread(share, false, true, false),
+                Block to = new PrimitiveBlock(ChunkSchedule.spread(share, false, true, false),
                         BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
                 for (int turns = 0; !from.done() || !to.done(); turns++) {
                     Block block = random.nextBoolean() ? from : to;
@@ -88,9 +88,9 @@ class DirectConnectionTest {
                 boolean reads = random.nextInt(3) > 0;
                 slots.fill((byte) 0);
                 BlockMemory sent = BlockMemory.copied(input, input);
-                Block from = new PrimitiveBlock(Chain.spread(share, true, false, true),
+                Block from = new PrimitiveBlock(ChunkSchedule.spread(share, true, false, true),
                         reads ? sent.readByPeers(true, false) : sent, shape, List.of(), List.of(sending));
-                Block to = new PrimitiveBlock(Chain.spread(share, false, true, false),
+                Block to = new PrimitiveBlock(ChunkSchedule.spread(share, false, true, false),
                         BlockMemory.copied(output, output), shape, List.of(receiving), List.of());
                 for (int turns = 0; !from.done() || !to.done(); turns++) {
                     Block block = random.nextBoolean() ? from : to;

@@ -228,14 +228,14 @@ class RingTest {
             for (int rank = 0; rank < ranks; rank++) {
                 boolean sends = (rank + 1) % ranks != root;
                 boolean first = rank == root;
-                pump.add(rank, Chain.spread(share, first, !first, sends), sums(spread[rank], spread[rank]),
+                pump.add(rank, ChunkSchedule.spread(share, first, !first, sends), sums(spread[rank], spread[rank]),
                         shape(ChunkShape.ONE_STEP), first ? List.of() : previous(rank), sends ? next(rank) : List.of());
             }
             pump.nextOperation();
             for (int rank = 0; rank < ranks; rank++) {
                 boolean receives = rank != (root + 1) % ranks;
                 boolean last = rank == root;
-                pump.add(rank, Chain.combine(share, receives, last, !last), sums(input[rank], sum),
+                pump.add(rank, ChunkSchedule.combine(share, receives, last, !last), sums(input[rank], sum),
                         shape(ChunkShape.ONE_STEP), receives ? previous(rank) : List.of(),
                         last ? List.of() : next(rank));
             }

@@ -6,11 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
@@ -23,16 +20,12 @@ import org.millrace.device.DeviceCommunicator;
 import org.millrace.engine.Topology.TreePlace;
 
 /** Kernels find their neighbours in the channels of {@code ncclDevComm}, and nowhere else. */
-class ChannelsTest {
+class ChannelsTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int RANKS = 4;
     /** Another order than that of the numbers, and not one of its rotations or its reverse. */
     private static final int[] RING = {2, 0, 1, 3};
     private static final int COUNT = 5000;
-
-    @TempDir
-    Path directory;
 
     private static DeviceCommunicator device(Communicator communicator) {
         return ((EngineCommunicator) communicator).deviceCommunicator();

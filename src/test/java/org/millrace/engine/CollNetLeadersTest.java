@@ -7,13 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.AbortedException;
@@ -25,12 +22,7 @@ import org.millrace.ReduceOp;
 import org.millrace.Route;
 
 /** A network that has one rank of each host, and what the host's ranks hand to it and from it. */
-class CollNetLeadersTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class CollNetLeadersTest extends EngineFixture {
 
     /** Each rank by its host's name, so that leaders are found wherever their hosts' ranks are. */
     private List<Throwable> onHosts(String hosts, Map<String, String> settings, EngineGroup.RankBody body)

@@ -8,14 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.AbortedException;
@@ -28,20 +23,7 @@ import org.millrace.ReduceOp;
 import org.millrace.net.ucx.Ucx;
 
 /** Collectives through the network that the ranks are, and those that must go another way beside them. */
-class CollNetTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() throws Exception {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-        try (var files = Files.list(directory)) {
-            assertEquals(List.of(), files.toList(), "files");
-        }
-    }
+class CollNetTest extends EngineFixture {
 
     static Map<String, String> settings(String... more) {
         Map<String, String> settings = EngineGroup.settings(more);

@@ -8,13 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -27,19 +23,10 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
 /** Operations of several communicators that one thread enqueues as one. */
-class CommunicatorsInOneGroupTest {
+class CommunicatorsInOneGroupTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     /** More than connections hold. */
     private static final long COUNT = 1 << 16;
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
 
     /** Both communicators' streams are one or two; operands of each. */
     private record Pair(Communicator there, Communicator back, DeviceStream thereOn, DeviceStream backOn,

@@ -1,17 +1,12 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -20,17 +15,7 @@ import org.millrace.DeviceStream;
 import org.millrace.ReduceOp;
 
 /** Ranks whose programs are not the same: everybody hears who called what. */
-class DisagreementTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
+class DisagreementTest extends EngineFixture {
 
     private static void call(Communicator communicator, String what, Arena arena, DeviceStream stream) {
         String[] words = what.strip().split(" ");

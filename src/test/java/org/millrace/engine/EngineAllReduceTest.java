@@ -5,11 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -21,12 +18,7 @@ import org.millrace.ReduceOp;
  * All-reduce through the whole stack: engine, emulated device, proxies, TCP. Types and rounding are the arithmetic's
  * own tests' business; here the data must get there.
  */
-class EngineAllReduceTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class EngineAllReduceTest extends EngineFixture {
 
     @ParameterizedTest
     @CsvSource({"1, 1000, 1, 0", "2, 1, 1, 0", "2, 100003, 1, 0", "2, 1000003, 3, 0", "3, 77777, 2, 0",

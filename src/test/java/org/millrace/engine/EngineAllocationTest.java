@@ -6,14 +6,11 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.management.ManagementFactory;
 import java.lang.management.ThreadInfo;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.DeviceStream;
@@ -26,9 +23,8 @@ import org.millrace.ReduceOp;
  * whatever the JIT compiler has come to.
  */
 @Tag("optimized")
-class EngineAllocationTest {
+class EngineAllocationTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final com.sun.management.ThreadMXBean THREADS =
             (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
     private static final int OPERATIONS = 2000;
@@ -39,9 +35,6 @@ class EngineAllocationTest {
     private interface Operation {
         void enqueue(Communicator communicator, MemorySegment send, MemorySegment receive, DeviceStream stream);
     }
-
-    @TempDir
-    Path directory;
 
     @BeforeAll
     static void counts() {

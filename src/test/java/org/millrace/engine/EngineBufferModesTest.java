@@ -8,9 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
@@ -20,7 +17,6 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -38,23 +34,15 @@ import org.millrace.net.ucx.Ucx;
  */
 @Timeout(240)
 @Tag("slow")
-class EngineBufferModesTest {
+class EngineBufferModesTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final List<Operation> COPYING = List.of(Operation.SEND_RECEIVE, Operation.ALL_TO_ALL,
             Operation.GATHER, Operation.SCATTER, Operation.BROADCAST, Operation.ALL_GATHER);
     private static final int[] COUNTS = {1, 1023, 4096, 30_001};
 
-    @TempDir
-    Path directory;
-
     @AfterEach
-    void nothingIsLeftBehind() throws Exception {
+    void off() throws Exception {
         WatchedTransport.off();
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-        try (var files = Files.list(directory)) {
-            assertEquals(List.of(), files.toList(), "files");
-        }
     }
 
     private static Map<String, String> settings(int channels, boolean shares) {

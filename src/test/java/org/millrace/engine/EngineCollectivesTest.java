@@ -3,12 +3,10 @@ package org.millrace.engine;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Operation;
@@ -20,15 +18,11 @@ import org.millrace.net.ucx.Ucx;
  * counters that wrap.
  */
 @Tag("slow")
-class EngineCollectivesTest {
+class EngineCollectivesTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int[] COUNTS = {0, 1, 3, 1023, 40_007};
     private static final List<ReduceOp> REDUCTIONS =
             List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(3));
-
-    @TempDir
-    Path directory;
 
     /** Every operation in a few sizes, in place and not. */
     static List<Call> calls(int ranks) {

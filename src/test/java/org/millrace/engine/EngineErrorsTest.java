@@ -1,6 +1,5 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -9,16 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.millrace.CommunicatorListener;
 import org.millrace.DataType;
 import org.millrace.DeviceStream;
@@ -30,20 +24,7 @@ import org.millrace.config.ConfigurationException;
  * What a program does wrong, and what becomes of the others: an error that says what and where, nothing hangs, nothing
  * is left behind.
  */
-class EngineErrorsTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() throws Exception {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-        try (var files = Files.list(directory)) {
-            assertEquals(List.of(), files.toList(), "files");
-        }
-    }
+class EngineErrorsTest extends EngineFixture {
 
     private static String message(Throwable thrown) {
         assertNotNull(thrown, "this rank should have failed");

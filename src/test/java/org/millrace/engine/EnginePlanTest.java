@@ -8,15 +8,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
@@ -26,14 +23,10 @@ import org.millrace.ReduceOp;
 
 /** Operations that are prepared once and launched many times. */
 @Tag("slow")
-class EnginePlanTest {
+class EnginePlanTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int RANKS = 3;
     private static final int LAUNCHES = 300;
-
-    @TempDir
-    Path directory;
 
     /** With items in the kernel's arguments, and in memory of their own. */
     @ParameterizedTest

@@ -8,15 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -26,22 +21,10 @@ import org.millrace.ReduceOp;
 
 /** Operations over two rails: one that is cut changes no result, and both are the end of the communicator. */
 @Tag("slow")
-class EngineRailsTest {
+class EngineRailsTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int COUNT = 300_000;
     private static final int OPERATIONS = 8;
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() throws Exception {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-        try (var files = Files.list(directory)) {
-            assertEquals(List.of(), files.toList(), "files");
-        }
-    }
 
     /** @param unpacks whether kernels gather what arrives, from pages that both rails fill */
     private static Map<String, String> settings(String fault, boolean unpacks) {

@@ -5,14 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.DataType;
@@ -25,12 +22,7 @@ import org.millrace.device.gin.RemoteAction;
 @Tag("slow")
 @Tag("optimized") // a JVM without its optimizing compiler has no instructions for AES-GCM
 @Timeout(120)
-class EngineTlsTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class EngineTlsTest extends EngineFixture {
 
     private static Map<String, String> settings(String addresses) {
         return EngineGroup.settings("MILLRACE_NET", "socket", "MILLRACE_TLS", "1", "MILLRACE_SECRET", "of the ranks",

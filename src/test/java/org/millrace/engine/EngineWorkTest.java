@@ -10,18 +10,15 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
@@ -37,19 +34,10 @@ import org.millrace.device.WorkFifo;
 /** Operations whose work travels through the FIFO. */
 @Timeout(EngineWorkTest.TIMEOUT_SECONDS)
 @Tag("slow")
-class EngineWorkTest {
+class EngineWorkTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int FIFO = 1024;
     static final long TIMEOUT_SECONDS = 180;
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
 
     /** No item fits into a kernel's arguments. */
     private static Map<String, String> through(int fifoBytes, long first) {

@@ -1,20 +1,15 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.MillraceException;
@@ -24,18 +19,9 @@ import org.millrace.engine.bootstrap.ControlPlane;
 
 /** A rank that was let in, and then says what makes no sense: the others name it and what it said. */
 @Timeout(120)
-class HostileLettersTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+class HostileLettersTest extends EngineFixture {
 
     private final Map<String, String> settings = EngineGroup.settings("NCCL_COLLNET_ENABLE", "1");
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
 
     /** What a rank says after it was let in. */
     private interface Talk {

@@ -1,20 +1,15 @@
 package org.millrace.engine;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.millrace.Communicator;
@@ -26,19 +21,10 @@ import org.millrace.ReduceOp;
 
 /** A rank is lost in the middle of any operation: every rank hears of it, nothing hangs, nothing is left behind. */
 @Tag("slow")
-class LostRankTest {
+class LostRankTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int RANKS = 3;
     private static final int LOST = 1;
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
 
     private static void run(Communicator communicator, Operation operation, Runnable inBetween) {
         try (Arena arena = Arena.ofShared(); DeviceStream stream = communicator.device().newStream()) {

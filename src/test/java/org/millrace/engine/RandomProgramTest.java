@@ -5,15 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Tag;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -28,17 +25,13 @@ import org.millrace.net.ucx.Ucx;
  */
 @Tag("slow")
 @Tag("optimized")
-class RandomProgramTest {
+class RandomProgramTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int STREAMS = 3;
     private static final int BATCHES = 20;
     private static final int CALLS = 20;
     private static final List<ReduceOp> REDUCTIONS =
             List.of(ReduceOp.SUM, ReduceOp.PROD, ReduceOp.MAX, ReduceOp.MIN, ReduceOp.AVG, new ReduceOp.PreMulSum(-2));
-
-    @TempDir
-    Path directory;
 
     /** The same on every rank, because each makes it from the same seed. */
     private static final class Program {

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.OptionalInt;
@@ -17,7 +16,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -34,18 +32,14 @@ import org.millrace.ReduceOp;
  * under what {@code close()} may take (MILLRACE_CLOSE_DEADLINE, 60 s) and under what a stalled operation may.
  */
 @Timeout(30)
-class RankThatThrowsTest {
+class RankThatThrowsTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int THROWS = 1;
 
     /** When the rank throws. */
     enum Moment {
         BEFORE, INSIDE, BETWEEN
     }
-
-    @TempDir
-    Path directory;
 
     private JoinBuilder builder(int rank, int size, String network) {
         return Millrace.builder()

@@ -6,15 +6,11 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.DataType;
@@ -25,20 +21,11 @@ import org.millrace.Registration;
 import org.millrace.net.shm.SharedMemory;
 
 /** Registered memory over P2P and SHM: peers read it where it lies, in every operation. */
-class ReadInPlaceTest {
+class ReadInPlaceTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final Set<Operation> ALL = Set.of(Operation.ALL_REDUCE, Operation.REDUCE, Operation.REDUCE_SCATTER,
             Operation.ALL_GATHER, Operation.BROADCAST, Operation.SEND_RECEIVE, Operation.ALL_TO_ALL, Operation.GATHER,
             Operation.SCATTER);
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
 
     /** @param registered a bit for each rank: what a rank registers is its own matter */
     @ParameterizedTest

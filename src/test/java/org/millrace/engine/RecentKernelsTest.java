@@ -7,11 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -23,15 +20,10 @@ import org.millrace.ReduceOp;
 import org.millrace.Registration;
 
 /** A collective that is called again and again is planned once: what may have changed between two calls. */
-class RecentKernelsTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+class RecentKernelsTest extends EngineFixture {
 
     /** Bytes of an all-reduce that two ranks do around the ring, and that is small enough to be kept. */
     private static final int MORE_THAN_EXCHANGED = 32 << 10;
-
-    @TempDir
-    Path directory;
 
     private interface Program {
         void run(Communicator communicator, DeviceStream stream, Arena arena) throws Exception;

@@ -9,15 +9,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.DataType;
@@ -26,17 +22,7 @@ import org.millrace.MillraceException;
 import org.millrace.Operation;
 import org.millrace.ReduceOp;
 
-class SplitTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
-
-    @AfterEach
-    void nothingIsLeftBehind() {
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
-    }
+class SplitTest extends EngineFixture {
 
     private static void use(Communicator communicator, DeviceStream stream, int seed) {
         try (Arena arena = Arena.ofShared()) {

@@ -8,12 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.Communicator;
@@ -27,12 +24,7 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
 /** Streams of the emulated device whose operations become a plan, as of a CUDA graph. */
-class StreamCaptureTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class StreamCaptureTest extends EngineFixture {
 
     private void onRanks(int ranks, EngineGroup.RankBody body) throws InterruptedException {
         EngineGroup.ranks(directory, ranks, EngineGroup.settings(), body);

@@ -8,8 +8,6 @@ import com.example.millrace.unix.UnixSocketTransport;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -17,7 +15,6 @@ import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.millrace.Communicator;
@@ -27,18 +24,13 @@ import org.millrace.ReduceOp;
 
 /** All-reduce over each transport, with the reason why it was chosen. */
 @Tag("slow")
-class TransportsTest {
+class TransportsTest extends EngineFixture {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
     private static final int COUNT = 70_001;
 
-    @TempDir
-    Path directory;
-
     @AfterEach
-    void nothingIsLeftBehind() {
+    void off() {
         System.clearProperty(UnixSocketTransport.ENABLE);
-        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
     }
 
     @ParameterizedTest

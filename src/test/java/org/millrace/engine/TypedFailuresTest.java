@@ -10,8 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -21,7 +19,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.millrace.AbortedException;
 import org.millrace.Communicator;
 import org.millrace.CommunicatorException;
@@ -35,12 +32,7 @@ import org.millrace.PeerLostException;
 import org.millrace.ReduceOp;
 
 /** Each kind of failure, as a program can tell it from the others: type, rank, peer, operation; and what is none. */
-class TypedFailuresTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class TypedFailuresTest extends EngineFixture {
 
     private static void allReduce(Communicator communicator, long count, ReduceOp op, boolean waits) {
         try (DeviceStream stream = communicator.device().newStream()) {

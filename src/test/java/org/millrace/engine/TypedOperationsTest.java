@@ -12,8 +12,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
@@ -23,7 +21,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
-import org.junit.jupiter.api.io.TempDir;
 import org.millrace.Communicator;
 import org.millrace.DataType;
 import org.millrace.Device;
@@ -37,12 +34,7 @@ import org.millrace.Plan;
 import org.millrace.ReduceOp;
 
 /** Operations by operands of any kind, and their stages. */
-class TypedOperationsTest {
-
-    private static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
-
-    @TempDir
-    Path directory;
+class TypedOperationsTest extends EngineFixture {
 
     private interface Body {
         void run(Communicator communicator, DeviceStream stream) throws Exception;

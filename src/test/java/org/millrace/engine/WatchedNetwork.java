@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.millrace.net.ConnectionKey;
+import org.millrace.net.Forwarding;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -84,49 +85,32 @@ final class WatchedNetwork implements Network {
         }
     }
 
-    private record Sender(FrameSender sender) implements FrameSender {
+    private static final class Sender extends Forwarding.Sender {
+        Sender(FrameSender sender) {
+            super(sender);
+        }
+
         @Override
         public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
             Region watched = (Region) region;
-            boolean taken = sender.offer(header, watched.place, offset);
+            boolean taken = inner.offer(header, watched.place, offset);
             if (taken) {
                 (watched.ofUser ? SENT_BY_USER : SENT_BY_SLOTS).addAndGet(header.payloadBytes());
             }
             return taken;
         }
-
-        @Override
-        public int progress() {
-            return sender.progress();
-        }
-
-        @Override
-        public long framesCompleted() {
-            return sender.framesCompleted();
-        }
-
-        @Override
-        public void close() {
-            sender.close();
-        }
-
-        @Override
-        public void abort() {
-            sender.abort();
-        }
     }
 
-    private static final class Receiver implements FrameReceiver {
-        private final FrameReceiver receiver;
+    private static final class Receiver extends Forwarding.Receiver {
         private long payloadBytes;
 
         Receiver(FrameReceiver receiver) {
-            this.receiver = receiver;
+            super(receiver);
         }
 
         @Override
         public FrameHeader poll() {
-            FrameHeader header = receiver.poll();
+            FrameHeader header = inner.poll();
             payloadBytes = header == null ? 0 : header.payloadBytes();
             return header;
         }
@@ -138,22 +122,7 @@ final class WatchedNetwork implements Network {
             if (watched.ofUser) {
                 beforeUserMemory.run();
             }
-            receiver.accept(watched.arrival, offset);
-        }
-
-        @Override
-        public int progress() {
-            return receiver.progress();
-        }
-
-        @Override
-        public long framesCompleted() {
-            return receiver.framesCompleted();
-        }
-
-        @Override
-        public void close() {
-            receiver.close();
+            inner.accept(watched.arrival, offset);
         }
     }
 

@@ -11,10 +11,10 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinOp;
+import org.millrace.net.Forwarding;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
-import org.millrace.net.MemoryRegion;
 import org.millrace.net.PeerClosedException;
 import org.millrace.proxy.MemoryFrames;
 
@@ -49,16 +49,9 @@ class ShutdownTest {
     }
 
     /** As the networks' senders do: what was sent is counted, and then the shutdown message is found. */
-    private final class LeavingSender implements FrameSender {
-        private final FrameSender inner;
-
+    private final class LeavingSender extends Forwarding.Sender {
         LeavingSender(FrameSender inner) {
-            this.inner = inner;
-        }
-
-        @Override
-        public boolean offer(FrameHeader header, MemoryRegion region, long offset) {
-            return inner.offer(header, region, offset);
+            super(inner);
         }
 
         @Override
@@ -75,28 +68,11 @@ class ShutdownTest {
             }
             return 0;
         }
-
-        @Override
-        public long framesCompleted() {
-            return inner.framesCompleted();
-        }
-
-        @Override
-        public void close() {
-            inner.close();
-        }
-
-        @Override
-        public void abort() {
-            inner.abort();
-        }
     }
 
-    private final class LeavingReceiver implements FrameReceiver {
-        private final FrameReceiver inner;
-
+    private final class LeavingReceiver extends Forwarding.Receiver {
         LeavingReceiver(FrameReceiver inner) {
-            this.inner = inner;
+            super(inner);
         }
 
         @Override
@@ -106,26 +82,6 @@ class ShutdownTest {
                 throw new PeerClosedException("closed by the peer");
             }
             return header;
-        }
-
-        @Override
-        public void accept(MemoryRegion region, long offset) {
-            inner.accept(region, offset);
-        }
-
-        @Override
-        public int progress() {
-            return inner.progress();
-        }
-
-        @Override
-        public long framesCompleted() {
-            return inner.framesCompleted();
-        }
-
-        @Override
-        public void close() {
-            inner.close();
         }
     }
 

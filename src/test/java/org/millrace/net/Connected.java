@@ -15,7 +15,12 @@ public record Connected(Listener listener, FrameSender sender, FrameReceiver rec
 
     public static Connected make(Network from, Listener listener, ConnectionKey key) {
         Pending<FrameReceiver> accepting = listener.expect(key);
-        Pending<FrameSender> connecting = from.connect(listener.address(), key);
+        return await(listener, from.connect(listener.address(), key), accepting);
+    }
+
+    /** Waits until both ends of a connection that was begun are made. */
+    public static Connected await(Listener listener, Pending<FrameSender> connecting,
+            Pending<FrameReceiver> accepting) {
         FrameSender sender = null;
         FrameReceiver receiver = null;
         while (sender == null || receiver == null) {

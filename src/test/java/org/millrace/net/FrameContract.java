@@ -201,12 +201,7 @@ abstract class FrameContract extends NetworkFixture {
                     new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
             var receiving =
                     new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
-            boolean sent = false;
-            boolean received = false;
-            while (!sent || !received) {
-                sent = sending.step();
-                received = receiving.step();
-            }
+            RandomFrames.exchange(sending, receiving);
         }
     }
 

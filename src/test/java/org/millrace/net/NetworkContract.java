@@ -82,12 +82,7 @@ public abstract class NetworkContract extends FrameContract {
                 assertNull(early.poll());
             }
             Pending<FrameReceiver> expected = listener.expect(second);
-            FrameReceiver receiver = null;
-            FrameSender sender = null;
-            while (receiver == null || sender == null) {
-                receiver = receiver == null ? expected.poll() : receiver;
-                sender = sender == null ? early.poll() : sender;
-            }
+            Connected.await(listener, early, expected);
             assertNotNull(other);
         }
     }

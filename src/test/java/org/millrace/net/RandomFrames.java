@@ -20,6 +20,16 @@ public final class RandomFrames {
 
     private RandomFrames() {}
 
+    /** Drives both ends, on this thread, until all was sent and received. */
+    public static void exchange(Sending sending, Receiving receiving) {
+        boolean sent = false;
+        boolean received = false;
+        while (!sent || !received) {
+            sent = sending.step();
+            received = receiving.step();
+        }
+    }
+
     /** The frame with a number: {length, offset of the payload within its slot}. */
     private static int[] shape(long seed, long frame, int maxBytes) {
         Random random = new Random(seed * 1_000_003 + frame);

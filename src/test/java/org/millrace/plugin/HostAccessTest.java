@@ -20,14 +20,15 @@ class HostAccessTest {
     @CsvSource({"1000, 1000, true", "1800, 3800, true", "1800, 3801, false", "4fff, 1, true", "4fff, 2, false",
             "5000, 1, false", "6000, 100, false", "8fff, 2, false", "9fff, 1, true", "9fff, 2, false", "0, 1, false"})
     void onlyWhatMayBeReadAndWrittenWithoutGaps(String address, String bytes, boolean possible) {
-        assertEquals(possible, HostAccess.isPossible(Long.parseLong(address, 16), Long.parseLong(bytes, 16), MAPPINGS));
+        assertEquals(possible,
+                CudaGinDevice.HostAccess.isPossible(Long.parseLong(address, 16), Long.parseLong(bytes, 16), MAPPINGS));
     }
 
     @Test
     void thisProcess() {
         try (Arena arena = Arena.ofConfined()) {
-            assertTrue(HostAccess.isPossible(arena.allocate(1 << 20).address(), 1 << 20));
+            assertTrue(CudaGinDevice.HostAccess.isPossible(arena.allocate(1 << 20).address(), 1 << 20));
         }
-        assertFalse(HostAccess.isPossible(0, 1));
+        assertFalse(CudaGinDevice.HostAccess.isPossible(0, 1));
     }
 }

@@ -20,6 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.config.Configuration;
 import org.millrace.config.ConfigurationException;
+import org.millrace.net.Connected;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
@@ -49,16 +50,10 @@ class NetEndpointTest {
         ConnectionKey key = new ConnectionKey(1, 2);
         try (Pending<FrameReceiver> accepting = endpoint.listener().expect(key);
                 Pending<FrameSender> connecting = endpoint.network().connect(endpoint.listener().address(), key)) {
-            FrameSender sender = null;
-            FrameReceiver receiver = null;
-            while (sender == null || receiver == null) {
-                sender = sender == null ? connecting.poll() : sender;
-                receiver = receiver == null ? accepting.poll() : receiver;
-                Thread.onSpinWait();
-            }
-            String name = sender.toString();
-            sender.close();
-            receiver.close();
+            Connected made = Connected.await(endpoint.listener(), connecting, accepting);
+            String name = made.sender().toString();
+            made.sender().close();
+            made.receiver().close();
             return name;
         }
     }

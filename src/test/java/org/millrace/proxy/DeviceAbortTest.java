@@ -13,6 +13,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.RecvMem;
+import org.millrace.proxy.AbstractProxy.DeviceAbortedException;
 
 /**
  * A kernel of an aborted communicator waits for no credits any more, and runs through its operation: what it posts then

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -31,6 +32,13 @@ class OperationProxyTest {
             OperationSignature.pack(Operation.ALL_REDUCE, DataType.INT32, ReduceOp.SUM, 0);
 
     private static final ConnectionLayout LAYOUT = new ConnectionLayout(8 * 64, 8 * 2048, 8 * SLOT);
+
+    private final Arena arena = Arena.ofConfined();
+
+    @AfterEach
+    void free() {
+        arena.close();
+    }
 
     /** One end's memory, and what the test's device knows of it. */
     private static final class End {
@@ -98,50 +106,46 @@ class OperationProxyTest {
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 31) - 8, (1L << 32) - 8, Long.MAX_VALUE - 7, -8})
     void stepsRunThroughTheirWraps(long firstStep) {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, firstStep);
-            pair.announce(64);
-            for (int slice = 0; slice < 32; slice++) {
-                long at = ConnectionLayout.slot(pair.from.step) * SLOT;
-                pair.from.buffer.set(ValueLayout.JAVA_INT, at, slice);
-                pair.post(4);
-                pair.progress();
-                assertEquals(firstStep + 2 * slice + 2, pair.to.recvMem.tailAcquire(), "the receiver's tail");
-                assertEquals(firstStep + 2 * slice + 2, pair.from.sendMem.headAcquire(), "the sender's head");
-                assertEquals(slice, pair.to.buffer.get(ValueLayout.JAVA_INT, at));
-                pair.to.step += SLICE_STEPS;
-                pair.to.sendMem.headRelease(pair.to.step);
-            }
-            assertTrue(pair.send.drained() && pair.receive.drained());
+        Pair pair = new Pair(arena, firstStep);
+        pair.announce(64);
+        for (int slice = 0; slice < 32; slice++) {
+            long at = ConnectionLayout.slot(pair.from.step) * SLOT;
+            pair.from.buffer.set(ValueLayout.JAVA_INT, at, slice);
+            pair.post(4);
+            pair.progress();
+            assertEquals(firstStep + 2 * slice + 2, pair.to.recvMem.tailAcquire(), "the receiver's tail");
+            assertEquals(firstStep + 2 * slice + 2, pair.from.sendMem.headAcquire(), "the sender's head");
+            assertEquals(slice, pair.to.buffer.get(ValueLayout.JAVA_INT, at));
+            pair.to.step += SLICE_STEPS;
+            pair.to.sendMem.headRelease(pair.to.step);
         }
+        assertTrue(pair.send.drained() && pair.receive.drained());
     }
 
     /** A kernel that left has offered the user's memory, which may be freed. */
     @Test
     void afterAnAbortNoFrameGetsAPlace() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            MemorySegment user = arena.allocate(2 * Integer.BYTES, Integer.BYTES);
-            pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
-            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS, Protocol.SIMPLE,
-                    MemoryFrames.region(user)));
-            for (int slice = 0; slice < 2; slice++) {
-                int slot = slice * SLICE_STEPS;
-                pair.to.recvMem.ptrPlain(slot, user.address() + slice * Integer.BYTES);
-                pair.to.recvMem.sizeRelease(slot, Integer.BYTES);
-            }
-            pair.from.buffer.set(ValueLayout.JAVA_INT, 0, 1);
-            pair.post(4);
-            pair.progress();
-            assertEquals(1, user.get(ValueLayout.JAVA_INT, 0));
-            pair.to.abort.raise();
-            pair.from.buffer.set(ValueLayout.JAVA_INT, (long) SLICE_STEPS * SLOT, 2);
-            pair.post(4);
-            pair.progress();
-            assertEquals(2, pair.frames.offered());
-            assertEquals(0, user.get(ValueLayout.JAVA_INT, Integer.BYTES));
-            assertEquals(SLICE_STEPS, pair.to.recvMem.tailAcquire());
+        Pair pair = new Pair(arena, 0);
+        MemorySegment user = arena.allocate(2 * Integer.BYTES, Integer.BYTES);
+        pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+        pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS, Protocol.SIMPLE,
+                MemoryFrames.region(user)));
+        for (int slice = 0; slice < 2; slice++) {
+            int slot = slice * SLICE_STEPS;
+            pair.to.recvMem.ptrPlain(slot, user.address() + slice * Integer.BYTES);
+            pair.to.recvMem.sizeRelease(slot, Integer.BYTES);
         }
+        pair.from.buffer.set(ValueLayout.JAVA_INT, 0, 1);
+        pair.post(4);
+        pair.progress();
+        assertEquals(1, user.get(ValueLayout.JAVA_INT, 0));
+        pair.to.abort.raise();
+        pair.from.buffer.set(ValueLayout.JAVA_INT, (long) SLICE_STEPS * SLOT, 2);
+        pair.post(4);
+        pair.progress();
+        assertEquals(2, pair.frames.offered());
+        assertEquals(0, user.get(ValueLayout.JAVA_INT, Integer.BYTES));
+        assertEquals(SLICE_STEPS, pair.to.recvMem.tailAcquire());
     }
 
     /**
@@ -149,237 +153,207 @@ class OperationProxyTest {
      */
     @Test
     void afterAnAbortNothingIsSentAndNoSlotIsGivenBack() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(8);
-            pair.post(4);
-            assertEquals(1, pair.send.progress());
-            pair.receive.progress(); // the frame of the first slice may complete now
-            pair.from.abort.raise();
-            pair.post(4);
-            assertEquals(0, pair.send.progress());
-            assertEquals(1, pair.frames.offered(), "frames");
-            assertEquals(0, pair.from.sendMem.headAcquire());
-            assertEquals(4, pair.from.recvMem.sizeAcquire(0));
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(8);
+        pair.post(4);
+        assertEquals(1, pair.send.progress());
+        pair.receive.progress(); // the frame of the first slice may complete now
+        pair.from.abort.raise();
+        pair.post(4);
+        assertEquals(0, pair.send.progress());
+        assertEquals(1, pair.frames.offered(), "frames");
+        assertEquals(0, pair.from.sendMem.headAcquire());
+        assertEquals(4, pair.from.recvMem.sizeAcquire(0));
     }
 
     /** What is under way may lie in operands, which the user has back by now. */
     @Test
     void afterAnAbortWhatIsUnderWayIsNotReadAgain() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(2);
-            pair.post(4);
-            assertEquals(1, pair.send.progress());
-            pair.from.abort.raise();
-            assertFalse(pair.send.drained());
-            pair.send.stopped(null);
-            assertTrue(pair.frames.senderGaveUp());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(2);
+        pair.post(4);
+        assertEquals(1, pair.send.progress());
+        pair.from.abort.raise();
+        assertFalse(pair.send.drained());
+        pair.send.stopped(null);
+        assertTrue(pair.frames.senderGaveUp());
     }
 
     /** It ends what it has begun, in memory that is there until the proxies have stopped; the next one does nothing. */
     @Test
     void aPassThatIsUnderWayGoesToItsEnd() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(8);
-            pair.post(4);
-            pair.post(4);
-            pair.frames.onOffer(pair.from.abort::raise); // behind the pass's look at the flag
-            assertEquals(2, pair.send.progress());
-            assertEquals(2, pair.frames.offered(), "frames of the pass");
-            pair.receive.progress();
-            pair.post(4);
-            assertEquals(0, pair.send.progress());
-            assertEquals(2, pair.frames.offered(), "frames behind the pass");
-            assertEquals(0, pair.from.sendMem.headAcquire());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(8);
+        pair.post(4);
+        pair.post(4);
+        pair.frames.onOffer(pair.from.abort::raise); // behind the pass's look at the flag
+        assertEquals(2, pair.send.progress());
+        assertEquals(2, pair.frames.offered(), "frames of the pass");
+        pair.receive.progress();
+        pair.post(4);
+        assertEquals(0, pair.send.progress());
+        assertEquals(2, pair.frames.offered(), "frames behind the pass");
+        assertEquals(0, pair.from.sendMem.headAcquire());
     }
 
     @Test
     void afterAnAbortWhatArrivesIsNotToldToTheDevice() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(8);
-            pair.post(4);
-            pair.send.progress();
-            assertEquals(1, pair.receive.progress(), "a frame was given its slot");
-            pair.to.abort.raise();
-            assertEquals(0, pair.receive.progress());
-            assertEquals(0, pair.to.recvMem.tailAcquire());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(8);
+        pair.post(4);
+        pair.send.progress();
+        assertEquals(1, pair.receive.progress(), "a frame was given its slot");
+        pair.to.abort.raise();
+        assertEquals(0, pair.receive.progress());
+        assertEquals(0, pair.to.recvMem.tailAcquire());
     }
 
     @ParameterizedTest
     @ValueSource(longs = {0, (1L << 32) - 8, Long.MAX_VALUE - 7})
     void aReceivingDevicesHeadMayNotGoBackNorBehindWhatWasAnnounced(long firstStep) {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, firstStep);
-            pair.announce(16);
-            for (int slice = 0; slice < 4; slice++) {
-                pair.post(4);
-            }
-            pair.progress();
-            pair.to.sendMem.headRelease(firstStep + 8);
-            pair.progress();
-            pair.to.sendMem.headRelease(firstStep - 1);
-            String back = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
-            assertTrue(back.contains("head is " + (firstStep - 1)), back);
-            pair.to.sendMem.headRelease(firstStep + 16 + ConnectionLayout.SLOTS + 1);
-            String behind = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
-            assertTrue(behind.contains("announced to step " + (firstStep + 16)), behind);
+        Pair pair = new Pair(arena, firstStep);
+        pair.announce(16);
+        for (int slice = 0; slice < 4; slice++) {
+            pair.post(4);
         }
+        pair.progress();
+        pair.to.sendMem.headRelease(firstStep + 8);
+        pair.progress();
+        pair.to.sendMem.headRelease(firstStep - 1);
+        String back = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
+        assertTrue(back.contains("head is " + (firstStep - 1)), back);
+        pair.to.sendMem.headRelease(firstStep + 16 + ConnectionLayout.SLOTS + 1);
+        String behind = assertThrows(ProxyException.class, pair.receive::progress).getMessage();
+        assertTrue(behind.contains("announced to step " + (firstStep + 16)), behind);
     }
 
     @Test
     void aSendingDevicesTailMayNotPassItsCredits() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(16);
-            pair.from.recvMem.sizePlain(0, 4);
-            pair.from.recvMem.tailRelease(ConnectionLayout.SLOTS + 1);
-            String thrown = assertThrows(ProxyException.class, pair.send::progress).getMessage();
-            assertTrue(thrown.contains("tail is 9, and its credits end at step 8"), thrown);
-            assertEquals(0, pair.frames.offered());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(16);
+        pair.from.recvMem.sizePlain(0, 4);
+        pair.from.recvMem.tailRelease(ConnectionLayout.SLOTS + 1);
+        String thrown = assertThrows(ProxyException.class, pair.send::progress).getMessage();
+        assertTrue(thrown.contains("tail is 9, and its credits end at step 8"), thrown);
+        assertEquals(0, pair.frames.offered());
     }
 
     @Test
     void anOperationBeginsAtAWholeChunk() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 5);
-            pair.announce(4);
-            pair.from.step = 8; // as the device rounds
-            pair.to.sendMem.headRelease(8);
-            pair.post(4);
-            pair.progress();
-            assertEquals(10, pair.to.recvMem.tailAcquire());
-        }
+        Pair pair = new Pair(arena, 5);
+        pair.announce(4);
+        pair.from.step = 8; // as the device rounds
+        pair.to.sendMem.headRelease(8);
+        pair.post(4);
+        pair.progress();
+        assertEquals(10, pair.to.recvMem.tailAcquire());
     }
 
     @Test
     void theReceiverWaitsForTheDeviceToEmptyItsSlots() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(16);
-            for (int slice = 0; slice < 4; slice++) {
-                pair.post(8);
-            }
-            pair.progress();
-            assertEquals(8, pair.to.recvMem.tailAcquire());
-            assertEquals(8, pair.from.sendMem.headAcquire());
+        Pair pair = new Pair(arena, 0);
+        pair.announce(16);
+        for (int slice = 0; slice < 4; slice++) {
             pair.post(8);
-            pair.progress();
-            assertEquals(8, pair.to.recvMem.tailAcquire(), "slot 0 is still full");
-            pair.to.sendMem.headRelease(2);
-            pair.progress();
-            assertEquals(10, pair.to.recvMem.tailAcquire());
         }
+        pair.progress();
+        assertEquals(8, pair.to.recvMem.tailAcquire());
+        assertEquals(8, pair.from.sendMem.headAcquire());
+        pair.post(8);
+        pair.progress();
+        assertEquals(8, pair.to.recvMem.tailAcquire(), "slot 0 is still full");
+        pair.to.sendMem.headRelease(2);
+        pair.progress();
+        assertEquals(10, pair.to.recvMem.tailAcquire());
     }
 
     @Test
     void sizesAreClearedBeforeTheSlotGoesBack() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(4);
-            pair.post(8);
-            assertEquals(8, pair.from.recvMem.sizePlain(0));
-            pair.progress();
-            assertEquals(RecvMem.EMPTY, pair.from.recvMem.sizePlain(0));
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(4);
+        pair.post(8);
+        assertEquals(8, pair.from.recvMem.sizePlain(0));
+        pair.progress();
+        assertEquals(RecvMem.EMPTY, pair.from.recvMem.sizePlain(0));
     }
 
     @Test
     void emptySlicesRideAlong() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(8);
-            pair.post(8);
-            pair.post(0);
-            pair.post(0);
-            pair.post(0);
-            pair.progress();
-            assertEquals(2, pair.frames.offered(), "one frame a chunk");
-            assertEquals(8, pair.to.recvMem.tailAcquire());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(8);
+        pair.post(8);
+        pair.post(0);
+        pair.post(0);
+        pair.post(0);
+        pair.progress();
+        assertEquals(2, pair.frames.offered(), "one frame a chunk");
+        assertEquals(8, pair.to.recvMem.tailAcquire());
     }
 
     @Test
     void theReceiveSideNeverWritesSizes() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
-                pair.to.recvMem.sizePlain(slot, 1000 + slot);
-            }
-            pair.announce(8);
-            pair.post(8);
-            pair.post(8);
-            pair.progress();
-            for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
-                assertEquals(1000 + slot, pair.to.recvMem.sizePlain(slot));
-            }
+        Pair pair = new Pair(arena, 0);
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            pair.to.recvMem.sizePlain(slot, 1000 + slot);
+        }
+        pair.announce(8);
+        pair.post(8);
+        pair.post(8);
+        pair.progress();
+        for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
+            assertEquals(1000 + slot, pair.to.recvMem.sizePlain(slot));
         }
     }
 
     @Test
     void aPeerThatIsAheadWaits() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
-            pair.post(8);
-            pair.progress();
-            assertEquals(0, pair.to.recvMem.tailAcquire());
-            assertFalse(pair.send.drained());
-            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
-            pair.progress();
-            assertEquals(2, pair.to.recvMem.tailAcquire());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.from.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+        pair.post(8);
+        pair.progress();
+        assertEquals(0, pair.to.recvMem.tailAcquire());
+        assertFalse(pair.send.drained());
+        pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+        pair.progress();
+        assertEquals(2, pair.to.recvMem.tailAcquire());
     }
 
     @Test
     void ranksThatDisagreeAreToldWhoRunsWhat() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            long other = OperationSignature.pack(Operation.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0);
-            pair.from.queue.add(new ProxyOp(7, other, 50, 4, CHUNK_STEPS, SLICE_STEPS));
-            pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
-            pair.post(8);
-            ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-            assertTrue(thrown.getMessage()
-                    .contains("rank 1 <- rank 0, channel 0: the ranks disagree: "
-                            + "rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"),
-                    thrown.getMessage());
-        }
+        Pair pair = new Pair(arena, 0);
+        long other = OperationSignature.pack(Operation.ALL_REDUCE, DataType.FLOAT64, ReduceOp.MAX, 0);
+        pair.from.queue.add(new ProxyOp(7, other, 50, 4, CHUNK_STEPS, SLICE_STEPS));
+        pair.to.queue.add(new ProxyOp(7, SIGNATURE, 100, 4, CHUNK_STEPS, SLICE_STEPS));
+        pair.post(8);
+        ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+        assertTrue(thrown.getMessage()
+                .contains("rank 1 <- rank 0, channel 0: the ranks disagree: "
+                        + "rank 1 runs operation 7: all_reduce of 100 int32, sum; rank 0 runs operation 7: all_reduce of 50 double, max"),
+                thrown.getMessage());
     }
 
     @Test
     void aFrameOutOfSequenceIsRefusedBeforeAnythingIsWritten() {
-        try (Arena arena = Arena.ofConfined()) {
-            for (long[] falsified : new long[][] {{2, 4, 2, 8}, {0, 0, 2, 8}, {0, 16, 2, 8}, {0, 2, 0, 8},
-                    {0, 2, 2, 1 << 20}, {-2, 0, 2, 8}}) {
-                Pair pair = new Pair(arena, 0);
-                pair.announce(8);
-                pair.post(8);
-                pair.send.progress();
-                StepHeader.step(pair.frames.lastOffered(), falsified[0], falsified[1], (int) falsified[2]);
-                pair.frames.lastOffered().payloadBytes(falsified[3]);
-                ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-                assertTrue(thrown.getMessage().contains("unexpected frame"), thrown.getMessage());
-                assertEquals(0, pair.to.recvMem.tailAcquire());
-            }
+        for (long[] falsified : new long[][] {{2, 4, 2, 8}, {0, 0, 2, 8}, {0, 16, 2, 8}, {0, 2, 0, 8},
+                {0, 2, 2, 1 << 20}, {-2, 0, 2, 8}}) {
+            Pair pair = new Pair(arena, 0);
+            pair.announce(8);
+            pair.post(8);
+            pair.send.progress();
+            StepHeader.step(pair.frames.lastOffered(), falsified[0], falsified[1], (int) falsified[2]);
+            pair.frames.lastOffered().payloadBytes(falsified[3]);
+            ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+            assertTrue(thrown.getMessage().contains("unexpected frame"), thrown.getMessage());
+            assertEquals(0, pair.to.recvMem.tailAcquire());
         }
     }
 
     @Test
     void aDeviceThatSaysAnImpossibleSizeIsAnError() {
-        try (Arena arena = Arena.ofConfined()) {
-            Pair pair = new Pair(arena, 0);
-            pair.announce(8);
-            pair.post(2 * SLOT + 1);
-            ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
-            assertTrue(thrown.getMessage().contains("says a size of 513 bytes"), thrown.getMessage());
-        }
+        Pair pair = new Pair(arena, 0);
+        pair.announce(8);
+        pair.post(2 * SLOT + 1);
+        ProxyException thrown = assertThrows(ProxyException.class, pair::progress);
+        assertTrue(thrown.getMessage().contains("says a size of 513 bytes"), thrown.getMessage());
     }
 }

@@ -15,11 +15,11 @@ import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 import org.millrace.abi.UnpackHandle;
 import org.millrace.abi.UnpackMeta;
+import org.millrace.net.Forwarding;
 import org.millrace.net.FrameHeader;
-import org.millrace.net.FrameReceiver;
+import org.millrace.net.FrameReceiver.Pages;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.FrameReceiver.Pages;
 
 /**
  * The bytes that a proxy's thread has allocated stay where they are while it receives for a device that unpacks:
@@ -92,17 +92,9 @@ class UnpackAllocationTest {
     }
 
     /** Pages that lie one behind the other are filled as if they were spread. */
-    private final class Scattering implements FrameReceiver {
-        private final FrameReceiver receiver = frames.receiver();
-
-        @Override
-        public FrameHeader poll() {
-            return receiver.poll();
-        }
-
-        @Override
-        public void accept(MemoryRegion region, long offset) {
-            receiver.accept(region, offset);
+    private final class Scattering extends Forwarding.Receiver {
+        Scattering() {
+            super(frames.receiver());
         }
 
         @Override
@@ -113,22 +105,7 @@ class UnpackAllocationTest {
         @Override
         public void acceptScattered(Pages pages, int first) {
             scattered++;
-            receiver.accept(pages.region(), pages.offset(first, 0));
-        }
-
-        @Override
-        public int progress() {
-            return receiver.progress();
-        }
-
-        @Override
-        public long framesCompleted() {
-            return receiver.framesCompleted();
-        }
-
-        @Override
-        public void close() {
-            receiver.close();
+            inner.accept(pages.region(), pages.offset(first, 0));
         }
     }
 

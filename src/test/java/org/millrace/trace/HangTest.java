@@ -17,6 +17,7 @@ import org.junit.jupiter.api.Test;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.TracedCommunicator.Operation;
+import org.millrace.trace.TracedRank.ProcessState;
 import org.millrace.trace.Verdict.Cause;
 
 /** Verdicts on processes that are made up. */

@@ -31,6 +31,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
 import org.millrace.trace.ConnectionIdentity.Direction;
+import org.millrace.trace.ProcessTrace.GinTrace;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;

@@ -22,7 +22,7 @@ import org.millrace.net.Network;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.NativeRegion;
 import org.millrace.net.shm.SharedMemory;
-import org.millrace.net.shm.ShmAddress;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 import org.millrace.net.shm.ShmNetwork;
 import org.millrace.net.shm.ShmUnavailableException;
 import org.millrace.net.socket.SocketNetwork;
@@ -310,11 +310,7 @@ final class AutoNetwork implements Network {
         }
 
         static AutoAddress decode(byte[] address) {
-            if (address.length != Listener.ADDRESS_BYTES) {
-                throw new ConnectionException(
-                        "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-            }
-            ByteBuffer buffer = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
+            ByteBuffer buffer = Listener.numbers(address);
             int magic = buffer.getInt(MAGIC_OFFSET);
             if (magic != MAGIC && magic != MAGIC_UCX) {
                 throw new ConnectionException(

@@ -9,6 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.apache.logging.log4j.LogManager;
 import org.apache.logging.log4j.Logger;
 import org.jspecify.annotations.Nullable;
+import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
  * Which of a plugin's functions a thread is in, if any. NCCL asks that none of them blocks; one that does stops its

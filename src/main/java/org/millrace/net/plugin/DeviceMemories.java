@@ -9,6 +9,7 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.net.DeviceRegion;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.connection.NativeRegion;
+import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
  * The memory of devices that one end of a connection uses, as its communicator knows it. It is not the network's, which

@@ -13,6 +13,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.connection.ConnectionState;
 import org.millrace.net.connection.LastWords;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.plugin.NetTable.NetFunction;
 import org.millrace.net.plugin.PluginLibrary.Session;
 
 /**

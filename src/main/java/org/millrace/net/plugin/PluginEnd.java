@@ -3,7 +3,7 @@ package org.millrace.net.plugin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
-import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.InFlight;
 
 /**

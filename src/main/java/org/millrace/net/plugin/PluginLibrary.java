@@ -15,6 +15,7 @@ import org.millrace.ffi.plugin.ncclNetCommConfig_v10_t;
 import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.library.DynamicLoader;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.plugin.NetTable.NetFunction;
 
 /** A library with a network table, loaded once for the life of the process: it may have threads. */
 final class PluginLibrary {

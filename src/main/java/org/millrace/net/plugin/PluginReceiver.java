@@ -1,6 +1,5 @@
 package org.millrace.net.plugin;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
@@ -8,7 +7,6 @@ import org.millrace.ffi.plugin.plugin_h;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.InFlight;
 
 /**
  * The receiving end. A receive is posted for each message that may come; for a long payload when its destination is

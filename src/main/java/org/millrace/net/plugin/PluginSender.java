@@ -10,8 +10,7 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.InFlight;
-import org.millrace.net.connection.OpenResources;
+import org.millrace.net.plugin.NetTable.NetFunction;
 
 /**
  * The sending end. A frame is complete when the plugin has sent its message, and all pieces of its payload: what it has

@@ -3,6 +3,7 @@ package org.millrace.net.plugin;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import org.millrace.net.plugin.NetTable.NetFunction;
 
 /** A communicator that receives: into several buffers by one request where the plugin can. */
 final class RecvComm extends PluginComm {

@@ -22,6 +22,7 @@ import org.millrace.net.connection.HandshakeReply.Refused;
 import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.OpenResources;
 import org.millrace.net.connection.OutgoingConnection;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /**
  * A connection to a listener in the making: connects to its socket, makes the ring, says hello, and waits for the

@@ -25,11 +25,12 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.ConnectionKey;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.connection.ExpectedConnection;
-import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.HandshakeReply.Refusal;
+import org.millrace.net.connection.HandshakeReply;
 import org.millrace.net.connection.IncomingHello;
 import org.millrace.net.connection.KeyedListener;
 import org.millrace.net.connection.OpenResources;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /** Accepts clients of this user on a Unix-domain socket. */
 final class ShmListener extends KeyedListener<ShmListener.Client> {

@@ -9,7 +9,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.FrameReceiver.Pages;
-import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.NativeRegion;
 
 /**

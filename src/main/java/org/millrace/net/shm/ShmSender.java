@@ -14,7 +14,7 @@ import org.millrace.net.DeviceRegion;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 import org.millrace.net.connection.FrameQueue;
 import org.millrace.net.connection.InFlight;
 import org.millrace.net.connection.NativeRegion;

@@ -89,11 +89,7 @@ public record AddressFormat(String network, int version) {
 
     /** Where a listener is; throws if the bytes are no address of this network. */
     public InetSocketAddress decode(byte[] address) {
-        if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException(
-                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-        }
-        ByteBuffer bytes = ByteBuffer.wrap(address).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes = Listener.numbers(address);
         if (bytes.slice(0, NAME_BYTES).mismatch(ByteBuffer.wrap(name())) >= 0) {
             throw new ConnectionException("not an address of the network '" + network + "': it begins with '"
                     + HelloFormat.excerpt(bytes.slice(0, NAME_BYTES))

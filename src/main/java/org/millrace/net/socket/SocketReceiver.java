@@ -13,7 +13,7 @@ import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
  * The receiving end of a connection. Pieces say what they are of, so each is put in its place once, on any stream; what

@@ -18,7 +18,7 @@ import org.millrace.net.ConnectionException;
 import org.millrace.net.FrameHeader;
 import org.millrace.net.FrameSender;
 import org.millrace.net.MemoryRegion;
-import org.millrace.net.connection.ConnectionEnd;
+import org.millrace.net.connection.ConnectionState.ConnectionEnd;
 
 /**
  * The sending end of a connection. A frame is cut into pieces, and each piece goes to the stream that will deliver it

@@ -13,6 +13,7 @@ import org.millrace.ffi.ucx.ucp_h;
 import org.millrace.foreign.CFunction;
 import org.millrace.library.BundledLibrary;
 import org.millrace.library.DynamicLoader;
+import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
 /** Loads libucp, once in a process. */
 final class UcxLibrary {

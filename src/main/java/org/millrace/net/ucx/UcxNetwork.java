@@ -161,12 +161,8 @@ public final class UcxNetwork implements Network {
     @Override
     public Pending<FrameSender> connect(byte[] address, ConnectionKey key) {
         open.checkOpen();
-        if (address.length != Listener.ADDRESS_BYTES) {
-            throw new ConnectionException(
-                    "a listener's address has " + Listener.ADDRESS_BYTES + " bytes, not " + address.length);
-        }
         byte[] finders = address.clone();
-        ByteBuffer buffer = ByteBuffer.wrap(finders).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer buffer = Listener.numbers(finders);
         if (buffer.getInt(MAGIC_OFFSET) != MAGIC) {
             throw new ConnectionException(
                     "not an address of the network 'ucx'. Both ends of a connection must use the same network");
@@ -218,6 +214,42 @@ public final class UcxNetwork implements Network {
         @Override
         public String toString() {
             return "UCX, found by " + pending;
+        }
+    }
+
+    /** UCX cannot be used here: another network may serve. */
+    public static class UcxUnavailableException extends ConnectionException {
+
+        private static final long serialVersionUID = 1L;
+
+        private final String problem;
+        private final String remedy;
+        private final boolean missing;
+
+        UcxUnavailableException(String problem, String remedy) {
+            this(problem, remedy, false);
+        }
+
+        UcxUnavailableException(String problem, String remedy, boolean missing) {
+            super(problem + ": " + remedy);
+            this.problem = problem;
+            this.remedy = remedy;
+            this.missing = missing;
+        }
+
+        /** {@return what is the matter, and where} */
+        public String problem() {
+            return problem;
+        }
+
+        /** {@return what to do} */
+        public String remedy() {
+            return remedy;
+        }
+
+        /** {@return whether there is no UCX at all} */
+        public boolean isMissing() {
+            return missing;
         }
     }
 }

@@ -43,13 +43,8 @@ class NetworkChoiceTest {
         ConnectionKey key = Connected.newKey();
         Pending<FrameReceiver> accepting = listener.expect(key);
         Pending<FrameSender> connecting = from.connect(address, key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? accepting.poll() : receiver;
-        }
-        return sender.toString();
+        Connected made = Connected.await(listener, connecting, accepting);
+        return made.sender().toString();
     }
 
     @Test

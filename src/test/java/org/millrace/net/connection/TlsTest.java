@@ -84,13 +84,8 @@ class TlsTest {
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> expected = listener.expect(key);
             Pending<FrameSender> begun = one.connect(through, key);
-            FrameReceiver receiver = null;
-            FrameSender sender = null;
-            while (receiver == null || sender == null) {
-                receiver = receiver == null ? expected.poll() : receiver;
-                sender = sender == null ? begun.poll() : sender;
-            }
-            use.of(one, other, sender, receiver, relay);
+            Connected made = Connected.await(listener, begun, expected);
+            use.of(one, other, made.sender(), made.receiver(), relay);
         }
     }
 
@@ -147,16 +142,11 @@ class TlsTest {
             ConnectionKey key = Connected.newKey();
             Pending<FrameReceiver> expected = listener.expect(key);
             Pending<FrameSender> begun = one.connect(through, key);
-            FrameReceiver receiver = null;
-            FrameSender sender = null;
-            while (receiver == null || sender == null) {
-                receiver = receiver == null ? expected.poll() : receiver;
-                sender = sender == null ? begun.poll() : sender;
-            }
+            Connected made = Connected.await(listener, begun, expected);
             assertTrue(said.get() > 2);
             assertEquals(0, relay.leftToBreak());
             try (Arena arena = Arena.ofShared()) {
-                send(one, one, sender, receiver, arena);
+                send(one, one, made.sender(), made.receiver(), arena);
             }
         }
     }

@@ -52,12 +52,7 @@ class PluginMessagesTest {
                 Connected ends = Connected.make(network, network)) {
             var sending = new RandomFrames.Sending(ends.sender(), out, SLOTS, version, 1000);
             var receiving = new RandomFrames.Receiving(ends.receiver(), in, SLOTS, version, 1000);
-            boolean sent = false;
-            boolean received = false;
-            while (!sent || !received) {
-                sent = sending.step();
-                received = receiving.step();
-            }
+            RandomFrames.exchange(sending, receiving);
         }
         assertEquals(recvs > 1, plugin.count(Count.GROUPS) > 0);
         assertEquals(0, plugin.count(Count.FLUSHES));

@@ -27,6 +27,7 @@ import org.millrace.net.FrameReceiver;
 import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /** What lies in the shared directory, when, whose it is, and what happens when there is no room in it. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

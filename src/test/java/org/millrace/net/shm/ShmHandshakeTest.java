@@ -34,6 +34,7 @@ import org.millrace.net.FrameSender;
 import org.millrace.net.Listener;
 import org.millrace.net.Pending;
 import org.millrace.net.connection.HandshakeReply;
+import org.millrace.net.shm.ShmNetwork.ShmAddress;
 
 /** Strangers and damaged peers at a listener's socket: each is answered or sent away, and disturbs nobody. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -139,13 +140,8 @@ class ShmHandshakeTest {
         say(hello("x")).close();
         assertNull(expected.poll());
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? expected.poll() : receiver;
-        }
-        assertNull(receiver.poll());
+        Connected made = Connected.await(listener, connecting, expected);
+        assertNull(made.receiver().poll());
     }
 
     @ParameterizedTest
@@ -164,13 +160,8 @@ class ShmHandshakeTest {
         SocketChannel client = say(hello(FileName.sealed(1, 0).toString()));
         assertEquals(HandshakeReply.NO_SEALED_RING, answer(client, this::nobodyCame));
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? expected.poll() : receiver;
-        }
-        assertNull(receiver.poll());
+        Connected made = Connected.await(listener, connecting, expected);
+        assertNull(made.receiver().poll());
     }
 
     @Test

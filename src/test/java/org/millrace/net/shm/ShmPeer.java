@@ -75,14 +75,7 @@ public final class ShmPeer implements AutoCloseable {
             ConnectionKey in) {
         Pending<FrameReceiver> accepting = listener.expect(in);
         Pending<FrameSender> connecting = network.connect(peer, out);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? accepting.poll() : receiver;
-            Thread.yield();
-        }
-        return new Connected(listener, sender, receiver);
+        return Connected.await(listener, connecting, accepting);
     }
 
     FrameSender sender() {

@@ -68,12 +68,7 @@ class TwoProcessesTest {
                     network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
             var receiving = new RandomFrames.Receiving(peer.receiver(),
                     network.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
-            boolean sent = false;
-            boolean received = false;
-            while (!sent || !received) {
-                sent = sending.step();
-                received = receiving.step();
-            }
+            RandomFrames.exchange(sending, receiving);
         }
     }
 
@@ -137,12 +132,7 @@ class TwoProcessesTest {
             var sending = new RandomFrames.Sending(peer.sender(), memory, SLOTS, 5, 500);
             var receiving = new RandomFrames.Receiving(peer.receiver(),
                     ours.register(arena.allocate((long) SLOTS * SLOT_BYTES, 64)), SLOTS, 5, 500);
-            boolean sent = false;
-            boolean received = false;
-            while (!sent || !received) {
-                sent = sending.step();
-                received = receiving.step();
-            }
+            RandomFrames.exchange(sending, receiving);
             FrameHeader header = new FrameHeader();
             header.payloadBytes(SLOT_BYTES / 16);
             peer.sender().offer(header, memory, 0);

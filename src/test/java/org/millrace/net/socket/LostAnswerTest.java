@@ -89,16 +89,11 @@ class LostAnswerTest {
 
     private void assertIsMade() {
         Pending<FrameSender> connecting = network.connect(listener.address(), key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? accepting.poll() : receiver;
-        }
+        Connected made = Connected.await(listener, connecting, accepting);
         FrameHeader header = new FrameHeader();
         header.word(0, 77);
-        sender.offer(header, null, 0);
-        assertEquals(77, new Connected(listener, sender, receiver).nextHeader().word(0));
+        made.sender().offer(header, null, 0);
+        assertEquals(77, made.nextHeader().word(0));
     }
 
     /** It does not know that it was accepted. The listener may not see that its stream has ended. */

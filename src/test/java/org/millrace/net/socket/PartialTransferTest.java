@@ -38,12 +38,7 @@ class PartialTransferTest {
                     SLOTS, seed, frames);
             var receiving = new RandomFrames.Receiving(ends.receiver(),
                     network.register(arena.allocate(SLOTS * 150_000L)), SLOTS, seed, frames);
-            boolean sent = false;
-            boolean received = false;
-            while (!sent || !received) {
-                sent = sending.step();
-                received = receiving.step();
-            }
+            RandomFrames.exchange(sending, receiving);
         }
     }
 

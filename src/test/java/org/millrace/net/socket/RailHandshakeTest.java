@@ -1,7 +1,6 @@
 package org.millrace.net.socket;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -94,16 +93,11 @@ class RailHandshakeTest {
                                         AddressFormat.SOCKET.decode(listener.address())))
                                 .array());
             }
-            FrameSender sender = null;
-            FrameReceiver receiver = null;
-            while (sender == null || receiver == null) {
-                sender = sender == null ? connecting.poll() : sender;
-                receiver = receiver == null ? accepting.poll() : receiver;
-            }
+            Connected made = Connected.await(listener, connecting, accepting);
             // Three rails were to be made, as this side has three addresses: the first and the third led to the dead
             // port.
-            assertEquals(1, ((FrameSender.Railed) sender).rails());
-            assertTrue(sender.toString().contains("(2 streams)"), sender.toString());
+            assertEquals(1, ((FrameSender.Railed) made.sender()).rails());
+            assertTrue(made.sender().toString().contains("(2 streams)"), made.sender().toString());
         }
     }
 
@@ -149,12 +143,7 @@ class RailHandshakeTest {
             }
             assertNull(accepting.poll(), "there is nobody");
             Pending<FrameSender> connecting = network.connect(listener.address(), key);
-            FrameSender sender = null;
-            FrameReceiver receiver = null;
-            while (sender == null || receiver == null) {
-                sender = sender == null ? connecting.poll() : sender;
-                receiver = receiver == null ? accepting.poll() : receiver;
-            }
+            Connected.await(listener, connecting, accepting);
         }
     }
 

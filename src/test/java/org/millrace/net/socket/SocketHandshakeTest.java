@@ -104,16 +104,11 @@ class SocketHandshakeTest {
 
     private void assertUndisturbed(byte[] address) {
         Pending<FrameSender> connecting = network.connect(address, key);
-        FrameSender sender = null;
-        FrameReceiver receiver = null;
-        while (sender == null || receiver == null) {
-            sender = sender == null ? connecting.poll() : sender;
-            receiver = receiver == null ? expected.poll() : receiver;
-        }
+        Connected made = Connected.await(listener, connecting, expected);
         FrameHeader header = new FrameHeader();
         header.word(0, 77);
-        sender.offer(header, null, 0);
-        assertEquals(77, new Connected(listener, sender, receiver).nextHeader().word(0));
+        made.sender().offer(header, null, 0);
+        assertEquals(77, made.nextHeader().word(0));
     }
 
     @Test

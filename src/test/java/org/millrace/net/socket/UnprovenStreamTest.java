@@ -75,13 +75,8 @@ class UnprovenStreamTest {
             long each = (UnprovenClient.allocated(Thread.currentThread()) - before) / CLIENTS;
             assertTrue(each < UnprovenClient.MOST_BYTES, "the listener allocates " + each + " bytes a client");
             Pending<FrameSender> begun = network.connect(listener.address(), key);
-            FrameReceiver receiver = null;
-            FrameSender sender = null;
-            while (receiver == null || sender == null) {
-                receiver = receiver == null ? expected.poll() : receiver;
-                sender = sender == null ? begun.poll() : sender;
-            }
-            assertEquals(0, receiver.framesCompleted());
+            Connected made = Connected.await(listener, begun, expected);
+            assertEquals(0, made.receiver().framesCompleted());
         } finally {
             for (Socket socket : clients) {
                 socket.close();

@@ -3,6 +3,7 @@ package org.millrace.net.ucx;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.util.Optional;
+import org.millrace.net.ucx.UcxNetwork.UcxUnavailableException;
 
 /** Whether this machine has UCX. */
 public final class Ucx {

@@ -1,0 +1,28 @@
+package org.millrace.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Where ranks of a test meet, and that they leave nothing behind: no thread, and no file there. */
+abstract class EngineFixture {
+
+    static final Duration PATIENCE = Duration.ofSeconds(EngineGroup.PATIENCE_SECONDS);
+
+    @TempDir
+    Path directory;
+
+    @AfterEach
+    void nothingIsLeftBehind() throws Exception {
+        assertEquals(List.of(), EngineGroup.threadsAlive(), "threads");
+        try (Stream<Path> files = Files.walk(directory)) {
+            assertEquals(List.of(), files.filter(file -> !Files.isDirectory(file)).toList(), "files");
+        }
+    }
+}
