@@ -114,7 +114,7 @@ final class CommunicatorParts {
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
         List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
-        heap = shared == null ? Transports.heap(control.rank(), peers)
+        heap = shared == null ? Transports.heap(control.rank(), peers, options.wokenSleepNanos() > 0)
                 : shared.device.heap() == null ? null : shared.device.heap().share();
         if (heap != null) {
             resources.add(heap);

@@ -9,6 +9,7 @@ import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.device.EmulatedDevice;
 import org.millrace.net.shm.Doorbell;
 import org.millrace.net.shm.SharedHeap;
@@ -40,15 +41,22 @@ final class EngineThreads implements AutoCloseable {
         Agent first = together ? new InTurn(device, proxies) : device;
         Doorbell doorbell = heap == null ? null : heap.doorbell();
         AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options, doorbell)
-                : AgentRunner.start(first, options.idle().apply(doorbell));
+                : AgentRunner.start(first, idle(options, doorbell));
         runners = together ? new AgentRunner[] {runner}
-                : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().apply(null))};
+                : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
         connectorService = new ConnectorService(rank);
     }
 
+    /** Of a thread that runs the device. */
+    private static IdleStrategy idle(EngineOptions options, @Nullable Doorbell doorbell) {
+        IdleStrategy polling = options.idle().get();
+        return doorbell == null || options.wokenSleepNanos() == 0 ? polling
+                : doorbell.strategy(polling, options.wokenSleepNanos());
+    }
+
     private AgentRunner startHelped(Agent agent, EngineOptions options, @Nullable Doorbell doorbell) {
-        HelpedAgent helped = new HelpedAgent(agent, options.idle().apply(doorbell), options.idle().apply(doorbell),
-                options.ownSleepNanos());
+        HelpedAgent helped =
+                new HelpedAgent(agent, idle(options, doorbell), idle(options, doorbell), options.ownSleepNanos());
         device.runBy(helped);
         return AgentRunner.start(helped, helped);
     }

@@ -153,9 +153,9 @@ final class SharedMemoryEnd implements TransportEnd {
         return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
     }
 
-    /** Who can open the connection's memory can open the heap; null where files of a directory serve. */
+    /** Null where this end's rank has none, or the other cannot open it. */
     private @Nullable Heap mappedHeap() {
-        return source == MappedMemory.SEALED ? request.settings().heap() : null;
+        return source.opensHeaps() ? request.settings().heap() : null;
     }
 
     private long bytes() {
@@ -230,9 +230,10 @@ final class SharedMemoryEnd implements TransportEnd {
         /**
          * A way to get such memory.
          *
-         * @param open reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         * @param open       reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         * @param opensHeaps whether who can open it can open the other rank's heap
          */
-        record Source(LongFunction<CommonMemory> create, Opener open) {
+        record Source(LongFunction<CommonMemory> create, Opener open, boolean opensHeaps) {
         }
 
         interface Opener {

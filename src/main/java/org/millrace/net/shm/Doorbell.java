@@ -31,6 +31,9 @@ public final class Doorbell implements AutoCloseable {
     private static final int ASLEEP = 1;
     private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
 
+    /** The first sleep without work, of which each takes twice as long as the one before. */
+    private static final long FIRST_SLEEP_NANOS = 250_000;
+
     private static final long FUTEX_WAIT = 0;
     private static final long FUTEX_WAKE = 1;
     /** The number of the system call; 0 where it is not known. */
@@ -64,15 +67,18 @@ public final class Doorbell implements AutoCloseable {
      * the rank may have one, of which one polls at a time.
      *
      * @param otherwise    what it does while the rank waits for something that does not wake it
-     * @param yields       passes without work after each of which it offers its core, before it sleeps
      * @param longestNanos how long it sleeps at the most
      */
-    public IdleStrategy strategy(IdleStrategy otherwise, int yields, long longestNanos) {
+    public IdleStrategy strategy(IdleStrategy otherwise, long longestNanos) {
+        return strategy(otherwise, Math.min(FIRST_SLEEP_NANOS, longestNanos), longestNanos);
+    }
+
+    IdleStrategy strategy(IdleStrategy otherwise, long firstNanos, long longestNanos) {
         if (FUTEX == 0) {
             return otherwise;
         }
         sleeps = true;
-        return new SleepStrategy(otherwise, yields, longestNanos);
+        return new SleepStrategy(otherwise, firstNanos, longestNanos);
     }
 
     /** Whether this rank sleeps, so that others have to wake it. */
@@ -134,28 +140,35 @@ public final class Doorbell implements AutoCloseable {
 
     private final class SleepStrategy implements IdleStrategy {
 
-        private static final long FIRST_SLEEP_NANOS = 250_000;
-        /** A yield that took longer went to a thread that computes, as compilers do: they keep a core for milliseconds. */
+        /**
+         * Passes without work after each of which the core is offered, before the thread sleeps: a switch of threads is
+         * cheaper than to sleep and be woken.
+         */
+        private static final int YIELDS = 8;
+        /**
+         * A yield that took longer went to a thread that computes, as compilers do: they keep a core for milliseconds.
+         */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /** For so long it then sleeps at once, which others cannot delay; each time twice as long. */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
         private static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
 
         private final IdleStrategy otherwise;
-        private final int yields;
+        private final long firstNanos;
         private final long longestNanos;
         private final MemorySegment time = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 2); // struct timespec
         private int passes;
         private long longYield;
         private long avoidanceNanos;
-        private long sleepNanos = FIRST_SLEEP_NANOS;
+        private long sleepNanos;
         private boolean announced;
         private boolean slept;
 
-        SleepStrategy(IdleStrategy otherwise, int yields, long longestNanos) {
+        SleepStrategy(IdleStrategy otherwise, long firstNanos, long longestNanos) {
             this.otherwise = otherwise;
-            this.yields = yields;
             this.longestNanos = longestNanos;
+            this.firstNanos = firstNanos;
+            this.sleepNanos = firstNanos;
         }
 
         @Override
@@ -164,7 +177,7 @@ public final class Doorbell implements AutoCloseable {
             if (workCount > 0) {
                 withdraw();
                 passes = 0;
-                sleepNanos = Math.min(FIRST_SLEEP_NANOS, longestNanos);
+                sleepNanos = firstNanos;
             }
             if (silent.get() > 0) {
                 withdraw();
@@ -176,7 +189,7 @@ public final class Doorbell implements AutoCloseable {
         }
 
         private void await() {
-            if (passes < yields && !announced && yieldCore()) {
+            if (passes < YIELDS && !announced && yieldCore()) {
                 passes++;
             } else if (announced) {
                 sleep();
@@ -188,7 +201,7 @@ public final class Doorbell implements AutoCloseable {
         /** Returns false if it had better sleep. */
         private boolean yieldCore() {
             long before = System.nanoTime();
-            if (before - longYield < avoidanceNanos) {
+            if (avoidanceNanos > 0 && before - longYield < avoidanceNanos) {
                 return false;
             }
             Thread.yield();
@@ -216,7 +229,8 @@ public final class Doorbell implements AutoCloseable {
         }
 
         private void sleep() {
-            time.setAtIndex(ValueLayout.JAVA_LONG, 1, sleepNanos);
+            time.setAtIndex(ValueLayout.JAVA_LONG, 0, sleepNanos / 1_000_000_000);
+            time.setAtIndex(ValueLayout.JAVA_LONG, 1, sleepNanos % 1_000_000_000);
             SystemCall.ENTRY.call(FUTEX, word.address(), FUTEX_WAIT, ASLEEP, time.address());
             withdraw();
             sleepNanos = Math.min(2 * sleepNanos, longestNanos);
