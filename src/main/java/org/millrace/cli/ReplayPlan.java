@@ -29,14 +29,12 @@ final class ReplayPlan {
     public record Launch(List<Call> calls, boolean afterEnd, long nanos) {
     }
 
-    private final long communicator;
     private final int size;
     private final int others;
     private final Map<Integer, List<Call>> calls = new TreeMap<>();
     private final boolean overlap;
 
     private ReplayPlan(RecordedRun run, long communicator, int others, boolean overlap) {
-        this.communicator = communicator;
         this.others = others;
         this.overlap = overlap;
         Map<Integer, List<Call>> all = run.byRank().get(communicator);
@@ -138,11 +136,6 @@ final class ReplayPlan {
     /** {@return how many ranks there are} */
     public int size() {
         return size;
-    }
-
-    /** {@return by which all ranks know it} */
-    public long communicator() {
-        return communicator;
     }
 
     /** {@return how many other communicators were recorded} */

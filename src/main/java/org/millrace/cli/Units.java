@@ -9,15 +9,15 @@ final class Units {
 
     /** With a prefix of a thousand: 1.23 G. */
     static String decimal(double number) {
-        return scaled(number, 1000, "");
+        return scaled(number, 1000);
     }
 
     /** Bytes, as sizes are given on the command line: 16M is 16 MiB. */
     static String bytes(double number) {
-        return scaled(number, 1024, "");
+        return scaled(number, 1024);
     }
 
-    private static String scaled(double number, int thousand, String unit) {
+    private static String scaled(double number, int thousand) {
         String prefixes = " kMGTPE";
         int prefix = 0;
         double rest = number;
@@ -28,7 +28,7 @@ final class Units {
         String digits = rest == Math.rint(rest) && (rest < 10 || prefix == 0) || rest >= 99.95
                 ? String.format(Locale.ROOT, "%.0f", rest)
                 : String.format(Locale.ROOT, rest >= 9.995 ? "%.1f" : "%.2f", rest);
-        return prefix == 0 ? digits + unit : digits + prefixes.charAt(prefix) + unit;
+        return prefix == 0 ? digits : digits + prefixes.charAt(prefix);
     }
 
     /** So many of something: 1 process, 2 processes. */

@@ -134,12 +134,6 @@ final class Connector<P> {
         }
     }
 
-    /** The device's end; null while it is not connected. */
-    @Nullable
-    P port() {
-        return endpoint.port();
-    }
-
     private @Nullable TransportConnection connect() {
         TransportConnection made = pending.poll();
         if (made == null) {

@@ -36,13 +36,6 @@ final class NetTransport implements Transport {
     }
 
     /**
-     * @param here where the others reach this rank; not closed here
-     */
-    NetTransport(Network network, Listener here) {
-        this(network, here, null);
-    }
-
-    /**
      * @param unpacking how devices gather what they receive; null if it arrives in slots
      */
     NetTransport(Network network, Listener here, @Nullable Unpacking unpacking) {

@@ -94,9 +94,5 @@ final class Topology {
         private static int toRank(int tree, int number, int ranks, boolean oneHost) {
             return tree == 0 ? number : oneHost || ranks % 2 == 0 ? ranks - 1 - number : (number + 1) % ranks;
         }
-
-        boolean isRoot() {
-            return parent < 0;
-        }
     }
 }

@@ -3,7 +3,6 @@ package org.millrace.gin;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.GinCells;
-import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.SignalMemory.PeerSignals;
@@ -45,10 +44,6 @@ public final class GinContext {
 
     public int number() {
         return number;
-    }
-
-    public GinDescriptorFormat format() {
-        return queues[0].format();
     }
 
     /** What has been taken out of its queues and carried out so far; it grows while the context is served. */

@@ -1,7 +1,6 @@
 package org.millrace.gin;
 
 import org.jspecify.annotations.Nullable;
-import org.millrace.abi.GinDescriptorFormat;
 import org.millrace.abi.GinIndices;
 import org.millrace.abi.GinOp;
 import org.millrace.abi.GinQueueMemory;
@@ -46,10 +45,6 @@ final class PeerQueue {
 
     public GinContext context() {
         return context;
-    }
-
-    GinDescriptorFormat format() {
-        return memory.format();
     }
 
     /** Whether there is a descriptor to work on: the one that is not finished, or the next of the queue. */

@@ -198,12 +198,6 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    /** The same for who has no name at hand that is encoded: it is encoded anew each time. */
-    public long enqueued(String name, long sequence, long bytes, long count, int type, int channels, int peer,
-            int root) {
-        return enqueued(TraceName.of(name), sequence, bytes, count, type, channels, peer, root);
-    }
-
     /** A kernel is about to run all operations that were enqueued since the last. */
     public synchronized void launched() {
         launches++;
@@ -242,33 +236,14 @@ public final class CommunicatorTrace implements AutoCloseable {
         }
     }
 
-    public synchronized void started(long operation, int channel) {
-        stamp(operation, CommunicatorFields.STARTED_OFFSET);
-        mark(operation, CommunicatorFields.CHANNELS_STARTED_OFFSET, channel);
-    }
-
-    public synchronized void ended(long operation, int channel) {
-        mark(operation, CommunicatorFields.CHANNELS_ENDED_OFFSET, channel);
-    }
-
     private void stamp(long operation, int offset) {
-        if (!closed && isRemembered(operation) && TraceMemory.get(entry(operation) + offset) == 0) {
+        boolean isRemembered = operation >= 0 && operation < enqueued && enqueued - operation <= OPERATIONS;
+        if (!closed && isRemembered && TraceMemory.get(entry(operation) + offset) == 0) {
             TraceMemory.set(entry(operation) + offset, System.nanoTime());
         }
     }
 
-    private void mark(long operation, int offset, int channel) {
-        if (isRemembered(operation)) {
-            long at = entry(operation) + offset;
-            TraceMemory.set(at, TraceMemory.get(at) | 1L << channel);
-        }
-    }
-
-    private boolean isRemembered(long operation) {
-        return operation >= 0 && operation < enqueued && enqueued - operation <= OPERATIONS;
-    }
-
-    private long entry(long operation) {
+    long entry(long operation) {
         return ring + (operation & OPERATIONS - 1) * OPERATION_BYTES;
     }
 

@@ -8,9 +8,9 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -22,19 +22,27 @@ import org.millrace.net.shm.ShmOptions;
 @Tag("slow")
 class EndedFromOutsideTest {
 
-    private void endAndExpectNoProcess(Consumer<Process> end) throws Exception {
+    /** What is done to a run, and to its ranks. */
+    private interface End {
+        void of(Process run, List<ProcessHandle> ranks) throws IOException;
+    }
+
+    private static void endAndExpectNoProcess(End end) throws Exception {
+        endAndExpectNoProcess(end, "--device", MappedProvider.DEVICE, "-e", "8", "-D", "MILLRACE_FAULT=hang");
+    }
+
+    private static void endAndExpectNoProcess(End end, String... options) throws Exception {
+        String[] arguments = Stream.of(List.of("perf", "all_reduce", "--processes"), List.of(options))
+                .flatMap(List::stream)
+                .toArray(String[]::new);
         Process process =
-                ChildMain
-                        .builder(Main.class, "perf", "all_reduce", "--device", MappedProvider.DEVICE, "-e", "8", "-D",
-                                "MILLRACE_FAULT=hang", "--processes")
-                        .redirectError(ProcessBuilder.Redirect.DISCARD)
-                        .start();
+                ChildMain.builder(Main.class, arguments).redirectError(ProcessBuilder.Redirect.DISCARD).start();
         List<ProcessHandle> ranks = List.of();
         try (BufferedReader out = process.inputReader()) {
             assertNotNull(ChildMain.readUntil(out, "Using devices"), "the ranks have joined");
             ranks = process.descendants().toList();
             assertEquals(2, ranks.size());
-            end.accept(process);
+            end.of(process, ranks);
             process.waitFor();
             for (ProcessHandle rank : ranks) {
                 rank.onExit().get();
@@ -48,7 +56,7 @@ class EndedFromOutsideTest {
     @Test
     void terminationEndsTheRanksAndRemovesTheDirectory() throws Exception {
         long[] pid = {0};
-        endAndExpectNoProcess(process -> {
+        endAndExpectNoProcess((process, ranks) -> {
             pid[0] = process.pid();
             assertFalse(left(pid[0]).isEmpty(), "there is a directory while it runs");
             process.destroy();
@@ -59,7 +67,7 @@ class EndedFromOutsideTest {
     @Test
     void ranksEndEvenIfTheirParentIsKilled() throws Exception {
         long[] pid = {0};
-        endAndExpectNoProcess(process -> {
+        endAndExpectNoProcess((process, ranks) -> {
             pid[0] = process.pid();
             assertFalse(left(pid[0]).isEmpty(), "there is a directory while it runs");
             process.destroyForcibly();
@@ -72,30 +80,17 @@ class EndedFromOutsideTest {
     /** A terminal's Ctrl-C goes to every process of the run: no rank has time to close anything. */
     @Test
     void ranksThatAreInterruptedLeaveNoSharedFiles() throws Exception {
-        Process process =
-                ChildMain
-                        .builder(Main.class, "perf", "all_reduce", "--device", "host", "-b", "1M", "-e", "64M", "-n",
-                                "1000000", "--processes")
-                        .redirectError(ProcessBuilder.Redirect.DISCARD)
-                        .start();
-        List<ProcessHandle> ranks = List.of();
-        try (BufferedReader out = process.inputReader()) {
-            assertNotNull(ChildMain.readUntil(out, "Using devices"), "the ranks have joined");
-            ranks = process.descendants().toList();
-            assertEquals(2, ranks.size());
+        List<Long> pids = new ArrayList<>();
+        endAndExpectNoProcess((process, ranks) -> {
             for (ProcessHandle rank : ranks) {
+                pids.add(rank.pid());
                 assertFalse(sharedFiles(rank.pid()).isEmpty(), "there are shared files while it runs");
             }
             ranks.forEach(ProcessHandle::destroy);
             process.destroy();
-            process.waitFor();
-            for (ProcessHandle rank : ranks) {
-                rank.onExit().get();
-                assertEquals(List.of(), sharedFiles(rank.pid()));
-            }
-        } finally {
-            process.destroyForcibly();
-            ranks.forEach(ProcessHandle::destroyForcibly);
+        }, "--device", "host", "-b", "1M", "-e", "64M", "-n", "1000000");
+        for (long pid : pids) {
+            assertEquals(List.of(), sharedFiles(pid));
         }
     }
 

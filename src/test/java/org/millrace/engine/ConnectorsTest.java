@@ -322,7 +322,7 @@ class ConnectorsTest {
         Thread other = Thread.ofPlatform().start(() -> {
             try (ControlPlane second = ControlPlane.join("file:" + directory.resolve("two"), 1, 2, PATIENCE)) {
                 second.barrier();
-                second.fail("planted");
+                second.fail(new MillraceException("planted"));
             }
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {

@@ -15,6 +15,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.millrace.CommunicatorListener;
+import org.millrace.MillraceException;
 import org.millrace.config.Configuration;
 import org.millrace.device.gin.GinRequirements;
 import org.millrace.device.gin.HostGin;
@@ -76,7 +77,7 @@ class GinFailureTest {
                     () -> null);
             control.barrier();
             waits.await();
-            control.fail("a kernel of rank 1 saw nonsense");
+            control.fail(new MillraceException("a kernel of rank 1 saw nonsense"));
             told.await();
         }
     }

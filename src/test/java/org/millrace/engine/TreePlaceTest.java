@@ -32,7 +32,7 @@ class TreePlaceTest {
     private static void check(int ranks, boolean oneHost, int mostChildren, int deepest) {
         for (int number = 0; number < 2; number++) {
             List<TreePlace> tree = tree(number, ranks, oneHost);
-            assertEquals(1, tree.stream().filter(TreePlace::isRoot).count());
+            assertEquals(1, tree.stream().filter(place -> place.parent() < 0).count());
             for (int rank = 0; rank < ranks; rank++) {
                 TreePlace place = tree.get(rank);
                 assertTrue(place.children().size() <= mostChildren, place.toString());
@@ -40,7 +40,7 @@ class TreePlaceTest {
                     assertEquals(rank, tree.get(child).parent());
                 }
                 int depth = 0;
-                for (int at = rank; !tree.get(at).isRoot(); at = tree.get(at).parent()) {
+                for (int at = rank; tree.get(at).parent() >= 0; at = tree.get(at).parent()) {
                     assertTrue(tree.get(tree.get(at).parent()).children().contains(at), "rank " + at);
                     assertTrue(++depth < deepest, "rank " + rank + " of " + ranks + " is too deep");
                 }

@@ -72,7 +72,7 @@ public final class WatchedTransport implements Transport {
         }
         network = new WatchedNetwork(directory, flushes);
         Listener here = network.listen();
-        transport = new NetTransport(network, here);
+        transport = new NetTransport(network, here, null);
         OPENED.add(here);
         OPENED.add(network);
         return Availability.yes("");

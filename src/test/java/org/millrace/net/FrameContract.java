@@ -192,15 +192,20 @@ abstract class FrameContract extends NetworkFixture {
         }
     }
 
+    private RandomFrames.Sending sending(Connected ends, long seed) {
+        return new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, 3_000);
+    }
+
+    private RandomFrames.Receiving receiving(Connected ends, long seed) {
+        return new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, 3_000);
+    }
+
     @Test
     void randomFramesInOneThread() {
         long seed = 20_260_801;
-        long frames = 3_000;
         try (Connected ends = Connected.make(network, network)) {
-            var sending =
-                    new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
-            var receiving =
-                    new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var sending = sending(ends, seed);
+            var receiving = receiving(ends, seed);
             RandomFrames.exchange(sending, receiving);
         }
     }
@@ -208,12 +213,9 @@ abstract class FrameContract extends NetworkFixture {
     @Test
     void randomFramesInTwoThreads() {
         long seed = 4711;
-        long frames = 3_000;
         try (Connected ends = Connected.make(network, network)) {
-            var sending =
-                    new RandomFrames.Sending(ends.sender(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
-            var receiving =
-                    new RandomFrames.Receiving(ends.receiver(), memory((long) SLOTS * SLOT_BYTES), SLOTS, seed, frames);
+            var sending = sending(ends, seed);
+            var receiving = receiving(ends, seed);
             CompletableFuture<Void> sender = CompletableFuture.runAsync(() -> {
                 while (!sending.step()) {
                     Thread.onSpinWait();

@@ -56,9 +56,12 @@ class GinLossTest {
         return NetworkOptions.NetworkChoice.parse(network).open(SocketOptions.defaults(), ShmOptions.defaults());
     }
 
-    @ParameterizedTest
-    @CsvSource({"shm, true", "socket, true", "shm, false", "socket, false", "ucx, true", "ucx, false"})
-    void aRankThatEndsWhileOthersRegisterIsNamed(String network, boolean killed) throws Exception {
+    private interface Use {
+        void of(FullMesh[] meshes) throws Exception;
+    }
+
+    /** What connects two ranks, each with a network of its own. */
+    private static void withMeshes(String network, Use use) throws Exception {
         Network[] networks = {open(network), open(network)};
         Listener[] listeners = {networks[0].listen(), networks[1].listen()};
         byte[][] addresses = {listeners[0].address(), listeners[1].address()};
@@ -66,6 +69,19 @@ class GinLossTest {
         try {
             GinRankPair.together(rank -> meshes[rank] =
                     FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+            use.of(meshes);
+        } finally {
+            for (int rank = 0; rank < 2; rank++) {
+                listeners[rank].close();
+                networks[rank].close();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"shm, true", "socket, true", "shm, false", "socket, false", "ucx, true", "ucx, false"})
+    void aRankThatEndsWhileOthersRegisterIsNamed(String network, boolean killed) throws Exception {
+        withMeshes(network, meshes -> {
             if (killed) {
                 meshes[1].senders()[0].abort();
                 meshes[1].receivers()[0].close();
@@ -78,12 +94,7 @@ class GinLossTest {
                         assertThrows(GinException.class, () -> control.exchange(new long[2][GinExchange.WORDS]));
                 assertTrue(lost.getMessage().startsWith("rank 0 lost rank 1"), lost.getMessage());
             }
-        } finally {
-            for (int rank = 0; rank < 2; rank++) {
-                listeners[rank].close();
-                networks[rank].close();
-            }
-        }
+        });
     }
 
     /** Nobody uses these connections between two exchanges, nor sees that they have lost their streams. */
@@ -143,13 +154,7 @@ class GinLossTest {
     @ParameterizedTest
     @ValueSource(strings = {"shm", "socket", "ucx"})
     void aRankThatLeavesAfterItToldIsHeard(String network) throws Exception {
-        Network[] networks = {open(network), open(network)};
-        Listener[] listeners = {networks[0].listen(), networks[1].listen()};
-        byte[][] addresses = {listeners[0].address(), listeners[1].address()};
-        FullMesh[] meshes = new FullMesh[2];
-        try {
-            GinRankPair.together(rank -> meshes[rank] =
-                    FullMesh.connect(networks[rank], listeners[rank], addresses, rank, 1, PATIENCE, () -> null));
+        withMeshes(network, meshes -> {
             FrameHeader words = new FrameHeader();
             words.word(0, 0);
             words.word(1, 42);
@@ -158,12 +163,7 @@ class GinLossTest {
             try (GinExchange control = new GinExchange(0, meshes[0], PATIENCE)) {
                 assertEquals(42, control.exchange(new long[2][GinExchange.WORDS])[1][0]);
             }
-        } finally {
-            for (int rank = 0; rank < 2; rank++) {
-                listeners[rank].close();
-                networks[rank].close();
-            }
-        }
+        });
     }
 
     /**

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.millrace.trace.CommunicatorTrace.TraceName;
 import org.millrace.trace.TracedCommunicator.Operation;
 
 /** What is remembered of a communicator's operations. */
@@ -23,7 +24,7 @@ class CommunicatorTraceTest {
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 0, 4, ""));
         communicator.tellsKernels();
         for (int number = 0; number < 100; number++) {
-            communicator.enqueued("send", number % 3 == 0 ? -1 : number, 8, 1, 4, 1, number % 4, -1);
+            communicator.enqueued(TraceName.of("send"), number % 3 == 0 ? -1 : number, 8, 1, 4, 1, number % 4, -1);
             if (number == 20) {
                 communicator.ended(8);
             }
@@ -37,7 +38,7 @@ class CommunicatorTraceTest {
         assertEquals(67, Objects.requireNonNull(read(trace).oldest()).number());
         communicator.ended(67);
         assertNull(read(trace).oldest(), "the ring has the next");
-        communicator.enqueued("all_reduce", 5, 8, 1, 4, 1, -1, -1);
+        communicator.enqueued(TraceName.of("all_reduce"), 5, 8, 1, 4, 1, -1, -1);
         assertEquals(68, Objects.requireNonNull(read(trace).oldest()).number());
     }
 

@@ -30,8 +30,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.millrace.file.FileName;
 import org.millrace.file.ProcessIdentity;
+import org.millrace.trace.CommunicatorTrace.TraceName;
 import org.millrace.trace.ConnectionIdentity.Direction;
 import org.millrace.trace.ProcessTrace.GinTrace;
+import org.millrace.trace.TraceLayout.CommunicatorFields;
 import org.millrace.trace.TraceLayout.ConnectionFields;
 import org.millrace.trace.TraceLayout.GinFields;
 import org.millrace.trace.TracedConnection.Frame;
@@ -195,9 +197,11 @@ class ProcessTraceTest {
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, -1, -1, ""));
         communicator.describe(3, 8, 2, "default_pg");
         for (int i = 0; i < 100; i++) {
-            long number = communicator.enqueued("all_reduce", 4000 + i, 16 << 20, 4 << 20, 7, 2, -1, -1);
-            communicator.started(number, 1);
-            communicator.ended(number - 1, 1);
+            long number = communicator.enqueued(TraceName.of("all_reduce"), 4000 + i, 16 << 20, 4 << 20, 7, 2, -1, -1);
+            TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_STARTED_OFFSET, 1L << 1);
+            if (i < 99) { // as native code does
+                TraceMemory.set(communicator.entry(number) + CommunicatorFields.CHANNELS_ENDED_OFFSET, 1L << 1);
+            }
         }
         GinTrace gin = Objects.requireNonNull(trace.gin(77, 3, 8, 1, 128, "context 1"));
         gin.served(GinFields.Kind.PUT, 2);
@@ -261,7 +265,7 @@ class ProcessTraceTest {
     @Test
     void flightRecorderIsToldOfOperationsConnectionsAndLosses() throws IOException {
         CommunicatorTrace communicator = Objects.requireNonNull(trace.communicator(77, 3, 8, "group"));
-        communicator.enqueued("unseen", 1, 1, 1, 1, 1, -1, -1);
+        communicator.enqueued(TraceName.of("unseen"), 1, 1, 1, 1, 1, -1, -1);
         Path file = directory.resolve("recording.jfr");
         try (Recording recording = new Recording()) {
             recording.enable("millrace.Operation");
@@ -269,7 +273,7 @@ class ProcessTraceTest {
             recording.enable("millrace.Loss");
             recording.enable("millrace.Outage");
             recording.start();
-            communicator.enqueued("all_reduce", 4933, 16 << 20, 4 << 20, 7, 2, -1, -1);
+            communicator.enqueued(TraceName.of("all_reduce"), 4933, 16 << 20, 4 << 20, 7, 2, -1, -1);
             connection(Direction.SEND).failed("the peer was lost");
             trace.outage("connection 7", "is made again", 1_000_000);
             recording.stop();
@@ -294,7 +298,7 @@ class ProcessTraceTest {
     @Test
     void hostileBytesDoNoHarm() throws IOException {
         connection(Direction.SEND).taken(FIRST + 1, 8, SIMPLE);
-        trace.communicator(1, 0, 1, "").enqueued("x", 1, 1, 1, 1, 1, 1, 1);
+        trace.communicator(1, 0, 1, "").enqueued(TraceName.of("x"), 1, 1, 1, 1, 1, 1, 1);
         trace.gin(1, 0, 4, 0, 16, "g");
         byte[] honest = Files.readAllBytes(trace.path());
         Path hostile = directory.resolve(FileName.ours(99, FileName.TRACE).toString());

@@ -234,19 +234,11 @@ public final class ControlPlane implements AutoCloseable {
      * Tells all other ranks that this rank's communicator failed, and ends this rank's collective calls. The first call
      * counts, later ones do nothing. Does not wait: the message is on its way when {@link #close} returns.
      *
-     * @param message what failed; the others see it with this rank's number, process and host before it
+     * @param thrown what failed: the others throw the same kind, with this rank's number, process and host before its
+     *               message; an error that says nothing is told by its name
      */
-    public void fail(String message) {
-        // on the way of an error null is no reason for another one
-        fail(new RemoteFailure(rank(), String.valueOf(message)));
-    }
-
-    /** The same for what was thrown: the others throw the same kind. An error that says nothing is told by its name. */
     public void fail(Throwable thrown) {
-        fail(RemoteFailure.of(rank(), thrown));
-    }
-
-    private void fail(RemoteFailure own) {
+        RemoteFailure own = RemoteFailure.of(rank(), thrown);
         if (group.poison(own)) {
             say(new Failed(own));
         }

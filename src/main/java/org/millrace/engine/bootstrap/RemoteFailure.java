@@ -69,10 +69,6 @@ public record RemoteFailure(int rank, Kind kind, int peer, String operation, Str
                 : new RemoteFailure(rank, message);
     }
 
-    RemoteFailure says(String text) {
-        return new RemoteFailure(rank, kind, peer, operation, text);
-    }
-
     /** To be thrown by a rank: whose part in it is unknown, or its own, hears who told of it. */
     public CommunicatorException exception(int self) {
         return exception(self, message);

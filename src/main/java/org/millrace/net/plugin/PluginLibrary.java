@@ -190,10 +190,6 @@ final class PluginLibrary {
         return warning == null ? "" : "; it says: " + warning;
     }
 
-    public NetTable table() {
-        return table;
-    }
-
     /** What the plugin calls itself. */
     public String name() {
         return name;

@@ -35,11 +35,6 @@ public record PluginOptions(List<Integer> devices, int inlineBytes, long pieceBy
         return new PluginOptions(devices, inline, piece, maxRecvs, callLimit);
     }
 
-    /** Receives of at most so many buffers. */
-    public PluginOptions withMaxRecvs(int most) {
-        return new PluginOptions(devices, inlineBytes, pieceBytes, most, callLimit);
-    }
-
     public PluginOptions withCallLimit(Duration limit) {
         return new PluginOptions(devices, inlineBytes, pieceBytes, maxRecvs, limit);
     }

@@ -148,10 +148,4 @@ final class RingMemory {
         }
         return ring;
     }
-
-    /** How many bytes the file of a ring has. */
-    public static long fileBytes(int capacity) {
-        return RingLayout.fileBytes(capacity);
-    }
-
 }

@@ -130,7 +130,7 @@ final class ShmConnect extends OutgoingConnection {
     }
 
     private SharedFile makeFile() {
-        long bytes = RingMemory.fileBytes(options.ringBytes());
+        long bytes = RingLayout.fileBytes(options.ringBytes());
         if (sealed) {
             try {
                 return SharedFile.createSealed(bytes, true); // what is moved is written behind the ring

@@ -43,11 +43,6 @@ final class PieceFormat {
         to.putInt(at + LENGTH_OFFSET, length);
     }
 
-    /** The bytes behind the type and the length have no meaning. */
-    static void encodeAsk(ByteBuffer to, int at) {
-        HeaderFormat.encodeAsk(to, at);
-    }
-
     static boolean isAsk(ByteBuffer from, int at) {
         return HeaderFormat.is(HeaderFormat.TYPE_ASK, from, at) && HeaderFormat.payloadBytes(from, at) == 0;
     }

@@ -82,10 +82,6 @@ final class PieceQueue {
         return added == taken;
     }
 
-    boolean isFull() {
-        return added - taken == frames.length;
-    }
-
     /** How many were ever taken. */
     long taken() {
         return taken;

@@ -303,7 +303,7 @@ final class SendStream {
     /** Asks for an acknowledgement of all that was sent, if there is room to. */
     void ask() {
         if (greeted && isFlushed() && staged.copies(0) >= 0) {
-            PieceFormat.encodeAsk(staged.buffer().clear(), staged.add(PieceFormat.BYTES));
+            HeaderFormat.encodeAsk(staged.buffer().clear(), staged.add(PieceFormat.BYTES));
             frames.asked();
         }
     }

@@ -48,15 +48,6 @@ final class StreamInput {
     /**
      * Reads once what has arrived, into what is left of a buffer.
      *
-     * @return how many bytes; 0 if none has arrived; -1 at the end of the stream
-     */
-    public int read(ByteBuffer to) throws IOException {
-        return read(to, false);
-    }
-
-    /**
-     * Reads once what has arrived, into what is left of a buffer.
-     *
      * @param more whether there may be more, as this pass has just read something: it costs no second look
      * @return how many bytes; 0 if none has arrived; -1 at the end of the stream
      */

@@ -168,10 +168,6 @@ public final class StreamRecovery {
         return streams;
     }
 
-    private long deadlineNanos() {
-        return reconnector.deadline().toNanos();
-    }
-
     /** Whether a sender that is closed may still wait for a stream. */
     boolean mayWait() {
         return reconnector.mayWait();
@@ -335,7 +331,7 @@ public final class StreamRecovery {
     private void checkDeadline(long now, @Nullable String last) {
         long none = noneSince;
         long since = none != 0 && heard != 0 && heard - none > 0 ? heard : none;
-        if (none != 0 && now - since > deadlineNanos()) {
+        if (none != 0 && now - since > reconnector.deadline().toNanos()) {
             end("no stream could be made again in " + ValueTypes.DurationType.text(reconnector.deadline())
                     + " (MILLRACE_RECONNECT_DEADLINE); the last attempt: " + last);
         }

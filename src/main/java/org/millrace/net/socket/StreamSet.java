@@ -42,11 +42,6 @@ public final class StreamSet extends ConnectionState {
     /** What the peer was told of this process's own silent links. Of the owner's thread. */
     private @Nullable SilentLink told;
 
-    /** Takes connected streams over, none of which is made again when it is lost. */
-    StreamSet(OpenResources network, String name, String peer, SocketChannel[] channels) {
-        this(network, name, peer, channels, null);
-    }
-
     /**
      * Takes connected streams over.
      *

@@ -51,8 +51,8 @@ class FailureTest {
                 blocked.add(Ranks.async(() -> plane.allGather(new byte[10])));
             }
         }
-        planes.get(failing).fail("the GPU fell off the bus");
-        planes.get(failing).fail("and something that follows from it");
+        planes.get(failing).fail(new MillraceException("the GPU fell off the bus"));
+        planes.get(failing).fail(new MillraceException("and something that follows from it"));
         String expected = RankIdentity.local(failing) + " failed: the GPU fell off the bus";
         for (FutureTask<byte[][]> task : blocked) {
             String message = Ranks.failureOf(task);
@@ -73,9 +73,9 @@ class FailureTest {
     void theOwnFailureEndsTheOwnCall() throws Exception {
         List<ControlPlane> planes = Ranks.join(file(), 2);
         FutureTask<byte[][]> blocked = Ranks.async(() -> planes.get(1).allGather(new byte[10]));
-        planes.get(1).fail((String) null);
-        assertTrue(Ranks.failureOf(blocked).endsWith("null"));
-        assertTrue(Ranks.awaitFailure(planes.get(0)).message().endsWith(" failed: null"));
+        planes.get(1).fail(new IllegalStateException());
+        assertTrue(Ranks.failureOf(blocked).endsWith("java.lang.IllegalStateException"));
+        assertTrue(Ranks.awaitFailure(planes.get(0)).message().endsWith(" failed: java.lang.IllegalStateException"));
         Ranks.closeAll(planes);
     }
 
@@ -83,7 +83,7 @@ class FailureTest {
     void aFailureJustBeforeTheEndIsStillTold() throws Exception {
         List<ControlPlane> planes = Ranks.join(file(), 3);
         String text = "x".repeat(100_000);
-        planes.get(2).fail(text);
+        planes.get(2).fail(new MillraceException(text));
         planes.get(2).close();
         String told = Ranks.awaitFailure(planes.get(1)).message();
         assertTrue(
@@ -96,7 +96,7 @@ class FailureTest {
     void aGroupOfOneHasNobodyToTell() {
         ControlPlane plane = ControlPlane.join("tcp:127.0.0.1:1", 0, 1, Ranks.PATIENCE);
         assertEquals(1, plane.allGather(new byte[3]).length);
-        plane.fail("alone");
+        plane.fail(new MillraceException("alone"));
         assertNull(plane.failure());
         assertThrows(MillraceException.class, plane::barrier);
         plane.close();

@@ -52,7 +52,7 @@ record RingPair(OpenResources network, RingMemory ring, ShmSender sender,
             SocketChannel other = server.accept();
             one.configureBlocking(false);
             other.configureBlocking(false);
-            SharedFile file = file(RingMemory.fileBytes(options.ringBytes()));
+            SharedFile file = file(RingLayout.fileBytes(options.ringBytes()));
             RingMemory ofSender = RingMemory.create(file, options.ringBytes(), firstPosition);
             RingMemory ofReceiver =
                     RingMemory.open(SharedFile.open(directory, file.name()), file.name(), options.ringBytes());

@@ -52,7 +52,8 @@ class HostilePiecesTest {
             peer[i] = pair[0];
             ours[i] = pair[1];
         }
-        receiver = new SocketReceiver(new StreamSet(open, "connection under test", "the peer", ours), rails, PIECES);
+        receiver =
+                new SocketReceiver(new StreamSet(open, "connection under test", "the peer", ours, null), rails, PIECES);
     }
 
     @AfterEach
@@ -170,7 +171,7 @@ class HostilePiecesTest {
     @CsvSource({"1, 0, 0, 0", "-1, 0, 0, 0", "0, 1, 0, 0", "0, -1, 0, 0", "0, 0, 1, 0", "0, 0, -1, 0", "0, 0, 0, 1"})
     void anAcknowledgementOfWhatWasNeverSentEndsTheConnection(long pieces, long accepted, long whole, int magic)
             throws IOException {
-        SocketSender sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", ours), rails,
+        SocketSender sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", ours, null), rails,
                 PIECES, System::nanoTime);
         ByteBuffer ack = ByteBuffer.allocate(PieceFormat.Ack.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         PieceFormat.Ack.encode(PieceFormat.Ack.TYPE_ACK, pieces, accepted, whole, ack, 0);

@@ -56,7 +56,7 @@ class ReadPollTest {
     private int pass() throws IOException {
         int bytes = 0;
         for (StreamInput input : inputs) {
-            bytes += input == null ? 0 : input.read(buffer.clear());
+            bytes += input == null ? 0 : input.read(buffer.clear(), false);
         }
         return bytes;
     }
@@ -133,7 +133,7 @@ class ReadPollTest {
             send(i % STREAMS);
             for (int bytes = 0; bytes < 100; passes++) {
                 for (StreamInput input : inputs) {
-                    int part = input.read(buffer.clear().limit(60));
+                    int part = input.read(buffer.clear().limit(60), false);
                     bytes += part == 0 ? 0 : part + input.read(buffer.clear(), true);
                 }
             }
@@ -161,14 +161,14 @@ class ReadPollTest {
         passUntilPatienceEnds();
         long looks = StreamInput.ReadPoll.ofThisThread().looks();
         for (int i = 0; i < PASSES; i++) {
-            inputs[0].read(buffer.clear());
+            inputs[0].read(buffer.clear(), false);
         }
         assertTrue(StreamInput.ReadPoll.ofThisThread().looks() - looks <= 1);
         send(1);
         int bytes = 0;
         while (bytes == 0) {
-            inputs[0].read(buffer.clear());
-            bytes = inputs[1].read(buffer.clear());
+            inputs[0].read(buffer.clear(), false);
+            bytes = inputs[1].read(buffer.clear(), false);
         }
         assertEquals(100, bytes);
     }

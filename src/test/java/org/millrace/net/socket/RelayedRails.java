@@ -42,9 +42,10 @@ final class RelayedRails implements AutoCloseable {
             names[i] = new Rail(i, "relay " + i);
         }
         Pieces pieces = Pieces.of(threshold, framesInFlight);
-        sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", senders), names, pieces,
+        sender = new SocketSender(new StreamSet(open, "sender under test", "the peer", senders, null), names, pieces,
                 () -> nanos);
-        receiver = new SocketReceiver(new StreamSet(open, "receiver under test", "the peer", receivers), names, pieces);
+        receiver = new SocketReceiver(new StreamSet(open, "receiver under test", "the peer", receivers, null), names,
+                pieces);
     }
 
     MemoryRegion register(MemorySegment memory) {

@@ -128,8 +128,8 @@ class SocketFuzzTest {
                     ours.configureBlocking(false);
                     MemorySegment guarded = arena.allocate(3 * DATA, 64).fill(GUARD);
                     MemoryRegion memory = SocketRegion.register(open, guarded.asSlice(DATA, DATA), new BitSet());
-                    FrameReceiver receiver =
-                            receivers.of(new StreamSet(open, "under test", "the peer", new SocketChannel[] {ours}));
+                    FrameReceiver receiver = receivers
+                            .of(new StreamSet(open, "under test", "the peer", new SocketChannel[] {ours}, null));
                     peer.configureBlocking(false);
                     peer.write(ByteBuffer.wrap(withPayloads(input, headerBytes, lengthAt)));
                     peer.shutdownOutput();

@@ -28,7 +28,7 @@ class StagedMemoryTest {
     @ValueSource(strings = {"close", "abort", "lost"})
     void memoryEndsWithItsConnection(String way) throws Exception {
         SocketChannel[] pair = RelayedRails.pair();
-        StreamSet set = new StreamSet(open, "sender under test", "the peer", new SocketChannel[] {pair[0]});
+        StreamSet set = new StreamSet(open, "sender under test", "the peer", new SocketChannel[] {pair[0]}, null);
         SocketSender sender = new SocketSender(set, RAILS, Pieces.whole(8), System::nanoTime);
         assertTrue(set.memory(true).scope().isAlive());
         if (way.equals("lost")) {
@@ -55,8 +55,8 @@ class StagedMemoryTest {
         long before = direct();
         for (int i = 0; i < CONNECTIONS; i++) {
             SocketChannel[] pair = RelayedRails.pair();
-            StreamSet from = new StreamSet(open, "sender under test", "the peer", new SocketChannel[] {pair[0]});
-            StreamSet to = new StreamSet(open, "receiver under test", "the peer", new SocketChannel[] {pair[1]});
+            StreamSet from = new StreamSet(open, "sender under test", "the peer", new SocketChannel[] {pair[0]}, null);
+            StreamSet to = new StreamSet(open, "receiver under test", "the peer", new SocketChannel[] {pair[1]}, null);
             try (var _ = new SocketSender(from, RAILS, Pieces.whole(8), System::nanoTime);
                     var _ = new SocketReceiver(to, RAILS, Pieces.whole(8))) {
                 assertTrue(to.memory(true).scope().isAlive());
