@@ -332,7 +332,17 @@ public final class EmulatedDevice implements Device, Agent {
             work += stream.tasks().progress();
         }
         running = null;
+        wakePeers(work);
         return work;
+    }
+
+    private void wakePeers(int work) {
+        if (work > 0) {
+            SharedHeap mapped = heap;
+            if (mapped != null) {
+                mapped.doorbell().wakePeers();
+            }
+        }
     }
 
     /** Calls a function of the program, on the device's own thread. */
@@ -375,6 +385,7 @@ public final class EmulatedDevice implements Device, Agent {
             for (int i = 0; i < now.length; i++) {
                 work += now[i].tasks().completed() < targets[i] ? now[i].tasks().progress() : 0;
             }
+            wakePeers(work);
         } while (work > 0);
     }
 

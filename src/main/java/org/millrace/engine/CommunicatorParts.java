@@ -91,13 +91,13 @@ final class CommunicatorParts {
                     options.registeredThreshold()));
             collNet = control.size() > 1 ? CollNet.of(configuration, options.algorithms(), agreement.nodes(), device,
                     connections, collNetTransport) : null;
-            threads = resources.add(shared == null ? new EngineThreads(control.rank(), options) : shared.share());
+            threads = resources.add(shared == null ? new EngineThreads(control.rank(), options, heap) : shared.share());
             if (shared == null && heap != null) {
                 threads.device.allocateFrom(heap);
             }
             this.connectors = new Connectors(device, connections, options.connectDeadline(), failure, threads.proxies,
-                    threads.connectorService, () -> here == null ? 0 : here.dropped(),
-                    resources.add(new DirectTraces(number)));
+                    heap == null ? null : heap.doorbell(), threads.connectorService,
+                    () -> here == null ? 0 : here.dropped(), resources.add(new DirectTraces(number)));
             launched = new LaunchCounts(control, failure);
             attendance = new Attendance(control, launched, options.stallDeadline(), options.lateDeadline());
         } catch (RuntimeException | Error thrown) {
@@ -114,7 +114,7 @@ final class CommunicatorParts {
         List<Transport> offered = new ArrayList<>(transports);
         offered.add(collNetTransport);
         List<PeerInfo> peers = PeerInfo.exchange(control.rank(), host, offered, control::allGather);
-        heap = shared == null ? Transports.heap(control.rank(), peers)
+        heap = shared == null ? Transports.heap(control.rank(), peers, options.wokenSleepNanos() > 0)
                 : shared.device.heap() == null ? null : shared.device.heap().share();
         if (heap != null) {
             resources.add(heap);
@@ -122,7 +122,8 @@ final class CommunicatorParts {
         return new TransportConnections(control.rank(), peers, transports, new ControlMessages(control),
                 new EndSettings(options.layout(), options.firstStep(), failure, failure::failOf, sharedSlots(),
                         options.transfers().groups() ? options.channels() : 0,
-                        heap == null ? null : new Heap(heap.segment(), heap.name()), device.abortFlag(), number));
+                        heap == null ? null : new Heap(heap.segment(), heap.name(), heap.doorbell()),
+                        device.abortFlag(), number));
     }
 
     /** Null if every connection has slots of its own. */

@@ -22,6 +22,7 @@ import org.millrace.device.SendPort;
 import org.millrace.engine.Connector.State;
 import org.millrace.engine.bootstrap.GroupFailure;
 import org.millrace.net.ConnectionException;
+import org.millrace.net.shm.Doorbell;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 import org.millrace.proxy.ProxyOp;
@@ -45,6 +46,7 @@ final class Connectors {
     private volatile @Nullable Attendance attendance;
     private final GroupFailure failure;
     private final ProxyAgent proxies;
+    private final @Nullable Doorbell doorbell;
     private final ConnectorService service;
     private final LongSupplier turnedAway;
     private final DirectTraces direct;
@@ -62,18 +64,20 @@ final class Connectors {
     /**
      * @param connections what makes the ends; null in a group of one
      * @param failure     learns what cannot be made; watched on the service's thread
+     * @param doorbell    what wakes the rank where it sleeps; null if nothing does
      * @param turnedAway  how many clients this rank's listener has turned away
      * @param direct      writes down what connections without proxies do
      */
     Connectors(DeviceCommunicator device, @Nullable TransportConnections connections, Duration connectDeadline,
-            GroupFailure failure, ProxyAgent proxies, ConnectorService service, LongSupplier turnedAway,
-            DirectTraces direct) {
+            GroupFailure failure, ProxyAgent proxies, @Nullable Doorbell doorbell, ConnectorService service,
+            LongSupplier turnedAway, DirectTraces direct) {
         this.device = device;
         this.connections = connections;
         this.connectDeadline = connectDeadline;
         this.arrivalDeadline = connectDeadline;
         this.failure = failure;
         this.proxies = proxies;
+        this.doorbell = doorbell;
         this.service = service;
         this.turnedAway = turnedAway;
         this.direct = direct;
@@ -232,6 +236,9 @@ final class Connectors {
             made.add(connection);
             proxies.add(connection.proxies());
             missing.decrementAndGet();
+            if (doorbell != null) {
+                doorbell.addSilent(connection.wakesThisRank() ? 0 : 1);
+            }
             return true;
         }
         if (connector.isOverdue()) {
@@ -277,7 +284,12 @@ final class Connectors {
 
     /** Frees what the connections hold, after their proxies have stopped. */
     void close() {
-        made.forEach(TransportConnection::close);
+        for (TransportConnection connection : made) {
+            connection.close();
+            if (doorbell != null && !connection.wakesThisRank()) {
+                doorbell.addSilent(-1);
+            }
+        }
         made.clear();
     }
 }

@@ -22,6 +22,8 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param ownSleepNanos     how long the device's thread sleeps while threads that wait run it, for which it has no core
  *                          of its own; 0 if they do not
  * @param idle              what a polling thread does between passes without work; a strategy for each thread
+ * @param wokenSleepNanos   how long a rank sleeps at the most that others wake, as ranks are more than cores; 0 if it
+ *                          polls
  * @param stallDeadline     how long an operation may go without any progress
  * @param lateDeadline      how long a rank that lives may be late for an operation
  * @param closeDeadline     how long a rank waits when it leaves
@@ -33,10 +35,10 @@ import org.millrace.engine.NetTransport.Unpacking;
  * @param unpacking         null if kernels do not gather what they receive
  */
 record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepNanos, Supplier<IdleStrategy> idle,
-        Duration connectDeadline, Duration stallDeadline, Duration lateDeadline, Duration closeDeadline, long firstStep,
-        AlgorithmChoice algorithms, ProtocolChoice protocols, TransferOptions transfers, int workFifoBytes,
-        int workArgumentBytes, int firstWork, long ptrThreshold, Optional<Long> registeredThreshold,
-        SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
+        long wokenSleepNanos, Duration connectDeadline, Duration stallDeadline, Duration lateDeadline,
+        Duration closeDeadline, long firstStep, AlgorithmChoice algorithms, ProtocolChoice protocols,
+        TransferOptions transfers, int workFifoBytes, int workArgumentBytes, int firstWork, long ptrThreshold,
+        Optional<Long> registeredThreshold, SharedMemoryOptions sharedMemory, @Nullable Unpacking unpacking) {
 
     /** System properties that only tests of counters' wrap set, the same on all ranks: where the counters begin. */
     private static final String FIRST_STEP = "org.millrace.engine.firstStep";
@@ -51,6 +53,9 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static final int SHARED_SPINS = 20;
 
+    /** What does not wake a rank that sleeps waits so long. */
+    private static final long WOKEN_SLEEP_NANOS = 1_000_000;
+
     /** Where ranks are more than cores each look takes the core from another rank. */
     private static final long OWN_SLEEP_NANOS = 400_000;
 
@@ -64,6 +69,10 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         int most = !coreForEach ? 0 : helped ? SHARED_SPINS : SPINS;
         return new EngineOptions(agreement.channels(), agreement.bufferBytes(), threads,
                 !helped ? 0 : coreForEach ? OWN_SLEEP_NANOS : 5 * OWN_SLEEP_NANOS, idle(configuration, most, helped),
+                polls(configuration, most) ? 0
+                        : configuration.ifSet(Settings.IDLE_SLEEP_MICROS)
+                                .map(set -> set * 1000L)
+                                .orElse(WOKEN_SLEEP_NANOS),
                 configuration.get(Settings.CONNECT_DEADLINE), configuration.get(Settings.STALL_DEADLINE),
                 configuration.get(Settings.LATE_DEADLINE), configuration.get(Settings.CLOSE_DEADLINE),
                 Long.getLong(FIRST_STEP, 0), AlgorithmChoice.of(configuration), ProtocolChoice.of(configuration),
@@ -84,7 +93,7 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
      */
     private static Supplier<IdleStrategy> idle(Configuration configuration, int most, boolean helped) {
         long longest = configuration.get(Settings.IDLE_SLEEP_MICROS) * 1000L;
-        if (most == 0 && configuration.ifSet(Settings.IDLE_THRESHOLD).isEmpty()) {
+        if (!polls(configuration, most)) {
             return () -> IdleProfile.rankWithoutCore(longest);
         }
         int threshold = configuration.get(Settings.IDLE_THRESHOLD);
@@ -93,6 +102,10 @@ record EngineOptions(int channels, long bufferBytes, int threads, long ownSleepN
         long park = threshold == 0 ? 0 : longest;
         return helped ? () -> IdleProfile.rankOnSharedCores(spins, yields, park)
                 : () -> IdleProfile.rank(spins, yields, park);
+    }
+
+    private static boolean polls(Configuration configuration, int most) {
+        return most > 0 || configuration.ifSet(Settings.IDLE_THRESHOLD).isPresent();
     }
 
     /** Channels that this rank proposes: the group uses the fewest that any of its ranks proposes. */

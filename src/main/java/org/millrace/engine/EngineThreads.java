@@ -4,11 +4,15 @@ import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.millrace.MillraceException;
 import org.millrace.agent.Agent;
 import org.millrace.agent.AgentRunner;
 import org.millrace.agent.HelpedAgent;
+import org.millrace.agent.IdleStrategy;
 import org.millrace.device.EmulatedDevice;
+import org.millrace.net.shm.Doorbell;
+import org.millrace.net.shm.SharedHeap;
 import org.millrace.proxy.ProxyAgent;
 import org.millrace.proxy.ProxyConnection;
 
@@ -29,21 +33,30 @@ final class EngineThreads implements AutoCloseable {
     private final AgentRunner[] runners;
     private final AtomicInteger users = new AtomicInteger(1);
 
-    EngineThreads(int rank, EngineOptions options) {
+    /** @param heap what other processes map; null if they do not */
+    EngineThreads(int rank, EngineOptions options, @Nullable SharedHeap heap) {
         this.device = new EmulatedDevice(rank, options.lateDeadline(), options.closeDeadline());
         this.proxies = new ProxyAgent("proxy-" + rank);
         boolean together = options.threads() == 1;
         Agent first = together ? new InTurn(device, proxies) : device;
-        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options)
-                : AgentRunner.start(first, options.idle().get());
+        Doorbell doorbell = heap == null ? null : heap.doorbell();
+        AgentRunner runner = options.ownSleepNanos() > 0 ? startHelped(first, options, doorbell)
+                : AgentRunner.start(first, idle(options, doorbell));
         runners = together ? new AgentRunner[] {runner}
                 : new AgentRunner[] {runner, AgentRunner.start(proxies, options.idle().get())};
         connectorService = new ConnectorService(rank);
     }
 
-    private AgentRunner startHelped(Agent agent, EngineOptions options) {
+    /** Of a thread that runs the device. */
+    private static IdleStrategy idle(EngineOptions options, @Nullable Doorbell doorbell) {
+        IdleStrategy polling = options.idle().get();
+        return doorbell == null || options.wokenSleepNanos() == 0 ? polling
+                : doorbell.strategy(polling, options.wokenSleepNanos());
+    }
+
+    private AgentRunner startHelped(Agent agent, EngineOptions options, @Nullable Doorbell doorbell) {
         HelpedAgent helped =
-                new HelpedAgent(agent, options.idle().get(), options.idle().get(), options.ownSleepNanos());
+                new HelpedAgent(agent, idle(options, doorbell), idle(options, doorbell), options.ownSleepNanos());
         device.runBy(helped);
         return AgentRunner.start(helped, helped);
     }

@@ -12,12 +12,12 @@ record MappedMemory(SharedMemory memory) implements CommonMemory {
     /** Memory that nobody can make shorter: a sealed file, which lies in no directory. */
     static final CommonMemory.Source SEALED =
             new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.createSealed(bytes)),
-                    (handle, bytes) -> open(Path.of(""), handle, bytes));
+                    (handle, bytes) -> open(Path.of(""), handle, bytes), true);
 
     /** Memory in files of a directory. */
     static CommonMemory.Source in(Path directory) {
         return new CommonMemory.Source(bytes -> new MappedMemory(SharedMemory.create(directory, bytes)),
-                (handle, bytes) -> open(directory, handle, bytes));
+                (handle, bytes) -> open(directory, handle, bytes), false);
     }
 
     private static CommonMemory open(Path directory, byte[] handle, long bytes) {

@@ -39,7 +39,7 @@ final class P2pTransport implements Transport {
     private static final String MAPPED = "; mapped in ";
 
     private static final CommonMemory.Source ONE_PROCESS =
-            new CommonMemory.Source(ProcessMemory::create, ProcessMemory::open);
+            new CommonMemory.Source(ProcessMemory::create, ProcessMemory::open, true);
 
     private final SharedMemoryOptions options;
 

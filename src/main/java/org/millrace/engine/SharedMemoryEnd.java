@@ -37,13 +37,17 @@ import org.millrace.transport.TransportEnd;
  * ({@link DirectMemory}), if that reaches it: in a process, or in the sender's heap, which the receiver maps.
  *
  * <pre>
- *   what an end tells the other:  whether it copies, 1 byte | length of the handle, 2 bytes | handle | heap of the sender
+ *   what an end tells the other:  flags, 1 byte | length of the handle, 2 bytes | handle | its rank's heap
+ *   flags:                        1: it copies; 2: its rank sleeps until it is woken
  * </pre>
  *
  * Directly, {@code head} and {@code tail} go from device to device, and nobody is told of a step; how the two ranks run
  * the same operation is checked when it is announced ({@link OperationCheck}).
  */
 final class SharedMemoryEnd implements TransportEnd {
+
+    private static final int COPIES = 1;
+    private static final int SLEEPS = 2;
 
     private final EndRequest request;
     private final CommonMemory.Source source;
@@ -59,6 +63,7 @@ final class SharedMemoryEnd implements TransportEnd {
     private @Nullable CopyProxy proxy;
     /** The sender's heap as this receiver has it mapped; null where it points nowhere, or is of this process. */
     private @Nullable PeerHeap heap;
+    private boolean woken;
 
     /**
      * @param owns   whether this end makes the memory; the other one does not
@@ -87,10 +92,10 @@ final class SharedMemoryEnd implements TransportEnd {
             shared = ConnectionInfo.at(common.segment(), layout(), firstStep());
             handle = common.handle();
         }
-        Heap mine = heapToPointInto();
-        byte[] name = request.sends() && mine != null ? mine.name().getBytes(StandardCharsets.UTF_8) : new byte[0];
+        Heap mine = mappedHeap();
+        byte[] name = mine == null ? new byte[0] : mine.name().getBytes(StandardCharsets.UTF_8);
         return ByteBuffer.allocate(1 + Short.BYTES + handle.length + name.length)
-                .put((byte) (copies ? 1 : 0))
+                .put((byte) ((copies ? COPIES : 0) | (mine != null && mine.doorbell().sleeps() ? SLEEPS : 0)))
                 .putShort((short) handle.length)
                 .put(handle)
                 .put(name)
@@ -103,15 +108,21 @@ final class SharedMemoryEnd implements TransportEnd {
         if (peer.length < 1 + Short.BYTES || said.getShort(1) < 0 || said.getShort(1) > peer.length - 1 - Short.BYTES) {
             throw new ConnectionException("the other end's " + peer.length + " bytes of set-up cannot be read");
         }
-        boolean peerCopies = said.get() != 0;
+        int flags = said.get();
         byte[] handle = new byte[said.getShort()];
         said.get(handle);
         if (!owns) {
             common = source.open().open(handle, bytes());
             shared = ConnectionInfo.over(common.segment(), layout(), firstStep());
         }
-        if (!copies && !peerCopies) {
-            shared = direct(StandardCharsets.UTF_8.decode(said).toString());
+        if (!copies && (flags & COPIES) == 0) {
+            String name = StandardCharsets.UTF_8.decode(said).toString();
+            shared = direct(name);
+            Heap mine = mappedHeap();
+            woken = mine != null && !name.isEmpty();
+            if (woken && (flags & SLEEPS) != 0) {
+                mine.doorbell().reach(name);
+            }
         }
         check = new OperationCheck(request.name(),
                 common.segment().asSlice(layout().totalBytes(), OperationCheck.BYTES), request.sends());
@@ -125,14 +136,14 @@ final class SharedMemoryEnd implements TransportEnd {
         return true;
     }
 
-    /** @param name of the sender's heap, if this is the receiver; empty if it has none */
+    /** @param name of the other rank's heap; empty if it has none */
     private ConnectionInfo direct(String name) {
         MemorySegment line = common.segment().asSlice(bytes() - DirectMemory.BYTES);
         if (common.pointed() != null) {
             return shared.withDirect(DirectMemory.inProcess(line, common.pointed()));
         }
         if (request.sends()) {
-            Heap mine = heapToPointInto();
+            Heap mine = mappedHeap();
             return mine == null ? shared : shared.withDirect(DirectMemory.ofHeap(line, mine.segment()));
         }
         if (name.isEmpty()) {
@@ -142,9 +153,9 @@ final class SharedMemoryEnd implements TransportEnd {
         return shared.withDirect(DirectMemory.ofHeap(line, heap.segment()));
     }
 
-    /** Who can open the connection's memory can open the heap; null where files of a directory serve. */
-    private @Nullable Heap heapToPointInto() {
-        return source == MappedMemory.SEALED ? request.settings().heap() : null;
+    /** Null where this end's rank has none, or the other cannot open it. */
+    private @Nullable Heap mappedHeap() {
+        return source.opensHeaps() ? request.settings().heap() : null;
     }
 
     private long bytes() {
@@ -172,6 +183,11 @@ final class SharedMemoryEnd implements TransportEnd {
     @Override
     public ConnectionInfo info() {
         return copies ? own : shared;
+    }
+
+    @Override
+    public boolean wakesThisRank() {
+        return woken;
     }
 
     @Override
@@ -214,9 +230,10 @@ final class SharedMemoryEnd implements TransportEnd {
         /**
          * A way to get such memory.
          *
-         * @param open reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         * @param open       reaches memory that the other end made, with what its {@link CommonMemory#handle} said
+         * @param opensHeaps whether who can open it can open the other rank's heap
          */
-        record Source(LongFunction<CommonMemory> create, Opener open) {
+        record Source(LongFunction<CommonMemory> create, Opener open, boolean opensHeaps) {
         }
 
         interface Opener {

@@ -54,6 +54,11 @@ final class TransportConnection implements AutoCloseable {
         return proxies;
     }
 
+    /** {@return whether the other end wakes this rank} */
+    public boolean wakesThisRank() {
+        return end.wakesThisRank();
+    }
+
     /**
      * Announces an operation to the proxies, in the order in which the device will run them. Nothing to do where there
      * are none.

@@ -5,6 +5,7 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.millrace.abi.AbortFlag;
 import org.millrace.abi.ConnectionLayout;
+import org.millrace.net.shm.Doorbell;
 import org.millrace.proxy.ProxyConnection;
 
 /**
@@ -27,8 +28,12 @@ public record EndSettings(ConnectionLayout layout, long firstStep, ProxyConnecti
         Consumer<? super Throwable> failure, @Nullable SharedSlotSizes sharedSlots, int groupedChannels,
         @Nullable Heap heap, AbortFlag abort, long communicator) {
 
-    /** Memory of a rank that other processes map. */
-    public record Heap(MemorySegment segment, String name) {
+    /**
+     * Memory of a rank that other processes map.
+     *
+     * @param doorbell wakes the rank that it belongs to, and those that this one is connected with
+     */
+    public record Heap(MemorySegment segment, String name, Doorbell doorbell) {
     }
 
     /**

@@ -60,6 +60,14 @@ public interface TransportEnd {
         return "";
     }
 
+    /**
+     * {@return whether the other end's device wakes this rank when it has done something; while one does not, the rank
+     * polls}
+     */
+    default boolean wakesThisRank() {
+        return false;
+    }
+
     /** Hears of an operation before the device runs it, in the order in which it will. */
     void announce(ProxyOp op);
 

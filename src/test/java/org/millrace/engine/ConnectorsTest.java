@@ -177,8 +177,8 @@ class ConnectorsTest {
     }
 
     private Connectors connectors(Duration deadline) {
-        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), service, strangers::get,
-                new DirectTraces(0));
+        return new Connectors(device(), connections, deadline, failure, new ProxyAgent("test"), null, service,
+                strangers::get, new DirectTraces(0));
     }
 
     @AfterEach
@@ -327,8 +327,8 @@ class ConnectorsTest {
         });
         try (ControlPlane first = ControlPlane.join("file:" + directory.resolve("two"), 0, 2, PATIENCE)) {
             GroupFailure shared = new GroupFailure(first);
-            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), service,
-                    strangers::get, new DirectTraces(0));
+            Connectors idle = new Connectors(device(), connections, NEVER, shared, new ProxyAgent("test"), null,
+                    service, strangers::get, new DirectTraces(0));
             first.barrier();
             await(() -> shared.get() != null, "the failure is not heard");
             assertTrue(shared.get() instanceof MillraceException);

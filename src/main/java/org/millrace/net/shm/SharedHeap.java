@@ -32,16 +32,19 @@ public final class SharedHeap implements AutoCloseable {
     private int parts;
     /** Who may still hand it out, or open it. */
     private int users = 1;
+    private final Doorbell doorbell;
 
     private SharedHeap(long bytes) throws IOException {
         file = SealedFile.createSparse(bytes);
         try (FileChannel channel = file.channel()) {
             mapping = new SharedMemory.Mapping(channel, MapMode.READ_WRITE, bytes);
+            file.take(0, PAGE);
         } catch (IOException | RuntimeException e) {
             file.close();
             throw e;
         }
-        free.put(0L, bytes);
+        doorbell = new Doorbell(mapping.segment().asSlice(0, Integer.BYTES));
+        free.put(PAGE, bytes - PAGE);
     }
 
     /** Makes an empty one; throws {@link ShmUnavailableException} if there is no such memory here. */
@@ -65,6 +68,11 @@ public final class SharedHeap implements AutoCloseable {
     /** What another process needs to {@link #open} it. */
     public String name() {
         return file.name().toString();
+    }
+
+    /** Wakes its owner's rank, and the ranks that that has to wake. */
+    public Doorbell doorbell() {
+        return doorbell;
     }
 
     /** All of it, of the global scope. */
@@ -153,6 +161,7 @@ public final class SharedHeap implements AutoCloseable {
 
     private void unmapIfUnused() {
         if (users == 0 && parts == 0 && mapping.isOpen()) {
+            doorbell.close();
             mapping.close();
             file.close();
         }
@@ -165,12 +174,21 @@ public final class SharedHeap implements AutoCloseable {
      * @throws ShmUnavailableException if it is not there
      */
     public static SharedMemory.Mapping open(String name) {
+        return open(name, MapMode.READ_ONLY, Long.MAX_VALUE);
+    }
+
+    /** Maps the page before all that is handed out, for writing. */
+    static SharedMemory.Mapping openFirstPage(String name) {
+        return open(name, MapMode.READ_WRITE, PAGE);
+    }
+
+    private static SharedMemory.Mapping open(String name, MapMode mode, long most) {
         FileName parsed = FileName.parse(name);
         if (parsed == null || !parsed.isSealed()) {
             throw new ShmUnavailableException("\"" + name + "\" is no name of memory of ours");
         }
         try (FileChannel channel = SealedFile.open(parsed, SealedFile.ALL)) {
-            return new SharedMemory.Mapping(channel, MapMode.READ_ONLY, channel.size());
+            return new SharedMemory.Mapping(channel, mode, Math.min(channel.size(), most));
         } catch (IOException e) {
             throw new ShmUnavailableException("cannot map the memory of " + parsed.owner() + ": " + e.getMessage()
                     + "; NCCL_P2P_DISABLE=1 and NCCL_SHM_DISABLE=1 do without", e);

@@ -1,0 +1,133 @@
+package org.millrace.net.shm;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.millrace.agent.IdleStrategy;
+
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // no interrupt ends a sleep
+class DoorbellTest {
+
+    /** A sleep that nobody ends is longer than the test may take. */
+    private static final long FOR_EVER = Duration.ofHours(1).toNanos();
+    private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
+
+    @BeforeEach
+    void memoryThatOthersMap() {
+        assumeTrue(SharedMemory.sealedDomain() != 0, "no sealed memory here");
+    }
+
+    /**
+     * Two ranks hand a number to and fro. In every other round it is stored when the other one has said that it sleeps,
+     * else at once, while that may be about to.
+     */
+    @Test
+    void whoSleepsIsWokenByEveryStore() throws InterruptedException {
+        int rounds = 20_000;
+        try (SharedHeap one = SharedHeap.create(); SharedHeap other = SharedHeap.create()) {
+            AtomicInteger number = new AtomicInteger();
+            one.doorbell().reach(other.name());
+            other.doorbell().reach(one.name());
+            Thread answers = Thread.ofPlatform().daemon().start(() -> count(number, 1, rounds, other.doorbell(), one));
+            count(number, 0, rounds, one.doorbell(), other);
+            answers.join();
+            assertEquals(2 * rounds, number.get());
+        }
+    }
+
+    private static void count(AtomicInteger number, int mine, int rounds, Doorbell doorbell, SharedHeap other) {
+        IdleStrategy idle = doorbell.strategy(unused(), FOR_EVER, FOR_EVER);
+        for (int round = 0; round < rounds; round++) {
+            while (number.getAcquire() != 2 * round + mine) {
+                idle.idle(0);
+            }
+            if (round % 2 == 0 && 2 * round + mine > 0) {
+                awaitAnnouncement(other);
+            }
+            number.setRelease(2 * round + mine + 1);
+            doorbell.wakePeers();
+            idle.idle(1);
+        }
+    }
+
+    private static void awaitAnnouncement(SharedHeap sleeper) {
+        while ((int) WORD.getVolatile(sleeper.segment(), 0L) == 0) {
+            Thread.yield();
+        }
+    }
+
+    @Test
+    void anotherThreadOfTheRankWakesIt() throws InterruptedException {
+        int rounds = 1_000;
+        try (SharedHeap heap = SharedHeap.create()) {
+            IdleStrategy idle = heap.doorbell().strategy(unused(), FOR_EVER, FOR_EVER);
+            AtomicInteger asked = new AtomicInteger();
+            Thread sleeper = Thread.ofPlatform().daemon().start(() -> {
+                for (int round = 1; round <= rounds; round++) {
+                    while (asked.getAcquire() < round) {
+                        idle.idle(0);
+                    }
+                    idle.idle(1);
+                }
+            });
+            for (int round = 1; round <= rounds; round++) {
+                awaitAnnouncement(heap);
+                asked.setRelease(round);
+                heap.doorbell().wakeOwner();
+            }
+            sleeper.join();
+        }
+    }
+
+    /** Something that stores without waking the rank must be polled for. */
+    @Test
+    void aRankPollsWhileSomethingDoesNotWakeIt() {
+        try (SharedHeap heap = SharedHeap.create()) {
+            List<Integer> polled = new ArrayList<>();
+            IdleStrategy idle = heap.doorbell().strategy(polled::add, FOR_EVER, FOR_EVER);
+            heap.doorbell().addSilent(1);
+            for (int pass = 0; pass < 100; pass++) {
+                idle.idle(0);
+            }
+            assertEquals(100, polled.size());
+            heap.doorbell().addSilent(-1);
+            idle.idle(0); // yields, and does not poll
+            assertEquals(100, polled.size());
+        }
+    }
+
+    @Test
+    void onlyWhoSleepsHasToBeWoken() {
+        try (SharedHeap heap = SharedHeap.create()) {
+            assertFalse(heap.doorbell().sleeps());
+            heap.doorbell().strategy(unused(), 1);
+            assertTrue(heap.doorbell().sleeps());
+        }
+    }
+
+    @Test
+    void whatWakesPeersIsNotHandedOut() {
+        try (SharedHeap heap = SharedHeap.create(); Arena arena = Arena.ofConfined()) {
+            heap.allocate(1, arena).fill((byte) 1);
+            assertEquals((byte) 0, heap.segment().get(ValueLayout.JAVA_BYTE, 0));
+        }
+    }
+
+    private static IdleStrategy unused() {
+        return workCount -> {
+            throw new AssertionError("polls");
+        };
+    }
+}
