@@ -3,6 +3,7 @@ package org.millrace.abi;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
+import org.millrace.foreign.PageMemory;
 
 /**
  * What a device knows of its end of a connection ({@code ncclConnInfo} in NCCL): where the slots are and where the
@@ -23,8 +24,6 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
     public record SharedSlots(MemorySegment memory, long slotBytes) {
     }
 
-    private static final long PAGE = 4096;
-
     /**
      * Takes memory for a connection, laid out as NCCL lays it out.
      *
@@ -36,7 +35,7 @@ public record ConnectionInfo(ConnectionLayout layout, MemorySegment buffers, Sen
      * @return a connection with all counters at {@code firstStep} and no sizes
      */
     public static ConnectionInfo allocate(Arena arena, ConnectionLayout layout, long firstStep) {
-        return at(unscoped(arena.allocate(layout.totalBytes(), PAGE)), layout, firstStep);
+        return at(unscoped(PageMemory.allocate(layout.totalBytes(), arena)), layout, firstStep);
     }
 
     /**

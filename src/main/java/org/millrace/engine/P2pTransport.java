@@ -16,6 +16,7 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.abi.DirectMemory;
 import org.millrace.engine.EngineOptions.SharedMemoryOptions;
 import org.millrace.engine.SharedMemoryEnd.CommonMemory;
+import org.millrace.foreign.PageMemory;
 import org.millrace.net.ConnectionException;
 import org.millrace.net.shm.SharedMemory;
 import org.millrace.transport.Availability;
@@ -125,7 +126,6 @@ final class P2pTransport implements Transport {
         private static final ConcurrentMap<Long, Block> OFFERED = new ConcurrentHashMap<>();
         private static final AtomicLong NUMBERS = new AtomicLong();
         private static final AtomicInteger BLOCKS = new AtomicInteger();
-        private static final long PAGE = 4096;
 
         private record Block(long number, Arena arena, MemorySegment segment, AtomicInteger users,
                 @Nullable MemorySegment[] pointed) {
@@ -149,7 +149,7 @@ final class P2pTransport implements Transport {
             Arena arena = Arena.ofShared();
             try {
                 Block block = new Block(NUMBERS.incrementAndGet(), arena,
-                        ConnectionInfo.unscoped(arena.allocate(bytes, PAGE)), new AtomicInteger(2),
+                        ConnectionInfo.unscoped(PageMemory.allocate(bytes, arena)), new AtomicInteger(2),
                         new MemorySegment[ConnectionLayout.SLOTS]);
                 OFFERED.put(block.number(), block);
                 BLOCKS.incrementAndGet();

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.util.HashMap;
 import java.util.Map;
 import org.millrace.abi.ConnectionInfo;
+import org.millrace.foreign.PageMemory;
 import org.millrace.net.MemoryRegion;
 import org.millrace.net.Network;
 import org.millrace.proxy.SlotPool;
@@ -18,8 +19,6 @@ final class SlotPools {
 
     private record Place(int channel, boolean sends) {
     }
-
-    private static final long PAGE = 4096;
 
     private final Network network;
     private final Map<Place, Pool> pools = new HashMap<>();
@@ -53,7 +52,7 @@ final class SlotPools {
 
         Pool(SharedSlotSizes sizes) {
             long bytes = (long) SlotPool.slots(sizes.connections()) * sizes.slotBytes();
-            region = network.register(ConnectionInfo.unscoped(arena.allocate(bytes, PAGE)));
+            region = network.register(ConnectionInfo.unscoped(PageMemory.allocate(bytes, arena)));
             slots = new SlotPool(region, sizes.slotBytes(), sizes.connections());
         }
 

@@ -12,6 +12,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.millrace.foreign.CFunction;
 
 class ConnectionLayoutTest {
     private static final ConnectionLayout DEFAULT = ConnectionLayout.DEFAULT;
@@ -24,6 +25,22 @@ class ConnectionLayoutTest {
         assertEquals(524288 + 4915200 + 4194304, DEFAULT.sendMemOffset());
         assertEquals(DEFAULT.sendMemOffset() + 4096, DEFAULT.recvMemOffset());
         assertEquals(DEFAULT.sendMemOffset() + 8192, DEFAULT.totalBytes());
+    }
+
+    /** Ten megabytes a connection, of which most programs use little. */
+    @Test
+    void aConnectionTakesNoMemoryBeforeItIsUsed() {
+        try (Arena arena = Arena.ofConfined()) {
+            ConnectionInfo info = ConnectionInfo.allocate(arena, DEFAULT, 0);
+            MemorySegment pages = arena.allocate(DEFAULT.totalBytes() / 4096);
+            assertEquals(0L,
+                    CFunction.named("mincore").call(info.buffers().address(), DEFAULT.totalBytes(), pages.address()));
+            assertEquals(2,
+                    pages.elements(ValueLayout.JAVA_BYTE)
+                            .filter(page -> (page.get(ValueLayout.JAVA_BYTE, 0) & 1) != 0)
+                            .count(),
+                    "pages: that of the sender's counters, and the receiver's");
+        }
     }
 
     @ParameterizedTest
