@@ -15,16 +15,18 @@ Usage: bench/openmpi/ranks.sh [options]
   --later N       seconds after joining at which it is measured again (default: 10)
   --rounds N      each all of the above (default: 1)
   --java OPTIONS  of Millrace's JVMs (default: "-XX:+UseSerialGC -Xms16m", which java.md tells users)
+  --cache         start those with a cache of classes, as millrace run does
   --jar FILE      Millrace's command line (default: target/millrace.jar)
 
 A line takes as long as joining, --later and 3 s on either side. JAVA_HOME is a JDK 22 or newer; mpicc and mpirun are Open MPI's.
 HELP
 }
 
-ranks="2 4 8 16 32" nets="shm tcp" as="processes threads" cores=0,1 later=10 rounds=1 options="-XX:+UseSerialGC -Xms16m" jar=$here/../../target/millrace.jar
+ranks="2 4 8 16 32" nets="shm tcp" as="processes threads" cores=0,1 later=10 rounds=1 options="-XX:+UseSerialGC -Xms16m" cache= jar=$here/../../target/millrace.jar
 while [ $# -gt 0 ]; do
     case $1 in
         -h | --help) usage; exit 0 ;;
+        --cache) cache=1; shift; continue ;;
         --ranks | --nets | --as | --cores | --later | --rounds | --jar)
             declare "${1#--}=${2:?$1 needs a value}" ;;
         --java) options=${2?$1 needs a value} ;;
@@ -37,6 +39,11 @@ jar=$(realpath "$jar")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${java}c" --release 22 -cp "$jar" -d "$work" "$here/Ranks.java"
+if [ "$cache" ]; then
+    options+=" -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+    "${java}" --enable-native-access=ALL-UNNAMED $options -XX:AOTCacheOutput="$work/ranks.aot" -cp "$jar" org.millrace.engine.JoinTraining >"$work/messages" 2>&1
+    options+=" -XX:AOTCache=$work/ranks.aot -Xlog:aot*=off"
+fi
 mpicc -O3 -Wall -Wextra -o "$work/ranks" "$here/ranks.c"
 [ "$(id -u)" != 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 

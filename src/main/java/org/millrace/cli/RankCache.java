@@ -79,11 +79,7 @@ final class RankCache {
                 return null;
             }
             List<String> command = new ArrayList<>(List.of(java.toString()));
-            String classPath = read(words, environment, command);
-            if (classPath == null) {
-                return null;
-            }
-            List<String> entries = Stream.of(classPath.split(File.pathSeparator))
+            List<String> entries = Stream.of(read(words, environment, command).split(File.pathSeparator))
                     .takeWhile(entry -> !Files.isDirectory(Path.of(entry)))
                     .toList();
             if (entries.isEmpty()) {
@@ -95,12 +91,7 @@ final class RankCache {
             }
             StringBuilder stamp = new StringBuilder(command.toString());
             for (Path each : files) {
-                stamp.append('\n')
-                        .append(each)
-                        .append(' ')
-                        .append(Files.size(each))
-                        .append(' ')
-                        .append(Files.getLastModifiedTime(each));
+                stamp.append("%n%s %d %s".formatted(each, Files.size(each), Files.getLastModifiedTime(each)));
             }
             UUID name = UUID.nameUUIDFromBytes(stamp.toString().getBytes(StandardCharsets.UTF_8));
             command.addAll(SHARED); // a JVM that does not know these makes none
@@ -133,14 +124,17 @@ final class RankCache {
         return directory.isAbsolute() ? directory.resolve("millrace/run") : null;
     }
 
-    /** Adds the options that are kept; returns the class path, null if there is none or no cache for these options. */
-    private static @Nullable String read(List<String> words, Map<String, String> environment, List<String> kept) {
+    /**
+     * Adds the options that are kept; returns the class path. Where there is none, or no cache for these options, that
+     * is the current directory.
+     */
+    private static String read(List<String> words, Map<String, String> environment, List<String> kept) {
         List<String> options = new ArrayList<>();
         for (String variable : List.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")) {
             options.addAll(List.of(environment.getOrDefault(variable, "").split("\\s+")));
         }
         options.addAll(words.subList(1, words.size()));
-        String classPath = environment.get("CLASSPATH");
+        String classPath = environment.getOrDefault("CLASSPATH", "");
         for (int i = 0; i + 1 < options.size(); i++) {
             String option = options.get(i);
             if (option.equals("-jar")) {
@@ -154,7 +148,7 @@ final class RankCache {
             } else if (KEPT.matcher(option).matches()) {
                 kept.add(option);
             } else if (REFUSED.matcher(option).matches()) {
-                return null;
+                return "";
             } else if (!option.isEmpty() && !option.startsWith("-")) {
                 break; // the main class
             }
