@@ -38,6 +38,11 @@ final class MeshAggregator implements Agent {
     private final int[][] accepted;
     private final long[] acceptedCount;
     private final long[] arrivedCount;
+    /**
+     * Ranks that take nothing more: they have all that they asked for. What they sent before may still be on its way.
+     */
+    private final boolean[] leaving;
+    /** Ranks of which nothing more will come. */
     private final @Nullable PeerClosedException[] departed;
     private boolean anyDeparted;
     private final Arena arena = Arena.ofShared();
@@ -71,6 +76,7 @@ final class MeshAggregator implements Agent {
         accepted = new int[ranks][ACCEPTED];
         acceptedCount = new long[ranks];
         arrivedCount = new long[ranks];
+        leaving = new boolean[ranks];
         departed = new PeerClosedException[ranks];
         long place = MeshNetwork.LONGEST_PIECE + ranks * MeshRequest.roundUp(1);
         scratch = frames.register(arena.allocate(PIECES * place, MeshRequest.roundUp(1)));
@@ -140,9 +146,8 @@ final class MeshAggregator implements Agent {
     /** Moves bytes to and from a rank, and takes in what it sends. */
     private int exchange(int peer) {
         FrameReceiver receiver = receivers[peer];
-        int work = 0;
+        int work = leaving[peer] ? 0 : send(peer);
         try {
-            work += senders[peer].progress();
             work += receiver.progress();
             FrameHeader next = receiver.poll();
             while (next != null && accept(peer, receiver, next)) {
@@ -150,6 +155,7 @@ final class MeshAggregator implements Agent {
                 next = receiver.poll();
             }
         } catch (PeerClosedException closed) {
+            leaving[peer] = true;
             departed[peer] = closed;
             anyDeparted = true;
         }
@@ -160,6 +166,15 @@ final class MeshAggregator implements Agent {
             work++;
         }
         return work;
+    }
+
+    private int send(int peer) {
+        try {
+            return senders[peer].progress();
+        } catch (PeerClosedException closed) {
+            leaving[peer] = true;
+            return 0;
+        }
     }
 
     /** Gives a frame its place; false if there is none yet. */
@@ -217,13 +232,18 @@ final class MeshAggregator implements Agent {
     private boolean offer(MeshPiece piece, int kind, int behind) {
         int peer = (rank + 1 + behind) % senders.length;
         boolean result = kind == MeshFrame.RESULT;
-        if ((result ? piece.rangeBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || departed[peer] != null) {
+        if ((result ? piece.rangeBytes(rank) : piece.contributionBytes(rank, peer)) == 0 || leaving[peer]) {
             return true;
         }
         piece.write(header, kind, peer);
-        if (!senders[peer].offer(header, result ? piece.request.receive : piece.request.send,
-                result ? piece.resultOffset(rank) : piece.contributionOffset(peer))) {
-            return false;
+        try {
+            if (!senders[peer].offer(header, result ? piece.request.receive : piece.request.send,
+                    result ? piece.resultOffset(rank) : piece.contributionOffset(peer))) {
+                return false;
+            }
+        } catch (PeerClosedException closed) {
+            leaving[peer] = true;
+            return true;
         }
         piece.offeredUpTo[peer] = ++offered[peer];
         return true;
@@ -235,7 +255,7 @@ final class MeshAggregator implements Agent {
             return false;
         }
         for (int peer = 0; peer < senders.length; peer++) {
-            if (piece.offeredUpTo[peer] > 0 && departed[peer] == null
+            if (piece.offeredUpTo[peer] > 0 && !leaving[peer]
                     && senders[peer].framesCompleted() < piece.offeredUpTo[peer]) {
                 return false;
             }

@@ -94,7 +94,7 @@ public final class StallWatch {
 
     private void lookAndEnd() {
         try {
-            look();
+            look(System.nanoTime());
         } catch (IOException | RuntimeException failure) {
             LOG.debug("cannot look for stalls", failure);
         } finally {
@@ -102,14 +102,18 @@ public final class StallWatch {
         }
     }
 
-    /** One look, which may take its time: what it tells was so when it began to read for the second time. */
-    void look() throws IOException {
+    /**
+     * One look, which may take its time: what it tells was so when it began to read for the second time.
+     *
+     * @param now when it begins
+     */
+    void look(long now) throws IOException {
         List<Long> self = List.of(ProcessIdentity.CURRENT.pid());
         for (Verdict verdict : Hang.verdicts(reading, quiet)) {
             if (verdict.concerns(self)) {
                 Long before = told.put(verdict.subject(), verdict.since());
                 if (verdict.silence() != null) {
-                    told.put(verdict.hash(), System.nanoTime()); // which stands still for the link, whatever follows
+                    told.put(verdict.hash(), now); // which stands still for the link, whatever follows
                 }
                 if (before == null || verdict.since() - before > 0) {
                     tell.accept(verdict);

@@ -33,10 +33,10 @@ class StallWatchTest {
         List<Verdict> told = new ArrayList<>();
         List<TracedProcess> still = List.of(HangTest.running(1));
         StallWatch watch = new StallWatch(() -> true, () -> still, Duration.ofNanos(4), told::add);
-        watch.look();
+        watch.look(HangTest.NOW);
         assertEquals(1, told.size());
         assertTrue(told.getFirst().sentence().contains("does not take what has arrived"), told.getFirst()::sentence);
-        watch.look();
+        watch.look(HangTest.NOW);
         assertEquals(1, told.size());
     }
 
@@ -47,7 +47,7 @@ class StallWatchTest {
                 verdict -> told.add(verdict.cause()));
         for (List<TracedProcess> look : looks) {
             readings.addAll(List.of(look, look)); // each look reads twice, if there is something in the first
-            watch.look();
+            watch.look(HangTest.NOW);
             readings.clear();
         }
         return told;
