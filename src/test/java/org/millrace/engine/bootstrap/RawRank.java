@@ -22,6 +22,8 @@ final class RawRank implements AutoCloseable {
     private final Selector selector = Selector.open();
     private final ControlConnection connection;
     private final Queue<Message> received = new ArrayDeque<>();
+    /** What is thrown when the messages that came before have been received. */
+    private IOException ended;
 
     private FrameSeal seal;
 
@@ -85,6 +87,9 @@ final class RawRank implements AutoCloseable {
     Message receive() throws IOException {
         long end = System.nanoTime() + Ranks.PATIENCE.toNanos();
         while (received.isEmpty()) {
+            if (ended != null) {
+                throw ended;
+            }
             if (System.nanoTime() - end > 0) {
                 fail("rank 0 says nothing");
             }
@@ -93,9 +98,7 @@ final class RawRank implements AutoCloseable {
             try {
                 connection.serve(received::add);
             } catch (IOException e) {
-                if (received.isEmpty()) {
-                    throw e;
-                }
+                ended = e;
             }
         }
         return received.remove();
