@@ -141,17 +141,18 @@ public final class Doorbell implements AutoCloseable {
     private final class SleepStrategy implements IdleStrategy {
 
         /**
-         * Passes without work after each of which the core is offered, before the thread sleeps: a switch of threads is
-         * cheaper than to sleep and be woken.
+         * Passes without work after each of which the core is offered, before the thread sleeps: some tens of
+         * microseconds. A switch of threads is cheaper than to sleep and be woken, and on a virtual machine a core that
+         * nobody has takes tens of microseconds to come back.
          */
-        private static final int YIELDS = 8;
+        private static final int YIELDS = 100;
         /**
          * A yield that took longer went to a thread that computes, as compilers do: they keep a core for milliseconds.
          */
         private static final long LONG_YIELD_NANOS = 1_000_000;
         /** For so long it then sleeps at once, which others cannot delay; each time twice as long. */
         private static final long LEAST_AVOIDANCE_NANOS = 10_000_000;
-        private static final long MOST_AVOIDANCE_NANOS = 1_000_000_000;
+        private static final long MOST_AVOIDANCE_NANOS = 100_000_000;
 
         private final IdleStrategy otherwise;
         private final long firstNanos;
