@@ -1,35 +1,38 @@
 package org.millrace.device;
 
-/** One channel's part of a kernel: what a thread block is on a GPU. */
+/** One channel's part of a kernel. It corresponds to a thread block on a GPU. */
 interface Block {
 
     /**
-     * The kernel starts: everything before it on the stream is complete. Called once for each block of a kernel, on the
-     * device's thread.
+     * Called when the kernel starts. Everything before it on the stream is complete. Called once for each block of a
+     * kernel, on the device's thread.
      */
     default void begin() {}
 
-    /** Does what can be done without waiting for a peer; returns the number of slices moved. */
+    /** Does the work that is possible without waiting for a peer. Returns the number of slices moved. */
     int progress();
 
     boolean done();
 
-    /** Whether it is done, and may do the same once more; otherwise a new one has to be made. */
+    /** Returns whether the block is done and may do the same work once more. If not, a new block must be created. */
     default boolean canRewind() {
         return false;
     }
 
-    /** Goes back to where it had not begun, if it can, and takes the place that a new block would take. */
+    /**
+     * Returns to the state before the first slice, if the block supports it. Reserves the place that a new block would
+     * reserve.
+     */
     default void rewind() {
         throw new UnsupportedOperationException(getClass().getSimpleName() + " runs once");
     }
 
-    /** What a block that does not get on waits for: connection, step and counters. */
+    /** Describes the event that a block without progress waits for: connection, step and counters. */
     String waitingFor();
 
     /**
-     * Two blocks of one item that go on at the same time: what a GPU's block splits its warps for, as a send and a
-     * receive, or the two ways of a tree.
+     * Two blocks of one item that run at the same time. A GPU's block splits its warps for such a pair, for example a
+     * send and a receive, or the two directions of a tree.
      */
     static final class BlockPair implements Block {
 

@@ -6,14 +6,17 @@ import org.millrace.ReduceOp;
 import org.millrace.element.ElementKernel;
 
 /**
- * The elements that an operation moves on one rank, and how it combines them.
+ * The elements that an operation moves on one rank, and the arithmetic that combines them.
  *
- * @param input      this rank's elements; not looked at by operations that only receive
- * @param output     where the result goes; not looked at by operations that only send
- * @param among      combines with each other what came from several ranks: the same, but for what is done to every
- *                   rank's elements once
- * @param readInput  whether the input is registered, so that the devices of peers may read there what this rank sends
- * @param readOutput the same of the output
+ * @param input      this rank's elements; not accessed by operations that only receive
+ * @param output     destination of the result; not accessed by operations that only send
+ * @param own        combines this rank's elements with received ones; includes the step that each rank's elements
+ *                   undergo once
+ * @param among      combines elements that were received from several ranks; the same as {@code own}, but without the
+ *                   step that each rank's elements undergo once
+ * @param readInput  whether the input is registered, so that the peers' devices may read the elements there that this
+ *                   rank sends
+ * @param readOutput whether the output is registered, likewise
  */
 record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, ElementKernel own, ElementKernel among,
         boolean readInput, boolean readOutput) {
@@ -25,13 +28,13 @@ record BlockMemory(MemorySegment input, MemorySegment output, int elementBytes, 
                 own.hasPreOp() ? ElementKernel.of(type, ReduceOp.SUM, ranks) : own, false, false);
     }
 
-    /** Memory whose elements are moved as they are: bytes. */
+    /** Returns memory whose elements are moved unchanged, as bytes. */
     public static BlockMemory copied(MemorySegment input, MemorySegment output) {
         ElementKernel bytes = ElementKernel.of(DataType.UINT8, ReduceOp.SUM, 1);
         return new BlockMemory(input, output, 1, bytes, bytes, false, false);
     }
 
-    /** The same for a result that several ranks compute. */
+    /** Returns the same memory for a result that several ranks compute. */
     BlockMemory reducedAlike(DataType type, ReduceOp.BuiltIn op) {
         ElementKernel alike = ElementKernel.alike(type, op);
         return new BlockMemory(input, output, elementBytes, alike, alike, readInput, readOutput);

@@ -4,18 +4,18 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What one block sends and receives for an operation on a channel: chunks of one shape, by one schedule. A ring has one
- * task, a tree two, up and down.
+ * The transfers of one block for an operation on a channel: chunks of one shape, by one schedule. A ring has one task.
+ * A tree has two tasks, up and down.
  *
- * @param index which of the connections with a peer: that of collectives, or that of sends and receives
- * @param from  the peers that it receives from, in the order in which elements are combined
- * @param to    the peers that it sends to
+ * @param index index of the connection with a peer: collectives and point-to-point transfers have one connection each
+ * @param from  peers that it receives from, in the order of combination
+ * @param to    peers that it sends to
  */
 public record ChannelTask(ChunkSchedule schedule, ChunkShape shape, int index, int[] from, int[] to) {
 
     static final int[] NOBODY = {};
 
-    /** A task with at most one peer on each side, if the schedule has something for it. */
+    /** Returns a task with at most one peer on each side. A side has no peer if the schedule moves no chunk there. */
     static ChannelTask between(int from, ChunkSchedule schedule, ChunkShape shape, int index, int to) {
         return new ChannelTask(schedule, shape, index, schedule.chunksReceived() > 0 ? new int[] {from} : NOBODY,
                 schedule.chunksSent() > 0 ? new int[] {to} : NOBODY);

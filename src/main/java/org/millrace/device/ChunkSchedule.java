@@ -1,8 +1,8 @@
 package org.millrace.device;
 
 /**
- * What one block of an operation does: one {@linkplain Primitives primitive} after another, in rounds that are all
- * alike. Knows neither protocol nor memory, and keeps its place; one instance runs once.
+ * The work of one block of an operation: a sequence of {@linkplain Primitives primitives}, in rounds that are all
+ * alike. A schedule knows neither protocol nor memory. It keeps its position, so one instance runs once at a time.
  */
 public abstract class ChunkSchedule {
 
@@ -23,10 +23,10 @@ public abstract class ChunkSchedule {
     private long elements;
 
     /**
-     * @param parts      chunks of a round
-     * @param primitives of a round
-     * @param sends      of a round
-     * @param receives   of a round
+     * @param parts      number of chunks in a round
+     * @param primitives number of primitives in a round
+     * @param sends      number of sends in a round
+     * @param receives   number of receives in a round
      */
     ChunkSchedule(ChannelPart share, int parts, int primitives, int sends, int receives) {
         this.share = share;
@@ -36,24 +36,24 @@ public abstract class ChunkSchedule {
         this.receives = receives;
     }
 
-    /** Chunks that the block posts on each connection it sends on. */
+    /** Returns the number of chunks that the block posts on each connection that it sends on. */
     public final long chunksSent() {
         return share.rounds(parts) * sends;
     }
 
-    /** Chunks that the block takes from each connection it receives on. */
+    /** Returns the number of chunks that the block takes from each connection that it receives on. */
     public final long chunksReceived() {
         return share.rounds(parts) * receives;
     }
 
-    /** Says what a primitive of a round does, by {@link #set}. */
+    /** Sets the kind and the elements of a primitive of the round, through {@link #set}. */
     abstract void choose(int primitiveOfRound);
 
     /**
-     * Says what the chosen primitive does.
+     * Sets the kind and the elements of the chosen primitive.
      *
-     * @param part      which chunk of the round
-     * @param inputBase where in the input the share's elements begin that are meant
+     * @param part      number of the chunk in the round
+     * @param inputBase element of the input at which the share's elements for this primitive begin
      */
     final void set(int primitiveKind, int part, long inputBase, long outputBase) {
         long inShare = roundFirst + part * chunkElements;
@@ -63,7 +63,10 @@ public abstract class ChunkSchedule {
         elements = Math.max(0, Math.min(chunkElements, share.elements() - inShare));
     }
 
-    /** The same of what of the chunk lies within bounds: it is counted from where they begin. */
+    /**
+     * Sets the same for the part of the chunk that lies within the given bounds. Elements are counted from the lower
+     * bound.
+     */
     final void setWithin(int primitiveKind, long begin, long end) {
         long first = share.first() + roundFirst;
         long last = first + Math.min(chunkElements, share.elements() - roundFirst);
@@ -73,7 +76,7 @@ public abstract class ChunkSchedule {
         elements = Math.clamp(last, begin, end) - begin - inputElement;
     }
 
-    /** Goes on to the next primitive; false if there is none. */
+    /** Advances to the next primitive. Returns false if no primitive is left. */
     final boolean next() {
         if (!begun) {
             begun = true;
@@ -90,7 +93,7 @@ public abstract class ChunkSchedule {
         return true;
     }
 
-    /** Goes back to where it was before the first primitive. */
+    /** Returns to the state before the first primitive. */
     final void rewind() {
         roundFirst = 0;
         primitive = 0;
@@ -102,9 +105,9 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * A place of a rank from which elements spread: in a flow of elements in one direction, such as a broadcast's or a
-     * reduction's ring, one direction of a tree, or a send, every chunk has the same primitive, and the place says
-     * which:
+     * Returns the schedule of a rank in a flow of elements in one direction. Such a flow is the ring of a broadcast or
+     * of a reduction, one direction of a tree, or a send. Every chunk has the same primitive, which depends on the
+     * rank's place in the flow:
      *
      * <pre>
      *                    elements begin here   pass here              end here
@@ -112,10 +115,9 @@ public abstract class ChunkSchedule {
      *   with reduction     input → peer        peers, input → peer    peers, input → output, last
      * </pre>
      *
-     *
-     * @param begin whether they are this rank's
-     * @param keep  whether they are to be in this rank's output, and are not there yet
-     * @param sends whether there is a rank behind this one
+     * @param begin whether the elements are this rank's own
+     * @param keep  whether the elements must be stored in this rank's output and are not there yet
+     * @param sends whether another rank follows this one
      */
     static ChunkSchedule spread(ChannelPart share, boolean begin, boolean keep, boolean sends) {
         return chain(share, (begin ? Primitives.INPUT : Primitives.RECEIVE) | (keep ? Primitives.OUTPUT : 0)
@@ -123,11 +125,11 @@ public abstract class ChunkSchedule {
     }
 
     /**
-     * A place of a rank at which elements are combined.
+     * Returns the schedule of a rank at which elements are combined.
      *
-     * @param receives whether there are ranks before this one
+     * @param receives whether ranks precede this one
      * @param last     whether this rank is the last
-     * @param sends    whether the result goes on from here
+     * @param sends    whether this rank sends the result on
      */
     static ChunkSchedule combine(ChannelPart share, boolean receives, boolean last, boolean sends) {
         return chain(share, Primitives.INPUT | (receives ? Primitives.RECEIVE : 0)

@@ -6,25 +6,28 @@ import org.millrace.device.LineFormat.LL128Format;
 import org.millrace.device.LineFormat.LLFormat;
 
 /**
- * How a chunk travels: how many steps it takes, how many each of its slices, and how its data lies in their slots.
+ * The form of a chunk on its way: its number of steps, the number of steps of each slice, and the layout of its data in
+ * their slots.
  *
- * @param chunkSteps steps of a chunk; operations begin at a multiple of it
- * @param protocol   of the slots; those with lines have chunks of one step
- * @param userBytes  bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks go through slots
+ * @param chunkSteps number of steps of a chunk; operations begin at a multiple of it
+ * @param protocol   protocol of the slots; protocols with lines have chunks of one step
+ * @param userBytes  number of bytes of a chunk that stays in the user's memory (mode PTR); 0 if chunks pass through
+ *                   slots
  */
 public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long userBytes) {
 
     /**
-     * Of operations around a ring in which every rank sends all the time: one slice travels while the next is worked
-     * on. NCCL's kernels have two slices of two steps for all-reduce, all-gather and reduce-scatter; here a slice is
-     * one step, since the core that fills 128 KiB finds them in its cache when it goes on with them.
+     * Shape for operations around a ring whose ranks all send at the same time. One slice travels while the rank works
+     * on the next one. NCCL's kernels use two slices of two steps for all-reduce, all-gather and reduce-scatter. Here a
+     * slice is one step, because the core that fills 128 KiB then still finds the data in its cache when it continues
+     * with it.
      */
     public static final ChunkShape FOUR_SLICES = new ChunkShape(4, 1, Protocol.SIMPLE, 0);
 
-    /** The same for less data, of which four slices would cost more than they overlap. */
+    /** Shape for the same operations with less data. Four slices would cost more than their overlap saves. */
     static final ChunkShape TWO_SLICES = new ChunkShape(4, 2, Protocol.SIMPLE, 0);
 
-    /** Of all others: elements flow in one direction, and the next step is on its way behind this one. */
+    /** Shape for all other operations. Elements flow in one direction, and the next step follows at once. */
     public static final ChunkShape ONE_STEP = new ChunkShape(1, 1, Protocol.SIMPLE, 0);
 
     private static final ChunkShape LL = new ChunkShape(1, 1, Protocol.LL, 0);
@@ -32,7 +35,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     private static final LineFormat LL_LINES = new LLFormat();
     private static final LineFormat LL128_LINES = new LL128Format();
 
-    /** The shape of the same operation in another protocol; this one if that is Simple. */
+    /** Returns the shape of the same operation in another protocol. For Simple it is this shape. */
     public ChunkShape in(Protocol other) {
         return switch (other) {
             case LL -> LL;
@@ -42,18 +45,19 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * The shape of the same operation when its elements stay in registered memory of the user's; of protocol Simple.
+     * Returns the shape of the same operation with elements that stay in the user's registered memory. The protocol is
+     * Simple.
      *
-     * @param bytes of a chunk: the same at both ends, whether the other end uses the user's memory or not
+     * @param bytes number of bytes of a chunk; the same at both ends, even if only one of them uses the user's memory
      */
     public ChunkShape inUserMemory(long bytes) {
         return new ChunkShape(chunkSteps, sliceSteps, protocol, bytes);
     }
 
     /**
-     * The shape of an operation whose largest chunk has so many bytes: fewer slices where a chunk fits into a slot, and
-     * one where the second would be empty, which saves a frame of the network a slice. The same on all ranks, as the
-     * operation is.
+     * Returns the shape of an operation whose largest chunk has the given number of bytes. It has fewer slices if a
+     * chunk fits into a slot. It has one slice if a second one would be empty, which saves one network frame for each
+     * slice. The result is the same on all ranks, because the operation is.
      */
     public ChunkShape of(long bytes, ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
@@ -63,7 +67,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
         return bytes <= TWO_SLICES.sliceSteps * slotBytes / Slices.SMALLEST_DIVISOR ? ONE_STEP : TWO_SLICES;
     }
 
-    /** Bytes of data that a chunk's slots have room for, without flags. */
+    /** Returns the number of data bytes, without flags, that a chunk's slots can hold. */
     public long chunkBytes(ConnectionLayout layout) {
         long slotBytes = layout.slotBytes(protocol);
         if (userBytes > 0) {
@@ -88,16 +92,16 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
     }
 
     /**
-     * How a chunk of protocol Simple is cut into slices, by NCCL's rule, which both ends of a connection follow: a
-     * chunk always takes all its slices, and those behind the data are empty.
+     * Division of a chunk of protocol Simple into slices, by NCCL's rule. Both ends of a connection follow it. A chunk
+     * always takes all its slices, and the slices after the end of the data are empty.
      *
-     * @param smallest elements of a slice that is not the last one with data, at the least
+     * @param smallest minimum number of elements of a slice, except for the last slice with data
      */
     record Slices(int perChunk, long smallest) {
 
         /** NCCL's unit of slicing, in elements. */
         private static final long ALIGNMENT = 16;
-        /** NCCL makes no slice smaller than a full one divided by this. */
+        /** A full slice divided by this is NCCL's smallest slice. */
         private static final long SMALLEST_DIVISOR = 32;
 
         static Slices of(ReceivePort[] from, SendPort[] to, int elementBytes, int chunkSteps, int sliceSteps) {
@@ -105,7 +109,7 @@ public record ChunkShape(int chunkSteps, int sliceSteps, Protocol protocol, long
             return new Slices(chunkSteps / sliceSteps, sliceSteps * slotBytes / elementBytes / SMALLEST_DIVISOR);
         }
 
-        /** Elements of each slice of a chunk, until there are none left. */
+        /** Returns the number of elements of each slice of a chunk, until no elements remain. */
         long elements(long chunkElements) {
             long share = (chunkElements + ALIGNMENT * perChunk - 1) / (ALIGNMENT * perChunk) * ALIGNMENT;
             return Math.max(share, smallest);

@@ -9,8 +9,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.proxy.ProxyOp;
 
 /**
- * A collective that the network carries out: a slot at a time this rank's elements go to it, and results come from it.
- * What is sent does not wait for what is received: it goes ahead as far as there are slots.
+ * A collective that the network carries out. This rank sends its elements to the network and receives results from it,
+ * one slot at a time. Sending does not wait for receiving. It advances as far as slots are free.
  *
  * <pre>
  *                   each slot sent         each slot received
@@ -21,7 +21,7 @@ import org.millrace.proxy.ProxyOp;
  * </pre>
  *
  * <p>
- * It works in bytes: what the network combines is not touched here.
+ * The function works in bytes, because this rank does not combine the elements.
  */
 final class CollNetFunction extends CollectiveFunction {
 
@@ -49,7 +49,10 @@ final class CollNetFunction extends CollectiveFunction {
                 bytesPerRank(number, work));
     }
 
-    /** The bytes that a channel carries, of all ranks' parts where each has one; a chunk fills a slot. */
+    /**
+     * Returns the bytes that a channel carries. They include the parts of all ranks if each rank has a part. A chunk
+     * fills a slot.
+     */
     private static ChannelPart windows(int number, CollectiveWork work, DeviceCommunicator communicator, int channel) {
         long elementBytes = FunctionNumber.type(number).bytes();
         long scale = elementBytes * (bytesPerRank(number, work) == 0 ? 1 : communicator.ranks());
@@ -57,7 +60,7 @@ final class CollNetFunction extends CollectiveFunction {
         return ChannelPart.of(work.firstElement(channel) * scale, work.elements(channel) * scale, 1, slotBytes);
     }
 
-    /** Length of each rank's part; 0 of an all-reduce. */
+    /** Returns the length of each rank's part in bytes; 0 for an all-reduce. */
     private static long bytesPerRank(int number, CollectiveWork work) {
         return FunctionNumber.operation(number) == Operation.ALL_REDUCE ? 0
                 : work.count() * FunctionNumber.type(number).bytes();
@@ -71,7 +74,10 @@ final class CollNetFunction extends CollectiveFunction {
                 lookup.at(work.receiveBuffer(), operation.receiveCount(bytes, ranks)));
     }
 
-    /** Chunks of which this rank has only what lies in its own part, from that part's beginning on. */
+    /**
+     * Returns a schedule that restricts each chunk to the elements of this rank's own part. Elements are counted from
+     * the beginning of that part.
+     */
     private static ChunkSchedule own(ChannelPart part, boolean sends, long begin, long end) {
         int kind = sends ? Primitives.INPUT | Primitives.SEND : Primitives.RECEIVE | Primitives.OUTPUT;
         return new ChunkSchedule(part, 1, 1, sends ? 1 : 0, sends ? 0 : 1) {
@@ -83,9 +89,9 @@ final class CollNetFunction extends CollectiveFunction {
     }
 
     /**
-     * An all-reduce through a network that has one rank of each host: a host's ranks add up along a chain to that rank,
-     * its leader; the network adds the hosts' sums; and the result goes down the chain, a chunk as soon as it is there
-     * ({@code NCCL_ALGO_COLLNET_CHAIN}).
+     * An all-reduce through a network that has one rank of each host ({@code NCCL_ALGO_COLLNET_CHAIN}). The ranks of a
+     * host add up their elements along a chain that ends at that rank, the leader. The network adds the sums of the
+     * hosts. The result then travels down the chain, each chunk as soon as it has arrived.
      *
      * <pre>
      *   rank 3 ▶ rank 2 ▶ rank 1 ▶ rank 0, the leader ▶ network

@@ -13,19 +13,19 @@ import org.millrace.proxy.ProxyOp;
 /** A collective by an algorithm. */
 public abstract class CollectiveFunction implements FunctionTable.DeviceFunction {
 
-    /** Where elements may stay that ranks send or pass on, so that no slot holds them (mode PTR). */
+    /** Memory in which elements that ranks send or pass on may stay, so that they use no slot (mode PTR). */
     public enum InPlace {
-        /** Nowhere: they are combined in slots. */
+        /** None. Elements are combined in slots. */
         NEVER,
-        /** In any memory that the network reaches: this rank's own elements come and go there. */
+        /** Any memory that the network reaches. This rank's own elements are sent from there and received there. */
         IF_REACHED,
-        /** In the output: in any memory that the network reaches, and in registered memory. */
+        /** The output: any memory that the network reaches, and registered memory. */
         OUTPUT
     }
 
     CollectiveFunction() {}
 
-    /** Chunks of a round. */
+    /** Returns the number of chunks in a round. */
     public int parts(int ranks) {
         return 1;
     }
@@ -34,24 +34,27 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return InPlace.NEVER;
     }
 
-    /** Whether an item's elements go through slots, whatever memory is registered. */
+    /** Returns whether an item's elements pass through slots even if memory is registered. */
     public boolean staysInSlots(int number, CollectiveWork work, int ranks) {
         return false;
     }
 
-    /** What a channel's part asks of a network that reduces; null where none does. */
+    /** Returns the request of a channel's part to a network that reduces; null if no network reduces. */
     public ProxyOp.@Nullable CollNetOp network(int number, CollectiveWork work, DeviceCommunicator communicator,
             int channel) {
         return null;
     }
 
-    /** How a channel's chunks travel; null where none do, or a network decides. */
+    /** Returns the form of a channel's chunks on their way; null if no chunks travel, or if a network decides. */
     @Nullable
     ChunkShape shape(int number, CollectiveWork work, DeviceCommunicator communicator, DeviceChannel channel) {
         return null;
     }
 
-    /** Writes down how long chunks are, of an item that says how its elements are spread: what blocks then go by. */
+    /**
+     * Writes the lengths of chunks into an item that states the distribution of its elements. Blocks follow these
+     * lengths.
+     */
     public final void plan(int number, CollectiveWork work, DeviceCommunicator communicator) {
         int high = work.channelHigh();
         long first = chunkBytes(number, work, communicator, 0);
@@ -74,7 +77,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return tasks(number, CollectiveWork.of(item), communicator, channel);
     }
 
-    /** A block for each task, all of which go on at the same time. */
+    /** Returns a block for each task. All blocks run at the same time. */
     @Override
     public Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
             KernelMemory lookup) {
@@ -85,7 +88,7 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
         return tasks.size() == 1 ? first : new BlockPair(first, tasks.getLast().block(memory, channel));
     }
 
-    /** Elements that are not combined are moved as they are: bytes. */
+    /** Returns the memory of an item. Elements that are not combined are moved unchanged, as bytes. */
     BlockMemory memory(int number, CollectiveWork work, int ranks, KernelMemory lookup) {
         Operation operation = FunctionNumber.operation(number);
         DataType type = FunctionNumber.type(number);
@@ -106,26 +109,26 @@ public abstract class CollectiveFunction implements FunctionTable.DeviceFunction
                 FunctionNumber.type(number).bytes(), said > 0 ? said : shape.chunkBytes(communicator.layout()));
     }
 
-    /** How ranks work together on an operation; by NCCL's names where it has one. */
+    /** Patterns of cooperation between ranks. The names are NCCL's where NCCL has one. */
     public enum Algorithm {
-        /** Around the channels' rings: the most bandwidth. */
+        /** Around the channels' rings: highest bandwidth. */
         RING,
-        /** Up and down the channels' trees: the shortest way. */
+        /** Up and down the channels' trees: shortest path. */
         TREE,
-        /** Through the network, which reduces: each rank gives it its elements. */
+        /** Through the network, which reduces. Each rank sends its elements to the network. */
         COLLNET_DIRECT,
         /** Between two ranks. */
         DIRECT,
-        /** Each rank alone. */
+        /** On each rank alone. */
         LOCAL,
-        /** Through the network, which reduces: one rank of each host gives it the host's sum. */
+        /** Through the network, which reduces. One rank of each host sends the host's sum to the network. */
         COLLNET_CHAIN;
 
         public boolean isCollNet() {
             return this == COLLNET_DIRECT || this == COLLNET_CHAIN;
         }
 
-        /** {@return its name as NCCL_ALGO has it, in small letters} */
+        /** {@return its name as in NCCL_ALGO, in lower case} */
         public String label() {
             return name().replace("_", "").toLowerCase(Locale.ROOT);
         }

@@ -7,31 +7,36 @@ import org.millrace.abi.KernelChannel;
 import org.millrace.proxy.ConnectionName;
 
 /**
- * A channel of a communicator: this rank's neighbours, as kernels read them in {@code ncclDevChannel}, and its
- * connections with each peer. Functions find their peers here and nowhere else.
+ * A channel of a communicator: this rank's neighbors, as kernels read them in {@code ncclDevChannel}, and its
+ * connections with each peer. Functions find their peers only here.
  *
  * <p>
- * The host writes the neighbours before the first kernel is launched. It connects endpoints at any time, and both sides
- * name them by peer and index: one that a kernel asks for before it is connected is a place to wait at.
+ * The host writes the neighbors before the first kernel is launched. It connects endpoints at any time. Host and
+ * kernels name an endpoint by peer and index. If a kernel requests an endpoint before it is connected, the kernel waits
+ * at it.
  */
 public final class DeviceChannel {
 
     private static final int INDICES = 2;
-    /** Networks that reduce, which are peers behind the ranks: that of all ranks, and that of the hosts. */
+    /**
+     * Number of networks that reduce: the network of all ranks, and the network of the hosts. They have the peer
+     * numbers after the last rank.
+     */
     private static final int NETWORKS = 2;
 
     private final int rank;
     private final int ranks;
     private final int number;
     private final KernelChannel view;
-    /** Where {@code userRanks} points to. */
+    /** Memory that {@code userRanks} points to. */
     private final MemorySegment order;
-    /** By peer, networks behind the ranks, and index. */
+    /** Endpoints by peer and index; the networks follow the ranks. */
     private final AtomicReferenceArray<DeviceEndpoint<SendPort>> sends;
     private final AtomicReferenceArray<DeviceEndpoint<ReceivePort>> receives;
 
     /**
-     * A channel in which ranks are neighbours in the order of their numbers; {@code order} has room for an int of each.
+     * Creates a channel in which ranks are neighbors in the order of their numbers. {@code order} has room for one int
+     * per rank.
      */
     public DeviceChannel(int rank, int number, KernelChannel view, MemorySegment order) {
         this.rank = rank;
@@ -51,7 +56,9 @@ public final class DeviceChannel {
         view.networkChain(KernelChannel.NOBODY, KernelChannel.NOBODY);
     }
 
-    /** Says in which order the ring passes the ranks: every rank once, the same on all ranks. */
+    /**
+     * Sets the order in which the ring passes the ranks. Each rank occurs once, and the order is the same on all ranks.
+     */
     public void ring(int... all) {
         int index = 0;
         while (all[index] != rank) {
@@ -71,12 +78,12 @@ public final class DeviceChannel {
         return number;
     }
 
-    /** The rank that is so many places ahead of this one in the ring; 0 is this one. */
+    /** Returns the rank that is the given number of places ahead of this one in the ring; 0 is this rank. */
     public int ringRank(int ahead) {
         return order.getAtIndex(ValueLayout.JAVA_INT, ahead);
     }
 
-    /** How many ranks are below this one in the tree. */
+    /** Returns the number of this rank's children in the tree. */
     public int children() {
         int children = 0;
         while (children < KernelChannel.MAX_CHILDREN && view.down(children) != KernelChannel.NOBODY) {
@@ -85,19 +92,19 @@ public final class DeviceChannel {
         return children;
     }
 
-    /** This rank's end of a connection to a peer. Any thread. */
+    /** Returns this rank's end of a connection to a peer. Callable from any thread. */
     public DeviceEndpoint<SendPort> send(int peer, int index) {
         DeviceEndpoint<SendPort> endpoint = sends.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(sends, peer, index, true);
     }
 
-    /** This rank's end of a connection from a peer. Any thread. */
+    /** Returns this rank's end of a connection from a peer. Callable from any thread. */
     public DeviceEndpoint<ReceivePort> receive(int peer, int index) {
         DeviceEndpoint<ReceivePort> endpoint = receives.getAcquire(peer * INDICES + index);
         return endpoint != null ? endpoint : make(receives, peer, index, false);
     }
 
-    /** The thread that comes first makes it, and the others find it. */
+    /** Creates an endpoint. If several threads try, the first one's endpoint is kept and all of them return it. */
     private <P> DeviceEndpoint<P> make(AtomicReferenceArray<DeviceEndpoint<P>> endpoints, int peer, int index,
             boolean sending) {
         int at = peer * INDICES + index;

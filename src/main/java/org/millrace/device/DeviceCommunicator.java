@@ -18,9 +18,9 @@ import org.millrace.abi.WorkCounters;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * A communicator's memory that host and device share ({@code ncclDevComm}): who the ranks are, their channels, the work
- * FIFO, the abort flag, and counters of the work on each channel, which the host may read while kernels run. The host
- * makes and fills it; kernels find it by its address.
+ * The memory of a communicator that host and device share ({@code ncclDevComm}). It holds the ranks, their channels,
+ * the work FIFO, the abort flag, and counters of the work on each channel. The host may read the counters while kernels
+ * run. The host creates and fills the memory, and kernels find it by its address.
  */
 public final class DeviceCommunicator {
 
@@ -36,13 +36,14 @@ public final class DeviceCommunicator {
     private final WorkCounters[] completed = new WorkCounters[KernelArguments.MAX_CHANNELS];
 
     /**
-     * A communicator whose kernels have done nothing.
+     * Creates a communicator without any work so far.
      *
-     * @param arena         the memory's lifetime; must outlast the last kernel
-     * @param nodes         the machine of each rank, from 0 on in the order of their first ranks
-     * @param transferChunk bytes of a chunk of sends and receives
-     * @param fifoBytes     of the work FIFO, a power of two
-     * @param firstWork     where the FIFO's counters begin: 0 but for tests of their wrap
+     * @param arena         lifetime of the memory; must outlast the last kernel
+     * @param nodes         number of each rank's machine; machines are numbered from 0 in the order of their first
+     *                      ranks
+     * @param transferChunk number of bytes of a chunk of sends and receives
+     * @param fifoBytes     size of the work FIFO in bytes, a power of two
+     * @param firstWork     initial value of the FIFO's counters: 0, except in tests of their wrap
      */
     public DeviceCommunicator(Arena arena, int rank, int[] nodes, ConnectionLayout layout, int transferChunk,
             int channelCount, int fifoBytes, int firstWork) {
@@ -89,7 +90,7 @@ public final class DeviceCommunicator {
         return localRanks;
     }
 
-    /** What kernels are launched with. */
+    /** Returns the address that kernels are launched with. */
     public long address() {
         return view.address();
     }
@@ -126,7 +127,7 @@ public final class DeviceCommunicator {
         return fifoCounters;
     }
 
-    /** Makes kernels leave, now and later. Any thread. */
+    /** Makes kernels leave, now and later. Callable from any thread. */
     public void abort() {
         abortFlag.raise();
     }
@@ -135,37 +136,39 @@ public final class DeviceCommunicator {
         return abortFlag;
     }
 
-    /** Whether {@link #abort} was called; what was done before it is visible then. */
+    /**
+     * Returns whether {@link #abort} was called. If so, everything that happened before the call is visible (acquire).
+     */
     public boolean aborted() {
         return abortFlag.raisedAcquire();
     }
 
-    /** Where kernels note the work that they begin on a channel. */
+    /** Returns the counters of the work that kernels begin on a channel. Kernels write them. */
     public WorkCounters startedWork(int channel) {
         return started[channel];
     }
 
-    /** Where kernels note the work that they complete on a channel. */
+    /** Returns the counters of the work that kernels complete on a channel. Kernels write them. */
     public WorkCounters completedWork(int channel) {
         return completed[channel];
     }
 
     /**
-     * When a work, counted from 1 on, began on a channel: {@link System#nanoTime}, or -1 if it has not begun or was too
-     * long ago. Any thread.
+     * Returns the time when a work, counted from 1, began on a channel, as {@link System#nanoTime}. Returns -1 if the
+     * work has not begun or began too long ago. Callable from any thread.
      */
     public long started(int channel, long number) {
         return started[channel].timestamp(number);
     }
 
-    /** For each channel the last works that were begun, oldest first. Any thread. */
+    /** Returns the last works that began on each channel, oldest first. Callable from any thread. */
     public List<ChannelWork> recentWork() {
         List<ChannelWork> recent = new ArrayList<>();
         for (int channel = 0; channel < channels(); channel++) {
             long latest = started[channel].latest();
             for (long number = Math.max(1, latest - WorkCounters.SLOTS + 1); number <= latest; number++) {
                 long begun = started(channel, number);
-                if (begun != -1) { // otherwise a later one has its place by now
+                if (begun != -1) { // a later work may have overwritten the entry
                     recent.add(new ChannelWork(channel, number, begun, completed(channel, number)));
                 }
             }
@@ -173,7 +176,7 @@ public final class DeviceCommunicator {
         return recent;
     }
 
-    /** When a work was complete; likewise. */
+    /** Returns the time when a work was complete, with the same values and threads as {@link #started}. */
     public long completed(int channel, long number) {
         return completed[channel].timestamp(number);
     }

@@ -3,17 +3,17 @@ package org.millrace.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A connection's end on the device, which blocks use one after another in the order in which they were issued, on any
- * streams. It may be issued for before the connection is made.
+ * The device's end of a connection. Blocks of any streams use it one after another, in the order of their issue. Blocks
+ * may be issued before the connection is made.
  *
  * @param <P> {@link SendPort} or {@link ReceivePort}
  */
 public final class DeviceEndpoint<P> {
 
     private final String name;
-    /** Blocks issued so far. The device's thread alone. */
+    /** Number of blocks issued so far. Device's thread only. */
     private long issued;
-    /** Blocks that are through. The device's thread alone. */
+    /** Number of blocks that have finished. Device's thread only. */
     private long passed;
     private volatile @Nullable P port;
 
@@ -29,7 +29,7 @@ public final class DeviceEndpoint<P> {
         port = connected;
     }
 
-    /** Takes a place behind those who were issued before, and returns it. On the device's thread. */
+    /** Reserves the place after all blocks that were issued before, and returns it. Device's thread only. */
     public long reserve() {
         return issued++;
     }

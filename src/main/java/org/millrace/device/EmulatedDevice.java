@@ -22,8 +22,8 @@ import org.millrace.device.StreamTask.Work;
 import org.millrace.net.shm.SharedHeap;
 
 /**
- * The emulated device: its memory is the host's, and its streams are run by the thread that runs this agent, one at a
- * time. "The device's thread" is the one that does so just now.
+ * The emulated device. Its memory is host memory. Its streams are run by the thread that runs this agent, one thread at
+ * a time. "The device's thread" is the thread that currently runs them.
  */
 public final class EmulatedDevice implements Device, Agent {
 
@@ -35,17 +35,22 @@ public final class EmulatedDevice implements Device, Agent {
     private final Duration closeDeadline;
     private final AtomicInteger streamCount = new AtomicInteger();
     private final StagingMemory staging = new StagingMemory((bytes, arena) -> arena.allocate(bytes, ALIGNMENT));
-    /** Those that are open. Copied when one comes or goes: any thread does that, and the device's thread reads it. */
+    /**
+     * Open streams. The array is copied on each change, because any thread changes it and the device's thread reads it.
+     */
     private volatile EmulatedStream[] streams = {};
-    /** The communicators whose kernels it runs; likewise. */
+    /** Communicators with kernels on this device. The array is copied on each change, like {@link #streams}. */
     private volatile Resident[] residents = {};
-    /** The thread that runs streams just now. Others may see an old one, which is none of them. */
+    /**
+     * Thread that currently runs the streams; null if none does. Another thread may read an outdated value, but never
+     * itself.
+     */
     private @Nullable Thread running;
     private volatile long functionSince;
     private volatile boolean stopped;
-    /** Null where no other process maps this one's memory. */
+    /** Null if no other process maps this process's memory. */
     private volatile @Nullable SharedHeap heap;
-    /** Where threads that wait run the streams meanwhile; null where they only wait. */
+    /** Agent through which waiting threads run the streams; null if they only wait. */
     private volatile @Nullable HelpedAgent helped;
 
     public EmulatedDevice(int rank) {
@@ -53,8 +58,8 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * @param roomDeadline  how long a stream may complete nothing while a thread waits for room in it
-     * @param closeDeadline how long a stream that is closed waits for what it holds
+     * @param roomDeadline  maximum time without a completed task in a stream while a thread waits for room in it
+     * @param closeDeadline maximum time that the close of a stream waits for the stream's tasks
      */
     public EmulatedDevice(int rank, Duration roomDeadline, Duration closeDeadline) {
         this.name = "emulated device " + rank;
@@ -63,12 +68,12 @@ public final class EmulatedDevice implements Device, Agent {
         this.closeDeadline = closeDeadline;
     }
 
-    /** Allocates from memory that other processes map from now on, as long as that has room. */
+    /** Allocates from memory that other processes map from now on, as long as that memory has room. */
     public void allocateFrom(SharedHeap mapped) {
         heap = mapped;
     }
 
-    /** What is allocated from; null if no other process maps it. */
+    /** Returns the memory that is used for allocation; null if no other process maps it. */
     public @Nullable SharedHeap heap() {
         return heap;
     }
@@ -98,7 +103,7 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     @Override
-    @SuppressWarnings("restricted") // the caller answers for the address
+    @SuppressWarnings("restricted") // the caller is responsible for the address
     public MemorySegment view(long address, long bytes) {
         if (bytes < 0 || address == 0 && bytes > 0) {
             throw new IllegalArgumentException(
@@ -134,17 +139,17 @@ public final class EmulatedDevice implements Device, Agent {
         return new EmulatedEvent(this);
     }
 
-    /** Says that this device is run by an agent that threads help which wait for it. Before anybody does. */
+    /** Sets the agent that runs this device and that waiting threads help. Called before any thread waits. */
     public void runBy(HelpedAgent agent) {
         helped = agent;
     }
 
     /**
-     * Waits until something is done that the streams bring about; false if it is not within the time, or the thread is
-     * interrupted.
+     * Waits for a condition that the streams bring about. Returns false if it does not become true within the time, or
+     * if the thread is interrupted.
      *
-     * @param done asked again and again where this thread runs the streams meanwhile; otherwise when it is unparked, or
-     *             after a while
+     * @param done the condition; evaluated repeatedly where this thread runs the streams meanwhile, otherwise when the
+     *             thread is unparked or after a while
      */
     boolean await(BooleanSupplier done, long nanos) {
         HelpedAgent agent = helped;
@@ -162,7 +167,10 @@ public final class EmulatedDevice implements Device, Agent {
         return true;
     }
 
-    /** A stream has come to a function of the program: whether this thread may call it, or else leaves it to that. */
+    /**
+     * Called when a stream reaches a function of the program. Returns whether this thread may call it. If not, asks the
+     * agent's own thread to do so.
+     */
     boolean mayCallFunctions() {
         HelpedAgent agent = helped;
         if (agent == null || agent.isOwnThread()) {
@@ -182,7 +190,7 @@ public final class EmulatedDevice implements Device, Agent {
         copy(device, host, stream);
     }
 
-    /** Host and device memory are one here. */
+    /** Copies. Host memory and device memory are the same here. */
     private void copy(MemorySegment source, MemorySegment destination, DeviceStream stream) {
         if (source.byteSize() != destination.byteSize()) {
             throw new IllegalArgumentException("copy of " + source.byteSize() + " bytes into " + destination.byteSize()
@@ -195,14 +203,14 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Starts a kernel behind what the stream already holds. */
+    /** Starts a kernel after all tasks that the stream already holds. */
     public void launch(EmulatedKernel kernel, DeviceStream stream) {
         own(stream).enqueue(kernel);
     }
 
     /**
-     * Has the calling thread run the streams for a while if it is so far ahead of them that this does not keep it from
-     * anything: what is enqueued would only wait, and the thread that else runs them for the same core. Without a lock.
+     * Lets the calling thread run the streams for a while if it is so far ahead of them that this does not delay it.
+     * More tasks would only wait, and the thread that usually runs the streams needs the same core. Uses no lock.
      */
     public void catchUp(DeviceStream stream) {
         HelpedAgent agent = helped;
@@ -212,7 +220,7 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Refuses a stream that a kernel cannot be started on, before anything is done for it.
+     * Refuses a stream that a kernel cannot be started on, before anything is done for the kernel.
      *
      * @throws IllegalArgumentException if it is not an open stream of this device
      * @throws MillraceException        if the caller is a function that a stream calls
@@ -225,7 +233,10 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream);
     }
 
-    /** Refuses a function that a stream calls: one that waits on the device's own thread waits for ever. */
+    /**
+     * Refuses a caller that is a function called by a stream. If it waited on the device's own thread, it would wait
+     * forever.
+     */
     public void checkCaller() {
         if (isRunByThisThread()) {
             throw new MillraceException(name
@@ -235,13 +246,13 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Whether streams are captured.
+     * Returns whether the streams are captured.
      *
-     * @throws MillraceException if some are and others are not, or not by one capture: what is enqueued for all of them
-     *                           would be neither a plan's nor not
+     * @throws MillraceException if only some of them are captured, or not all by the same capture: an operation on all
+     *                           of them would be neither part of one plan nor executed at once
      */
     public boolean isCapturing(List<DeviceStream> all) {
-        // by index: each operation asks this, and nothing is to be allocated for it
+        // A loop by index, because each operation calls this method and it must not allocate.
         StreamCapture first = own(all.getFirst()).capture();
         for (int i = 1; i < all.size(); i++) {
             if (own(all.get(i)).capture() != first) {
@@ -252,14 +263,16 @@ public final class EmulatedDevice implements Device, Agent {
         return first != null;
     }
 
-    /** A function that a stream calls must not wait for the stream. */
+    /**
+     * Returns whether the calling thread runs the streams. A function that a stream calls must not wait for the stream.
+     */
     boolean isRunByThisThread() {
         return running == Thread.currentThread();
     }
 
     /**
-     * Waits while a stream holds as much as it may, before anything is done for what comes next. Not to be called with
-     * a lock that a stream's tasks need.
+     * Waits while a stream is full, before anything is done for the next operation. The caller must not hold a lock
+     * that a stream's tasks need.
      *
      * @throws MillraceException if the stream completes nothing for a minute, or the thread is interrupted
      */
@@ -267,10 +280,10 @@ public final class EmulatedDevice implements Device, Agent {
         own(stream).tasks().awaitRoom();
     }
 
-    /** Starts a kernel when another, of whatever stream, has left the device. */
+    /** Starts a kernel after another kernel, of any stream, has left the device. */
     void launchBehind(EmulatedKernel before, EmulatedKernel kernel, DeviceStream stream) {
         EmulatedStream queue = own(stream);
-        queue.enqueue(new Work(before::done)); // whether it was complete is not this stream's matter
+        queue.enqueue(new Work(before::done)); // this stream does not depend on the success of that kernel
         queue.enqueue(kernel);
     }
 
@@ -282,7 +295,7 @@ public final class EmulatedDevice implements Device, Agent {
         residents = without(residents, resident);
     }
 
-    /** The communicator at an address, by which kernels name theirs. */
+    /** Returns the communicator at an address. Kernels name their communicator by address. */
     Resident resident(long address) {
         for (Resident resident : residents) {
             if (resident.communicator().address() == address) {
@@ -355,14 +368,17 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** When the function of the program was called that has not returned yet; 0 if there is none. Any thread. */
+    /**
+     * Returns the start time of the program's function that is running, as {@link System#nanoTime}; 0 if none is
+     * running. Callable from any thread.
+     */
     public long functionSince() {
         return functionSince;
     }
 
     /**
-     * Runs what the streams hold as far as it waits for nothing, and makes the rest fail, as well as all that they are
-     * given later: there is no thread any more that would run it, and a thread that waits for it would wait in vain.
+     * Runs the tasks of the streams that need not wait. Makes all other tasks fail, including later ones. No thread
+     * would run them, and a thread that waited for them would never return.
      */
     @Override
     public void onClose() {
@@ -375,7 +391,7 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** Runs what the streams hold now, and no more: a function may enqueue itself again and again. */
+    /** Runs the tasks that the streams hold now and no later ones, because a function may enqueue itself repeatedly. */
     private void finish() {
         EmulatedStream[] now = streams;
         long[] targets = Arrays.stream(now).mapToLong(each -> each.tasks().enqueued()).toArray();
@@ -389,7 +405,7 @@ public final class EmulatedDevice implements Device, Agent {
         } while (work > 0);
     }
 
-    /** Whether no thread runs the streams any more, nor ever will. */
+    /** Returns whether the device is closed and no thread will run the streams again. */
     boolean stopped() {
         return stopped;
     }
@@ -401,7 +417,7 @@ public final class EmulatedDevice implements Device, Agent {
         }
     }
 
-    /** A piece in each pass, so that proxies and other streams that the same thread runs go on meanwhile. */
+    /** A copy of one piece in each pass, so that proxies and other streams on the same thread advance meanwhile. */
     static final class PiecewiseCopy implements StreamTask {
 
         private static final long PIECE_BYTES = 1 << 20;
@@ -414,7 +430,7 @@ public final class EmulatedDevice implements Device, Agent {
         PiecewiseCopy(MemorySegment source, MemorySegment destination) {
             this.source = source;
             this.destination = destination;
-            // one piece could write over what a later one reads
+            // With an overlap, copying one piece could overwrite bytes that a later piece reads.
             boolean apart = source.asOverlappingSlice(destination).isEmpty();
             pieceBytes = apart ? PIECE_BYTES : source.byteSize();
         }
@@ -439,31 +455,34 @@ public final class EmulatedDevice implements Device, Agent {
     }
 
     /**
-     * Judges kernels that stand still: one may wait for a rank that has not come to the operation yet, or for good.
-     * Called by the device's thread, and does not wait.
+     * Judges kernels without progress. Such a kernel may wait for a rank that has not reached the operation yet, or it
+     * may wait forever. Called by the device's thread. Does not block.
      */
     public interface KernelWatch {
 
-        /** How long a kernel stands still before it is judged, again and again. */
+        /**
+         * Returns the time without progress, in nanoseconds, after which a kernel is judged. It is then judged
+         * repeatedly.
+         */
         long patienceNanos();
 
         /**
-         * Whether a kernel that stands still waits for something that may still come.
+         * Judges whether a kernel without progress waits for an event that may still occur.
          *
-         * @param kernel     what it does, as {@link WorkLauncher#start} was told
-         * @param stillSince when something moved last, as {@link System#nanoTime()} counts
-         * @param waitingFor what it waits for, for messages
-         * @return why it is given up; null while it is not
+         * @param kernel     description of its work, as passed to {@link WorkLauncher#start}
+         * @param stillSince time of the last progress, as {@link System#nanoTime()}
+         * @param waitingFor description of the awaited connection and counters, for messages
+         * @return reason to abandon the kernel; null to keep it waiting
          */
         @Nullable
         MillraceException judge(Object kernel, long stillSince, Supplier<String> waitingFor);
 
-        /** {@return whether anybody wants to know when a kernel ended} */
+        /** {@return whether the end times of kernels are used} */
         default boolean timesKernels() {
             return false;
         }
 
-        /** What stood still moves again. */
+        /** Called when a kernel without progress moves again. */
         default void moved() {}
     }
 }

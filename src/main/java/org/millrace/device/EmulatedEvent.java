@@ -8,12 +8,15 @@ import org.millrace.Event;
 import org.millrace.MillraceException;
 import org.millrace.device.StreamCapture.CapturedMark;
 
-/** An event of the emulated device. Recording makes a new mark, so that who waits for an older one is not disturbed. */
+/**
+ * An event of the emulated device. Each recording creates a new mark, so that threads waiting for an older one are not
+ * affected.
+ */
 final class EmulatedEvent implements Event {
 
     private final EmulatedDevice device;
     private volatile @Nullable EventMark latest;
-    /** Where it was recorded last, if that was in a capture. */
+    /** Mark of the last recording, if it was recorded during a capture; otherwise null. */
     private volatile @Nullable CapturedMark captured;
 
     EmulatedEvent(EmulatedDevice device) {
@@ -62,7 +65,10 @@ final class EmulatedEvent implements Event {
         return mark == null || isReached(mark);
     }
 
-    /** The same, but that nobody is told of what failed before it: nothing runs there any more. */
+    /**
+     * Returns the same as {@link #query}, but does not throw a failure of earlier tasks. In either case, all earlier
+     * tasks have left the stream.
+     */
     boolean isReachedOrFailed() {
         EventMark mark = latest;
         return mark == null || mark.done();
@@ -115,12 +121,12 @@ final class EmulatedEvent implements Event {
 
     @Override
     public void close() {
-        // holds nothing that the garbage collector does not free
+        // The event holds nothing that the garbage collector does not free.
     }
 
     /**
-     * Where an event was recorded once. The device's thread reaches it; any thread may look. One that sees that it is
-     * done sees what the stream did before (volatile).
+     * One recording of an event. The device's thread reaches the mark, and any thread may read it. A thread that reads
+     * {@code done} as true sees everything that the stream did before (volatile).
      */
     static final class EventMark implements StreamTask {
 
@@ -146,12 +152,15 @@ final class EmulatedEvent implements Event {
             return done;
         }
 
-        /** Why what came before it failed, null if it did not; to be asked when it is done. */
+        /**
+         * Returns the reason why the tasks before the mark failed; null if they succeeded. Valid only when the mark is
+         * done.
+         */
         Throwable failure() {
             return failure;
         }
 
-        /** When it was reached; to be asked when it is done and did not fail. */
+        /** Returns the time when the mark was reached. Valid only when the mark is done and did not fail. */
         long nanos() {
             return nanos;
         }

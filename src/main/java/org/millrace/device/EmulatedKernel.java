@@ -11,8 +11,8 @@ import org.millrace.MillraceException;
 
 /**
  * A kernel on the emulated device: the blocks of one operation, one per channel. It is complete when all its blocks
- * are. One that fails has left when the proxies that move its operands stand still: the program takes its memory back
- * then, and a pass of a proxy that was under way may be writing there.
+ * are. A kernel that fails leaves the device only after the proxies that move its operands have stopped. The program
+ * reclaims its memory then, and an unfinished pass of a proxy could still write there.
  */
 public final class EmulatedKernel implements StreamTask {
 
@@ -33,24 +33,24 @@ public final class EmulatedKernel implements StreamTask {
     private final EmulatedDevice.KernelWatch watch;
     private final long patienceNanos;
     private final boolean timed;
-    /** Why no block runs any more; null while they do. */
+    /** Reason why the blocks no longer run; null while they run. */
     private @Nullable Throwable leaving;
     private boolean stood;
     private boolean begun;
-    /** For who reads {@link #done} first. */
+    /** Start time of the blocks; valid for threads that first read {@link #done} as true. */
     private long beganAt;
     private volatile boolean done;
-    /** By {@link #LAST_MOVED} where another thread looks. */
+    /** Accessed through {@link #LAST_MOVED} where another thread reads it. */
     private long lastMoved;
 
     /**
-     * @param name         says what the operation is; asked for its text when something fails, and kept while the
+     * @param name         description of the operation; converted to text when something fails, and kept while the
      *                     kernel is on the device
      * @param blocks       not copied
-     * @param abort        gives the reason why blocks should leave, or null; read on every pass
-     * @param onFailure    learns why the kernel leaves before it is complete
-     * @param proxiesStand whether, after {@code onFailure}, no proxy touches its operands any more
-     * @param watch        judges it if none of its blocks moves a slice
+     * @param abort        returns the reason why blocks should leave, or null; called on every pass
+     * @param onFailure    receives the reason why the kernel leaves before it is complete
+     * @param proxiesStand returns whether the proxies, after {@code onFailure}, have stopped accessing the operands
+     * @param watch        judges the kernel if none of its blocks moves a slice
      */
     public EmulatedKernel(Object name, Block[] blocks, Supplier<? extends Throwable> abort,
             Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand, EmulatedDevice.KernelWatch watch) {
@@ -84,7 +84,7 @@ public final class EmulatedKernel implements StreamTask {
         throw (RuntimeException) leaving;
     }
 
-    /** An operation that one rank leaves out is lost for all: the host must know. */
+    /** An operation that one rank omits is lost for all ranks, so the host is notified. */
     @Override
     public void skip(Throwable reason) {
         done = true;
@@ -155,20 +155,20 @@ public final class EmulatedKernel implements StreamTask {
         return "all blocks are done";
     }
 
-    /** When its blocks began, of one that is {@link #done}; 0 if they never did. */
+    /** Returns the start time of the blocks of a kernel that is {@link #done}; 0 if they never started. */
     public long beganAt() {
         return beganAt;
     }
 
     /**
-     * When a block last moved something, or began; another number from time to time while it moves; when the kernel
-     * ended, if kernels are timed. Any thread.
+     * Returns the time when a block last moved something or began. The number changes from time to time while the
+     * kernel moves. If kernels are timed, it is the end time after the end. Callable from any thread (opaque access).
      */
     public long lastMoved() {
         return (long) LAST_MOVED.getOpaque(this);
     }
 
-    /** Whether its blocks have begun. Any thread. */
+    /** Returns whether the blocks have begun. Callable from any thread. */
     public boolean begun() {
         return lastMoved() != 0;
     }
@@ -179,8 +179,8 @@ public final class EmulatedKernel implements StreamTask {
     }
 
     /**
-     * Whether the kernel has left the device, complete or not: no block touches memory any more. Any thread; what the
-     * kernel wrote is visible to one that reads true.
+     * Returns whether the kernel has left the device, complete or not. If so, its blocks no longer access memory.
+     * Callable from any thread. A thread that reads true sees everything that the kernel wrote (volatile).
      */
     @Override
     public boolean done() {

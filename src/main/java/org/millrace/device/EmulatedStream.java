@@ -14,9 +14,7 @@ import org.millrace.device.EmulatedEvent.EventMark;
 import org.millrace.device.StreamCapture.CapturedMark;
 import org.millrace.device.StreamTask.Work;
 
-/**
- * A stream of the emulated device: what it is given becomes tasks, or, while it is captured, part of a plan.
- */
+/** A stream of the emulated device. Operations on it become tasks or, while it is captured, part of a plan. */
 public final class EmulatedStream implements DeviceStream {
 
     private static final Logger LOG = LogManager.getLogger(EmulatedStream.class);
@@ -24,7 +22,7 @@ public final class EmulatedStream implements DeviceStream {
     private final EmulatedDevice device;
     private final String name;
     private final TaskQueue tasks;
-    /** What it is given goes there; null while it is not captured. */
+    /** Capture that receives the stream's operations; null if the stream is not captured. */
     private volatile @Nullable StreamCapture capture;
 
     EmulatedStream(EmulatedDevice device, String name) {
@@ -78,13 +76,15 @@ public final class EmulatedStream implements DeviceStream {
         }
     }
 
-    /** Keeps an operation for a plan, if the stream is captured; false if it is to be enqueued now. */
+    /** Adds an operation to the plan if the stream is captured. Returns false if the operation must be enqueued now. */
     public boolean captures(CapturedOperation operation) {
         StreamCapture under = capture;
         return under != null && under.add(this, operation);
     }
 
-    /** What cannot be done with a captured stream makes the capture invalid, as on a GPU. */
+    /**
+     * Invalidates the capture if the stream is captured, because the operation cannot be captured. A GPU does the same.
+     */
     private void refuseIfCaptured(String what) {
         StreamCapture under = capture;
         if (under != null) {
@@ -129,7 +129,10 @@ public final class EmulatedStream implements DeviceStream {
         }
     }
 
-    /** Marks that can be waited for were recorded before, so that streams cannot wait for each other in a circle. */
+    /**
+     * Returns whether a mark is reached. A stream can wait only for marks that were recorded earlier, so streams cannot
+     * wait for each other in a circle.
+     */
     private static boolean isReached(EventMark mark) {
         if (mark.done() && mark.failure() != null) {
             throw MillraceException.again("what this stream waits for failed: " + mark.failure().getMessage(),
@@ -150,7 +153,7 @@ public final class EmulatedStream implements DeviceStream {
             }
             try {
                 device.callFunction(function);
-            } catch (RuntimeException | Error thrown) { // does not concern the stream, as on a GPU
+            } catch (RuntimeException | Error thrown) { // does not affect the stream, as on a GPU
                 LOG.error("{}: a host function failed; the stream goes on", this, thrown);
             }
             return true;
@@ -194,10 +197,10 @@ public final class EmulatedStream implements DeviceStream {
         tasks.throwFailure();
     }
 
-    /** Gives the stream back when everything enqueued so far has run or was skipped, and does not wait for that. */
+    /** Closes the stream when every task enqueued so far has run or was skipped. Does not wait for that. */
     public void closeWhenDone() {
         if (capture != null) {
-            device.unregister(this); // it holds nothing but what is captured
+            device.unregister(this); // it holds only captured operations
             return;
         }
         enqueue(new Work(() -> {
@@ -222,10 +225,11 @@ public final class EmulatedStream implements DeviceStream {
             captureEnded(under);
         }
         try {
-            tasks.await(device.closeDeadline()); // what failed is told to those who synchronize, not to those who leave
+            // failures are reported to threads that synchronize, not to threads that close
+            tasks.await(device.closeDeadline());
         } catch (MillraceException notDone) {
-            // Their operands may be freed next, so they do not run; and a thread that waits for one that the device had
-            // just forgotten would wait for ever.
+            // The operands may be freed next, so the remaining tasks must not run. If the device forgot the stream now,
+            // a thread that waits for a task would wait forever.
             tasks.fail(notDone);
             closeWhenDone();
             throw notDone;
@@ -238,21 +242,21 @@ public final class EmulatedStream implements DeviceStream {
         return name;
     }
 
-    /** What a stream was given while it was captured: it can be enqueued again and again. */
+    /** An operation of a captured stream. It can be enqueued any number of times. */
     public interface CapturedOperation {
 
         /**
          * Refuses a launch before anything is enqueued.
          *
-         * @throws RuntimeException if it cannot be enqueued any more
+         * @throws RuntimeException if the operation can no longer be enqueued
          */
         default void check() {
-            // what is the device's own always can
+            // The device's own operations can always be enqueued.
         }
 
         void enqueue(DeviceStream stream);
 
-        /** It will not be enqueued any more. */
+        /** Called when the operation will not be enqueued again. */
         default void release() {
             // holds nothing
         }

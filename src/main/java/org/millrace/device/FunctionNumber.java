@@ -6,8 +6,8 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.Protocol;
 
 /**
- * The number by which a batch of work names its device function. NCCL looks its numbers up in a table that its build
- * generates; here the bits themselves say what is meant. Operation and algorithm are the function's row in the
+ * The number of a device function in a batch of work. NCCL looks its numbers up in a table that its build generates.
+ * Here the bits themselves encode the function. Operation and algorithm are the function's row in the
  * {@link FunctionTable}.
  *
  * <pre>
@@ -24,7 +24,7 @@ public final class FunctionNumber {
     private static final CollectiveFunction.Algorithm[] ALGORITHMS = CollectiveFunction.Algorithm.values();
     private static final Protocol[] PROTOCOLS = Protocol.values();
     private static final ReduceOp.BuiltIn[] OPS = ReduceOp.BuiltIn.values();
-    /** The sum of elements that are first multiplied by a scalar, which is the work's argument. */
+    /** Code of the sum of elements that are first multiplied by a scalar. The scalar is the work's argument. */
     private static final int PRE_MUL_SUM = OPS.length;
 
     private static final int ALGORITHM_SHIFT = 3;
@@ -75,7 +75,7 @@ public final class FunctionNumber {
         return op == PRE_MUL_SUM ? new ReduceOp.PreMulSum(Double.longBitsToDouble(argument)) : OPS[op];
     }
 
-    /** The scalar's bits, which go into the work beside the number; 0 if there is none. */
+    /** Returns the scalar's bits, which the work stores beside the number; 0 for an operator without a scalar. */
     public static long argument(ReduceOp op) {
         return op instanceof ReduceOp.PreMulSum(double scalar) ? Double.doubleToRawLongBits(scalar) : 0;
     }

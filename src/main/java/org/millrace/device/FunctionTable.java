@@ -8,8 +8,8 @@ import org.millrace.device.RingFunction.RingBroadcast;
 import org.millrace.device.RingFunction.RingReduce;
 
 /**
- * The functions that kernels can run, by operation and algorithm ({@code ncclDevFuncTable}). This is the only place
- * that decides by a function's number what is done: a new algorithm is a class and a line here.
+ * The functions that kernels can run, by operation and algorithm ({@code ncclDevFuncTable}). Only this table selects
+ * the function for a number. A new algorithm is a class and a line here.
  */
 public final class FunctionTable {
 
@@ -46,9 +46,9 @@ public final class FunctionTable {
     }
 
     /**
-     * The function of a number.
+     * Returns the function of a number.
      *
-     * @throws MillraceException if there is none: the work was overwritten
+     * @throws MillraceException if no function has the number, because the work was overwritten
      */
     public DeviceFunction of(int number) {
         DeviceFunction function = rows[FunctionNumber.row(number)];
@@ -58,30 +58,32 @@ public final class FunctionTable {
         return function;
     }
 
-    /** The function that runs a collective by an algorithm. */
+    /** Returns the function that runs a collective by an algorithm. */
     public CollectiveFunction collective(Operation operation, CollectiveFunction.Algorithm algorithm) {
         return (CollectiveFunction) rows[FunctionNumber.row(operation, algorithm)];
     }
 
     /**
-     * A function of the device: what the block of a channel does with an item of work, and what it sends and receives
-     * meanwhile. It keeps nothing: all is derived from the item and the channel, by the host that announces it to the
-     * proxies and by the device that does it, so that both have the same result.
+     * A function of the device. It defines the work of a channel's block for an item, and the chunks that the block
+     * sends and receives meanwhile. It keeps no state and derives everything from the item and the channel. The host
+     * derives the transfers to announce them to the proxies, and the device derives them to run them. Both get the same
+     * result.
      */
     public interface DeviceFunction {
 
         /**
-         * What an item sends and receives on a channel: tasks that go on at the same time, none if the rank is alone.
+         * Returns the transfers of an item on a channel, as tasks that run at the same time. The list is empty if the
+         * rank is alone.
          *
-         * @param number of the function, from the item's batch: its protocol, type and operator
+         * @param number number of the function, from the item's batch: includes protocol, type and operator
          */
         List<ChannelTask> tasks(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel);
 
         /**
-         * The block that runs an item on a channel. Called on the device's thread, in the order in which items were
-         * planned.
+         * Returns the block that runs an item on a channel. Called on the device's thread, in the order of the plan's
+         * items.
          *
-         * @param item its bytes, which are gone when this returns
+         * @param item the item's bytes; invalid after this method returns
          */
         Block block(int number, MemorySegment item, DeviceCommunicator communicator, DeviceChannel channel,
                 KernelMemory lookup);

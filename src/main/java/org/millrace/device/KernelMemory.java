@@ -4,14 +4,17 @@ import java.lang.foreign.MemorySegment;
 import org.millrace.MillraceException;
 
 /**
- * The memory that a kernel's work means: work says addresses, and what lies there is looked up here, as a device looks
- * pages up. So an arena that is closed too early is an error instead of a crash, and what the garbage collector manages
- * stays while a kernel uses it. The device's thread alone looks up.
+ * The memory that a kernel's work refers to by address. The segment at an address is looked up here, as a device looks
+ * up pages. So an arena that is closed too early causes an error instead of a crash, and the garbage collector keeps
+ * its memory while a kernel uses it. Lookups happen on the device's thread only.
  */
 final class KernelMemory {
 
     private final MemorySegment[] segments;
-    /** Work comes in nearly the order in which it was planned: a search begins where the last one ended. */
+    /**
+     * Index at which the next search begins, after the last match, because work arrives in nearly the order of the
+     * plan.
+     */
     private int next;
 
     KernelMemory(MemorySegment[] segments) {
@@ -19,9 +22,10 @@ final class KernelMemory {
     }
 
     /**
-     * A segment that begins at an address and has so much; {@link MemorySegment#NULL} for address 0.
+     * Returns a segment that begins at an address and has at least the given number of bytes;
+     * {@link MemorySegment#NULL} for address 0.
      *
-     * @throws MillraceException if the plan was made with no such memory
+     * @throws MillraceException if the plan was made without such memory
      */
     MemorySegment at(long address, long bytes) {
         if (address == 0) {

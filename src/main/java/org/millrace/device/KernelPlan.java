@@ -7,8 +7,8 @@ import org.millrace.abi.KernelArguments;
 import org.millrace.abi.WorkBatch;
 
 /**
- * What one kernel will do: its arguments, with the batches, and the items that go where the arguments say. Made by
- * {@link PlanBuilder}; never changed after that.
+ * The work of one kernel: its arguments with the batches, and the items, which are stored where the arguments state.
+ * Created by {@link PlanBuilder} and never changed afterwards.
  */
 public final class KernelPlan implements AutoCloseable {
 
@@ -19,20 +19,18 @@ public final class KernelPlan implements AutoCloseable {
     private final int operations;
     private final MemorySegment arguments;
     private final int batches;
-    /** A copy of them, unless they lie in the arguments; null there. */
+    /** Copy of the items; null if they lie in the arguments. */
     private final @Nullable MemorySegment items;
     private final KernelMemory memory;
     private final KernelArguments.WorkStorage storage;
     private final @Nullable KernelArguments placed;
-    /** Owner of the items of a plan that is run more than once; null for others. */
+    /** Owner of the items of a plan that runs more than once; null for other plans. */
     private final @Nullable Arena own;
     private volatile boolean closed;
-    /** Guarded by who launches. */
+    /** Guarded by the launcher's lock. */
     private @Nullable Object attachment;
 
-    /**
-     * @param items what begins with so many bytes of items; copied
-     */
+    /** @param items segment that begins with {@code itemBytes} bytes of items; copied */
     KernelPlan(String who, Object first, int operations, MemorySegment arguments, int batches, MemorySegment items,
             int itemBytes, KernelMemory memory) {
         this.who = who;
@@ -75,14 +73,14 @@ public final class KernelPlan implements AutoCloseable {
         return result;
     }
 
-    /** Bytes that the plan needs in the FIFO for every run; 0 if its items lie elsewhere. */
+    /** Returns the number of bytes that the plan needs in the FIFO for every run; 0 if its items lie elsewhere. */
     public int fifoBytes() {
         return storage == KernelArguments.WorkStorage.FIFO ? (int) items.byteSize() : 0;
     }
 
     /**
-     * Puts the items in their place, in a FIFO with room for them, and says so in the arguments to launch the kernel
-     * with.
+     * Stores the items in their place. If that is a FIFO, it must have room for them. Returns the arguments to launch
+     * the kernel with, which state the place.
      *
      * @throws IllegalStateException if the plan is closed
      */
@@ -102,7 +100,10 @@ public final class KernelPlan implements AutoCloseable {
         return memory;
     }
 
-    /** What the launcher keeps of one run for the next; null before the first. One thread at a time. */
+    /**
+     * Returns the object that the launcher keeps from one run for the next; null before the first run. One thread at a
+     * time.
+     */
     public @Nullable Object attachment() {
         return attachment;
     }
@@ -111,18 +112,18 @@ public final class KernelPlan implements AutoCloseable {
         attachment = kept;
     }
 
-    /** Where the items travel: their size decides, and whether the plan is replayed. */
+    /** Returns the storage of the items. It depends on their size and on whether the plan is replayed. */
     public KernelArguments.WorkStorage storage() {
         return storage;
     }
 
-    /** Refuses further runs. Those under way go on, and need the plan's memory until {@link #free}. */
+    /** Refuses further runs. Runs in progress continue, and need the plan's memory until {@link #free}. */
     @Override
     public void close() {
         closed = true;
     }
 
-    /** Frees the plan's memory: none of its kernels is on the device any more. May be called twice. */
+    /** Frees the plan's memory. All its kernels must have left the device. May be called twice. */
     public void free() {
         close();
         if (own != null && own.scope().isAlive()) {
@@ -130,12 +131,12 @@ public final class KernelPlan implements AutoCloseable {
         }
     }
 
-    /** Whether the plan has no memory that {@link #free} would free. */
+    /** Returns whether the plan has no memory that {@link #free} would free. */
     public boolean isFree() {
         return own == null || !own.scope().isAlive();
     }
 
-    /** What it does, for messages: the operation, or how many there are. */
+    /** Returns a description for messages: the operation, or the number of operations. */
     @Override
     public String toString() {
         return who + (operations == 1 ? first : "group of " + operations + " operations from " + first + " on");

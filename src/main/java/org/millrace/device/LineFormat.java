@@ -6,50 +6,54 @@ import org.millrace.abi.LL128Line;
 import org.millrace.abi.LLLine;
 import org.millrace.abi.Protocol;
 
-/** How a protocol lays data out in lines with flags. Without state; no call allocates. */
+/** A protocol's layout of data in lines with flags. Implementations have no state, and no call allocates. */
 interface LineFormat {
 
     Protocol protocol();
 
-    /** Bytes of the lines that so much data takes. */
+    /** Returns the number of bytes of the lines that the given number of data bytes takes. */
     long lineBytes(long dataBytes);
 
-    /** Bytes of data that fit into a slot. */
+    /** Returns the number of data bytes that fit into a slot. */
     long dataCapacity(long slotBytes);
 
-    /** Takes data out of lines that are there. The piece has room for whole lines. */
+    /** Extracts data from lines that have arrived. The piece has room for whole lines. */
     void unpack(MemorySegment lines, long at, Piece data, int bytes);
 
     /**
-     * Makes lines of data, so that nobody finds a flag without the data that it vouches for. What lies behind the data
-     * may be put into the last line.
+     * Writes data as lines. No reader finds a flag without the data that the flag stands for. Bytes after the data may
+     * be written to the last line.
      *
-     * @param step whose flag the lines carry
+     * @param step step that determines the lines' flag
      */
     void pack(Piece data, int bytes, MemorySegment lines, long at, long step);
 
     /**
-     * Bytes of lines that a step says and fills: more than {@code lineBytes} where that is more than its data takes.
+     * Returns the number of bytes of lines that a step announces and fills. It is more than {@code lineBytes} in steps
+     * that fill more lines than their data takes.
      */
     long postedBytes(long slotBytes, long lineBytes, long step);
 
-    /** Whether a step is posted by tail, too. */
+    /** Returns whether a step is also posted through tail. */
     boolean movesTail();
 
     /**
-     * A piece of a thread's own memory between lines and the arithmetic: words as lines take it apart, and the same
-     * memory as it is copied and combined.
+     * A piece of a thread's own memory between the lines and the arithmetic. {@code words} is the view for packing and
+     * unpacking lines, and {@code elements} is the same memory for copying and combining.
      */
     record Piece(long[] words, MemorySegment elements) {
 
-        /** A piece of zeros; of a length that is a multiple of 8. */
+        /** Returns a piece of zeros. The length must be a multiple of 8. */
         static Piece of(int bytes) {
             long[] words = new long[bytes / Long.BYTES];
             return new Piece(words, MemorySegment.ofArray(words));
         }
     }
 
-    /** LL: 8 bytes of data in lines of 16, two flags in each. Nothing but the lines says that they are there. */
+    /**
+     * LL: 8 bytes of data in lines of 16 bytes, with two flags in each line. Only the flags show that the lines have
+     * arrived.
+     */
     final class LLFormat implements LineFormat {
 
         private static final int DATA = (int) LLLine.DATA_BYTES;
@@ -75,7 +79,7 @@ interface LineFormat {
             int count = (bytes + DATA - 1) / DATA;
             for (int line = 0; line < count; line++) {
                 long from = at + line * LLLine.BYTES;
-                // Both halves were found complete behind an acquire fence: plain loads are enough, and the
+                // Both halves were found complete before an acquire fence. Plain loads are therefore enough, and the
                 // segment's checks leave the loop.
                 long first = lines.get(ValueLayout.JAVA_LONG, from);
                 long second = lines.get(ValueLayout.JAVA_LONG, from + Long.BYTES);
@@ -89,8 +93,8 @@ interface LineFormat {
         }
 
         /**
-         * Just before flags go round the whole slot is flagged: nothing is left in it that would look right again in
-         * the next round.
+         * Returns the whole slot just before the flags wrap around. All lines of the slot then get the current flag, so
+         * that no old flag looks valid again in the next round.
          */
         @Override
         public long postedBytes(long slotBytes, long lineBytes, long step) {
@@ -104,7 +108,8 @@ interface LineFormat {
     }
 
     /**
-     * LL128: 120 bytes of data in lines of 128, a flag at the end of each; 16 lines at a time, as a warp writes them.
+     * LL128: 120 bytes of data in lines of 128 bytes, with a flag at the end of each line. Lines are written in units
+     * of 16, as a warp writes them.
      */
     final class LL128Format implements LineFormat {
 
@@ -136,7 +141,7 @@ interface LineFormat {
             }
         }
 
-        /** The lines with data, and those without that fill up the last unit. */
+        /** Writes the lines with data, and lines without data that fill up the last unit. */
         @Override
         public void pack(Piece data, int bytes, MemorySegment lines, long at, long step) {
             long flag = LL128Line.flag(step);

@@ -6,17 +6,17 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.LineFormat.Piece;
 
 /**
- * The primitives of LL and LL128. A chunk is one step: it is taken when all its lines are there, and its size is said
- * before its data is written.
+ * The primitives of LL and LL128. A chunk is one step. It is consumed when all its lines have arrived. Its size is
+ * posted before its data is written.
  *
  * <p>
- * What is received is taken out of its lines into a piece of this thread's memory, combined there, and put into lines
- * or the output from there: so the arithmetic runs over elements that lie side by side, in memory of which HotSpot
- * knows that nothing overlaps.
+ * Received data is extracted from its lines into a piece of this thread's memory and combined there. From there it is
+ * written to lines or to the output. The arithmetic thus runs over adjacent elements, in memory that HotSpot knows not
+ * to overlap.
  */
 final class LinePrimitives extends Primitives {
 
-    /** Whole lines of LL (8 bytes), and whole units of LL128 (1920). */
+    /** Size of a piece in bytes: whole lines of LL (8 data bytes), and whole units of LL128 (1920 data bytes). */
     private static final int PIECE_BYTES = 2 * 1920;
     private static final Piece ZEROS = Piece.of(PIECE_BYTES);
     private static final ThreadLocal<Piece[]> PIECES =
@@ -34,10 +34,10 @@ final class LinePrimitives extends Primitives {
         this.protocol = format.protocol();
     }
 
-    /** Every step is a chunk: nothing is rounded. */
+    /** Rounds nothing, because every step is a chunk. */
     @Override
     public void enter() {
-        // the steps go on where they are
+        // the steps continue from their current values
     }
 
     @Override

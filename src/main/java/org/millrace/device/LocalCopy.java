@@ -4,7 +4,7 @@ import java.lang.foreign.MemorySegment;
 import java.util.List;
 import org.millrace.abi.CollectiveWork;
 
-/** A collective of a rank that is alone, or of no elements: what there is goes from input to output. */
+/** A collective of a rank that is alone, or of no elements. It copies the elements from input to output. */
 final class LocalCopy extends CollectiveFunction {
 
     @Override
@@ -20,7 +20,7 @@ final class LocalCopy extends CollectiveFunction {
         return block(memory(number, work, communicator.ranks(), lookup), work.count());
     }
 
-    /** A block that copies once, with what the operator does to each element. */
+    /** Returns a block that copies once and applies the operator's step for single elements. */
     static Block block(BlockMemory memory, long elements) {
         return new Block() {
             private boolean done;

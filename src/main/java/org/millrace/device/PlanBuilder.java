@@ -10,8 +10,8 @@ import org.millrace.abi.WorkBatch;
 import org.millrace.abi.WorkType;
 
 /**
- * Makes the plan of one kernel out of one or more operations. An operation that {@linkplain #hasRoom does not fit} any
- * more goes into the next plan. One thread at a time; it can be used again for the next plan.
+ * Creates the plan of one kernel from one or more operations. An operation that {@linkplain #hasRoom does not fit} goes
+ * into the next plan. One thread at a time. The builder can be reused for the next plan.
  */
 public final class PlanBuilder {
 
@@ -20,7 +20,7 @@ public final class PlanBuilder {
     private final int storedBytes;
     private final ChannelBatches[] channels = new ChannelBatches[KernelArguments.MAX_CHANNELS];
     private final List<MemorySegment> operands = new ArrayList<>();
-    /** Numbers of the channels' latest batches, while batches are written. */
+    /** Index of each channel's latest batch while batches are written. */
     private final int[] written = new int[KernelArguments.MAX_CHANNELS];
     private long channelMask;
     private int batches;
@@ -30,10 +30,10 @@ public final class PlanBuilder {
     private Object first;
 
     /**
-     * @param who           whose plans they are, for messages: what their names begin with
-     * @param argumentBytes the most bytes of a kernel's arguments, at most {@link KernelArguments#MAX_BYTES}
-     * @param storedBytes   the most bytes of items outside of the arguments: half a FIFO, or as much as you like for
-     *                      plans that are replayed
+     * @param who           owner of the plans, for messages; prefix of the plans' names
+     * @param argumentBytes maximum size of a kernel's arguments in bytes, at most {@link KernelArguments#MAX_BYTES}
+     * @param storedBytes   maximum size in bytes of the items outside of the arguments: half a FIFO, or any number for
+     *                      replayed plans
      */
     public PlanBuilder(String who, int argumentBytes, int storedBytes) {
         this.who = who;
@@ -42,8 +42,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * Whether a plan can take another item, if each of its channels takes it in a batch of its own. True for the first
-     * item of a plan, even if it could take no other.
+     * Returns whether a plan can take another item, if each of its channels takes it in a separate batch. The first
+     * item of a plan must always fit, even if the plan could take no other.
      */
     public boolean hasRoom(WorkType type, int channelCount) {
         int batchBytes = (batches + channelCount) * WorkBatch.BYTES;
@@ -53,10 +53,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a collective on all its channels; its item is copied.
+     * Adds a collective on all its channels. Its item is copied.
      *
-     * @param name its text is for messages, and asked for when there is one
-     * @param used the memory that the item means by address; null for none
+     * @param name description for messages; converted to text only when a message needs it
+     * @param used memory that the item refers to by address; null elements are ignored
      */
     public void collective(CollectiveWork work, int function, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.COLLECTIVE);
@@ -67,10 +67,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Adds a send and a receive on all their channels; likewise.
+     * Adds a send and a receive on all their channels. The item is copied.
      *
-     * @param round number of the exchange's round, 0 or more: those of one round use one connection, and are never in
-     *              one batch
+     * @param round number of the exchange's round, 0 or more; transfers of one round use one connection, and are never
+     *              in one batch
      */
     public void pointToPoint(PointToPointWork work, int function, int round, Object name, MemorySegment... used) {
         int offset = append(work.segment(), WorkType.POINT_TO_POINT);
@@ -115,10 +115,10 @@ public final class PlanBuilder {
     }
 
     /**
-     * Makes the plan, and begins the next.
+     * Creates the plan, and begins the next one.
      *
      * @param communicator address of the communicator as kernels see it
-     * @param replayed     whether the plan will be run more than once
+     * @param replayed     whether the plan will run more than once
      * @throws IllegalStateException if nothing was added
      */
     public KernelPlan finish(long communicator, boolean replayed) {
@@ -139,8 +139,8 @@ public final class PlanBuilder {
     }
 
     /**
-     * In turns over the channels, in ascending order: so every channel's first batch has the number of the channel's
-     * block.
+     * Writes the batches in turns over the channels, in ascending order. The index of each channel's first batch is
+     * therefore the number of the channel's block.
      */
     private void writeBatches(MemorySegment arguments) {
         int index = 0;
@@ -175,13 +175,13 @@ public final class PlanBuilder {
     }
 
     /**
-     * The batches of one channel in a plan that is being made, by NCCL's rules: items go into the last batch while
-     * their type and function are its own and its limits allow it; an item that its set of offsets cannot reach goes
-     * into a batch that extends it.
+     * The batches of one channel in an unfinished plan, by NCCL's rules. An item goes into the last batch if it has
+     * that batch's type and function and the batch's limits allow it. An item beyond the reach of the batch's offset
+     * set goes into a batch that extends it.
      */
     static final class ChannelBatches {
 
-        /** A batch, before it is written. */
+        /** A batch before it is written. */
         static final class Draft {
             final WorkType type;
             final int function;
@@ -209,7 +209,7 @@ public final class PlanBuilder {
             drafts.clear();
         }
 
-        /** Adds an item; returns how many batches it took. */
+        /** Adds an item. Returns the number of batches that it added. */
         int add(WorkType type, int function, int offset, int round) {
             Draft last = drafts.isEmpty() ? null : drafts.getLast();
             boolean fresh = last == null || last.type != type || last.function != function || isFull(type, round);
@@ -232,7 +232,10 @@ public final class PlanBuilder {
             return fresh || extension ? 1 : 0;
         }
 
-        /** The limits hold for a batch with all that extend it: the device merges them. */
+        /**
+         * Returns whether the batch is full. The limits hold for a batch together with its extensions, because the
+         * device merges them.
+         */
         private boolean isFull(WorkType type, int round) {
             if (mergedBytes + type.itemBytes() > WorkBatch.MAX_ITEM_BYTES) {
                 return true;
@@ -244,8 +247,8 @@ public final class PlanBuilder {
                 return true;
             }
             for (int i = 0; i < transfers; i++) {
-                // Two transfers of one round use the same connection. And all ranks must cut their batches at the
-                // same rounds, or they wait for each other for ever.
+                // Two transfers of one round use the same connection. In addition, all ranks must divide their batches
+                // at the same rounds, or they would wait for each other forever.
                 if (rounds[i] == round
                         || rounds[i] / WorkBatch.MAX_POINT_TO_POINT != round / WorkBatch.MAX_POINT_TO_POINT) {
                     return true;

@@ -8,7 +8,7 @@ import org.millrace.abi.RecvMem;
 import org.millrace.abi.SendMem;
 import org.millrace.proxy.ConnectionName;
 
-/** The device's end of a connection: its memory, and the step it is at. */
+/** The device's end of a connection: its memory and its current step. */
 public abstract sealed class Port permits SendPort, ReceivePort {
 
     final ConnectionName name;
@@ -33,17 +33,20 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         this.step = info.firstStep();
     }
 
-    /** The next step: what was posted, or used, is before it. Any thread; what another one sees may be a little old. */
+    /**
+     * Returns the next step. All earlier steps were posted or consumed. Callable from any thread; another thread may
+     * see a slightly outdated value.
+     */
     public final long step() {
         return step;
     }
 
-    /** Where the slots of protocol Simple are. */
+    /** Returns the slots of protocol Simple. */
     public final MemorySegment buffer() {
         return simple;
     }
 
-    /** Of the next step's slot in {@link #buffer()}. */
+    /** Returns the offset of the next step's slot in {@link #buffer()}. */
     public final long slotOffset() {
         int slot = ConnectionLayout.slot(step);
         return shared ? recvMem.offsetPlain(slot) : slot * slotBytes;
@@ -53,12 +56,12 @@ public abstract sealed class Port permits SendPort, ReceivePort {
         return slotBytes;
     }
 
-    /** Where the slots of all protocols are that have lines. */
+    /** Returns the slots of all protocols with lines. */
     public final MemorySegment lines() {
         return buffers;
     }
 
-    /** Of the next step's slot in {@link #lines()}. */
+    /** Returns the offset of the next step's slot in {@link #lines()}. */
     public final long linesOffset(Protocol protocol) {
         return layout.slotOffset(protocol, step);
     }

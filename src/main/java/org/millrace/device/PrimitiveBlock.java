@@ -14,18 +14,17 @@ final class PrimitiveBlock implements Block {
     private final long[] fromPlaces;
     private final long[] toPlaces;
 
-    /** Null before it enters for the first time. */
+    /** Null before the block enters for the first time. */
     private @Nullable Primitives primitives;
     private boolean entered;
-    /** Whether the schedule is at its end. */
+    /** Whether the schedule has ended. */
     private boolean passed;
     private boolean done;
 
     /**
-     * Takes its place on all connections: blocks are made in the order in which operations are issued, by one thread at
-     * a time.
+     * Reserves a place on all connections. Blocks are created in the order of issue, by one thread at a time.
      *
-     * @param from the connections it receives on; the order says how elements are combined
+     * @param from connections that it receives on, in the order of combination
      */
     PrimitiveBlock(ChunkSchedule schedule, BlockMemory memory, ChunkShape shape, List<DeviceEndpoint<ReceivePort>> from,
             List<DeviceEndpoint<SendPort>> to) {
@@ -102,7 +101,7 @@ final class PrimitiveBlock implements Block {
         return shape.primitives(receivePorts, sendPorts, memory);
     }
 
-    /** Goes on to the next primitive, or to the end; false if the end has to wait. */
+    /** Advances to the next primitive or to the end. Returns false if the end has to wait. */
     private boolean advance() {
         if (!passed && schedule.next()) {
             schedule.begin(primitives);
@@ -123,7 +122,9 @@ final class PrimitiveBlock implements Block {
         }
     }
 
-    /** The first connection that is not there or is used by a block before this one; null if there is none. */
+    /**
+     * Returns the first connection that does not exist yet or is used by an earlier block; null if all are available.
+     */
     private @Nullable DeviceEndpoint<?> awaited() {
         for (int i = 0; i < fromPlaces.length; i++) {
             if (!from.get(i).admits(fromPlaces[i])) {

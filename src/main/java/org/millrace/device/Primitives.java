@@ -3,14 +3,14 @@ package org.millrace.device;
 import org.jspecify.annotations.Nullable;
 
 /**
- * NCCL's primitives: send, receive and combinations of them, one chunk at a time, whatever the protocol. A primitive
- * that must wait gives up the thread and goes on where it was.
+ * NCCL's primitives: send, receive and combinations of them, one chunk at a time, for any protocol. A primitive that
+ * must wait returns to its caller and later resumes at the same position.
  */
 abstract class Primitives {
 
-    /** The primitive takes a slice from each peer before. */
+    /** The primitive takes a slice from each peer that it receives from. */
     public static final int RECEIVE = 1;
-    /** The primitive posts a slice to each peer behind. */
+    /** The primitive posts a slice to each peer that it sends to. */
     public static final int SEND = 2;
     /** The primitive reads this rank's input. */
     public static final int INPUT = 4;
@@ -24,7 +24,7 @@ abstract class Primitives {
     final BlockMemory memory;
     final int elementBytes;
 
-    /** Of the primitive that is under way, in the implementations that have one at a time. */
+    /** Kind of the current primitive, in implementations that run one at a time. */
     int kind;
     int receives;
     int sends;
@@ -46,10 +46,10 @@ abstract class Primitives {
         outputOffset = outputElement * elementBytes;
     }
 
-    /** Enters the kernel; once more when all is done and drained. */
+    /** Enters the kernel. Called again only after all primitives are done and drained. */
     public abstract void enter();
 
-    /** All connections' steps go to the next whole chunk. */
+    /** Advances all connections' steps to the next whole chunk. */
     final void enter(int chunkSteps) {
         for (ReceivePort port : from) {
             port.begin(chunkSteps);
@@ -60,32 +60,38 @@ abstract class Primitives {
     }
 
     /**
-     * Sets up the next primitive, from an element of the input and to an element of the output on; the one before must
-     * be complete.
+     * Sets up the next primitive, which reads from an element of the input and writes from an element of the output.
+     * The previous primitive must be complete.
      */
     public abstract void begin(int kind, long inputElement, long outputElement, long elementCount);
 
-    /** Works on until the primitive is complete or a peer is not ready; returns the number of slices moved. */
+    /** Works until the primitive is complete or a peer is not ready. Returns the number of slices moved. */
     public abstract int progress();
 
-    /** Whether {@link #begin} may be called. */
+    /** Returns whether {@link #begin} may be called. */
     public abstract boolean complete();
 
-    /** Whether nobody reads this rank's elements any more, after the last primitive: then the kernel may end. */
+    /**
+     * Returns whether all peers and proxies have finished reading this rank's elements. Called after the last
+     * primitive; the kernel may end when it returns true.
+     */
     public boolean drained() {
         return true;
     }
 
-    /** Which peer the primitive waits for, with what was last seen. */
+    /** Describes the peer that the primitive waits for, with the last counters read. */
     public final String waitingFor() {
         Port peer = waitedFor();
         return peer == null ? "nobody" : peer.toString();
     }
 
-    /** The first peer that is waited for; null if there is none. */
+    /** Returns the connection to the first peer that is waited for; null if all are ready. */
     abstract @Nullable Port waitedFor();
 
-    /** The first of so many peers that has not sent, or has no room for, so many steps; null if there is none. */
+    /**
+     * Returns the first of the given peers that has not sent, or has no room for, the given number of steps; null if
+     * all are ready.
+     */
     final @Nullable Port notReady(int receives, int sends, int steps) {
         for (int i = 0; i < receives; i++) {
             if (!from[i].hasData(steps)) {

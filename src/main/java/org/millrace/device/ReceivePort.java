@@ -12,13 +12,13 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.LineFlags;
 import org.millrace.proxy.Steps;
 
-/** The device's end of a connection that it receives on. Its step counter is that of all protocols. */
+/** The device's end of a connection that it receives on. All protocols share its step counter. */
 public final class ReceivePort extends Port {
 
     private final LineFlags flags;
     /** Null if data arrives in the slots. */
     private final @Nullable SliceGather gather;
-    /** Null where no peer points to memory of its own. */
+    /** Null if no peer points to its own memory. */
     private final @Nullable DirectMemory direct;
     private long tail;
 
@@ -30,18 +30,18 @@ public final class ReceivePort extends Port {
         this.tail = info.firstStep();
     }
 
-    /** Begins an operation: the steps up to a whole chunk are skipped, and their credits returned. */
+    /** Begins an operation. Skips the steps up to a whole chunk and returns their credits. */
     public void begin(int chunkSteps) {
         if (gather != null) {
-            gather.leave(); // the operation before, whatever it was, has ended
+            gather.leave(); // the previous operation has ended
         }
         step = Steps.roundUp(step, chunkSteps);
         sendMem.headRelease(step);
     }
 
     /**
-     * Whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's release: the
-     * slot's data is there.
+     * Returns whether the next slots have arrived ({@code waitPeer}). The acquire of tail pairs with the proxy's
+     * release and makes the slot's data visible.
      */
     public boolean hasData(int steps) {
         long needed = step + steps;
@@ -52,35 +52,35 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Whether the next step's lines are there, which their flags alone say. A step without lines is, always: this end
-     * may be ahead of the other.
+     * Returns whether the next step's lines have arrived, which only their flags show. Always true for a step without
+     * lines, so this end may be ahead of the sender.
      */
     public boolean hasLines(Protocol protocol, long bytes) {
         return protocol == Protocol.LL ? flags.llReady(step, bytes) : flags.ll128Ready(step, bytes);
     }
 
-    /** The next slots' data is there: puts it together where that is left to the device. */
+    /** Assembles the data of the next slots, which have arrived, if the device is responsible for that. */
     public void unpack(long bytes) {
         if (gather != null) {
             gather.next(buffer(), slotOffset(), bytes);
         }
     }
 
-    /** Where the data of the next step is: in its slot, or where the peer says. */
+    /** Returns the memory with the data of the next step: its slot, or the memory that the peer points to. */
     public MemorySegment data() {
         int slot = ConnectionLayout.slot(step);
         return direct != null && direct.isPointed(recvMem, slot) ? direct.memory(slot) : buffer();
     }
 
-    /** Of the data of the next step in {@link #data()}. */
+    /** Returns the offset of the next step's data in {@link #data()}. */
     public long dataOffset() {
         int slot = ConnectionLayout.slot(step);
         return direct != null && direct.isPointed(recvMem, slot) ? recvMem.ptrPlain(slot) : slotOffset();
     }
 
     /**
-     * Gives the slots back ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot has been
-     * read and may be overwritten.
+     * Returns the slots to the sender ({@code postPeer}). The release of head pairs with the proxy's acquire: the slot
+     * has been read and may be overwritten.
      */
     public void release(int steps) {
         if (direct != null) {
@@ -91,8 +91,8 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Lets the data of a step that is so many steps ahead arrive in the user's memory, and not in a slot (mode PTR).
-     * The release of size pairs with the proxy's acquire: it sees where.
+     * Lets the data of a later step, at distance {@code ahead} from the next one, arrive in the user's memory instead
+     * of a slot (mode PTR). The release of size pairs with the proxy's acquire and makes the address visible.
      */
     public void offer(int ahead, long address, long bytes) {
         int slot = ConnectionLayout.slot(step + ahead);
@@ -100,7 +100,7 @@ public final class ReceivePort extends Port {
         recvMem.sizeRelease(slot, bytes);
     }
 
-    /** Of the slot of a step that is so many steps ahead, of a connection with slots of its own. */
+    /** Returns the address of the slot of a later step, on a connection with its own slots. */
     public long slotAddress(int ahead) {
         return buffer().address() + ConnectionLayout.slot(step + ahead) * slotBytes;
     }
@@ -112,12 +112,11 @@ public final class ReceivePort extends Port {
     }
 
     /**
-     * Gathers the slices of one connection, as one block's warps do: piece by piece, as its list says. Used by the
-     * block alone.
+     * Gathers the slices of one connection piece by piece from a list, as one block's warps do. Used by the block only.
      */
     static final class SliceGather {
 
-        /** A GPU copies so many bytes at a time, and demands of buffers that they are aligned for it. */
+        /** Number of bytes that a GPU copies at a time. Buffers must be aligned to it. */
         private static final int UNIT = 16;
 
         private final UnpackMeta meta;
@@ -135,7 +134,8 @@ public final class ReceivePort extends Port {
         }
 
         /**
-         * The next slice, of 0 bytes or more, has arrived (tail covers it): its bytes are put together in its slot.
+         * Assembles the bytes of the next slice, of 0 bytes or more, in its slot. The slice has arrived, because tail
+         * covers it.
          *
          * @throws IllegalArgumentException if the bounce buffer or the slot is not aligned to 16 bytes
          */
@@ -149,7 +149,7 @@ public final class ReceivePort extends Port {
                         "the bounce buffer and the slots of a connection must be aligned to " + UNIT + " bytes");
             }
             int slice = (int) head & UnpackMeta.SLICES - 1;
-            // pairs with the proxy's release, and is behind the acquire of tail in any case
+            // Acquire, paired with the proxy's release. It follows the acquire of tail in any case.
             long count = meta.countAcquire(slice);
             for (int piece = 0; piece < count; piece++) {
                 MemorySegment.copy(bounce, Integer.toUnsignedLong(meta.sourceOffset(slice, piece)), slots,
@@ -157,7 +157,7 @@ public final class ReceivePort extends Port {
             }
         }
 
-        /** The operation has ended: the head is kept for the next one. */
+        /** Called when the operation has ended. Stores the head for the next operation. */
         public void leave() {
             handle.headRelease(head);
         }

@@ -2,12 +2,12 @@ package org.millrace.device;
 
 import org.millrace.abi.KernelArguments;
 
-/** What the device's thread knows of a communicator whose kernels it runs. No other thread uses it. */
+/** State of a communicator on the device's thread, which runs its kernels. No other thread uses it. */
 final class Resident {
 
     private final DeviceCommunicator communicator;
     private final WorkReader reader;
-    /** Work on each channel that has begun so far, where somebody reads its times. */
+    /** Number of works begun on each channel so far, counted if their times are recorded. */
     private final long[] works = new long[KernelArguments.MAX_CHANNELS];
 
     Resident(DeviceCommunicator communicator) {
@@ -19,12 +19,12 @@ final class Resident {
         return communicator;
     }
 
-    /** Of the blocks' work, in turns. */
+    /** Returns the reader of the blocks' work. Blocks use it in turns. */
     WorkReader reader() {
         return reader;
     }
 
-    /** Notes that the next work of a channel begins; returns its number. */
+    /** Records that the next work of a channel begins. Returns its number. */
     long begin(int channel, long timestamp) {
         long number = ++works[channel];
         communicator.startedWork(channel).note(number, timestamp);

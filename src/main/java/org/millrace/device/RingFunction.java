@@ -5,7 +5,7 @@ import org.millrace.ReduceOp;
 import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
 
-/** A collective around the channel's ring: from the rank before this one to the rank behind it. */
+/** A collective around the channel's ring: from the previous rank to the next rank. */
 abstract class RingFunction extends CollectiveFunction {
 
     private final ChunkShape inSlots;
@@ -64,7 +64,7 @@ abstract class RingFunction extends CollectiveFunction {
         }
     }
 
-    /** A reduction along the ring, from the rank behind the root to the root. */
+    /** A reduction along the ring, from the rank after the root to the root. */
     static final class RingReduce extends RingFunction {
 
         RingReduce() {
@@ -80,9 +80,9 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels 2(n - 1) hops: n -
-     * 1 on which each rank adds its own elements, after which one rank holds the sum, and n - 1 on which the sum is
-     * passed on:
+     * A ring all-reduce, in rounds of one chunk per rank. In a round of n ranks every chunk travels 2(n - 1) hops. On
+     * the first n - 1 hops each rank adds its own elements. Then one rank holds the sum, and the sum is passed on over
+     * n - 1 further hops:
      *
      * <pre>
      *   primitive         0     1 .. n-2               n-1                         n .. 2n-3             2n-2
@@ -90,14 +90,16 @@ abstract class RingFunction extends CollectiveFunction {
      *   chunk (place r)   r-1   r-2 .. r-n+1           r                           r-1 .. r-n+2          r+1
      * </pre>
      *
-     * Two ranks with little to add up {@linkplain #exchanges exchange} it: each sends all it has, and adds up all. No
-     * more bytes travel than around the ring, and one hop takes half the time of two.
+     * Two ranks with a small operation {@linkplain #exchanges exchange} their elements. Each rank sends all its
+     * elements and adds up all of them. No more bytes travel than around the ring, and one hop takes half the time of
+     * two.
      */
     static final class RingAllReduce extends RingFunction {
 
         /**
-         * The largest exchange. Time of one to that of two hops, two processes on the two cores of a busy machine (JDK
-         * 25, medians of two rounds in turns, out of place and in place): <pre>
+         * Maximum size of an exchange in bytes. The table shows the time of an exchange relative to the time of two
+         * hops. Measured with two processes on the two cores of a busy machine (JDK 25, medians of two rounds in turns,
+         * out of place and in place): <pre>
          *   bytes    TCP           shared memory
          *   128      0.55  0.60    1.09  0.79
          *   1024     0.58  0.65    0.99  0.92
@@ -134,8 +136,9 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * Whether both ranks add up everything: where each can compute the same bits, because nothing is done to one
-         * rank's elements alone. What a rank has registered must not decide, as the other knows nothing of it.
+         * Returns whether both ranks add up everything. Both can compute the same bits only if no operator step applies
+         * to a single rank's elements. A rank's registered memory must not influence the decision, because the other
+         * rank does not know of it.
          */
         private static boolean exchanges(int number, CollectiveWork work, int ranks) {
             return ranks == 2 && work.count() * FunctionNumber.type(number).bytes() <= MOST_EXCHANGED
@@ -171,7 +174,8 @@ abstract class RingFunction extends CollectiveFunction {
             return new ChunkSchedule(part, ranks, 2 * ranks - 1, 2 * (ranks - 1), 2 * (ranks - 1)) {
                 @Override
                 void choose(int primitive) {
-                    // the first is only sent, the last only kept; the middle one's sum is complete
+                    // The first primitive only sends, and the last one only keeps. The sum is complete at the middle
+                    // one.
                     int kind = (primitive > 0 ? Primitives.RECEIVE : 0) | (primitive < ranks ? Primitives.INPUT : 0)
                             | (primitive == ranks - 1 ? Primitives.LAST : 0)
                             | (primitive >= ranks - 1 ? Primitives.OUTPUT : 0)
@@ -183,8 +187,8 @@ abstract class RingFunction extends CollectiveFunction {
     }
 
     /**
-     * A ring all-gather. In a round each rank sends a chunk of its own and passes on those of the others, n - 1 hops
-     * each:
+     * A ring all-gather. In a round each rank sends one of its chunks and passes on the chunks of the others. Each
+     * chunk travels n - 1 hops:
      *
      * <pre>
      *   primitive          0           1 .. n-2             n-1
@@ -211,7 +215,8 @@ abstract class RingFunction extends CollectiveFunction {
         }
 
         /**
-         * @param perRank elements of each rank: those of rank i begin at {@code i * perRank} in the output
+         * @param perRank number of elements of each rank; the elements of rank i begin at {@code i * perRank} in the
+         *                output
          * @param inPlace whether this rank's elements lie there already
          */
         static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank,
@@ -230,7 +235,7 @@ abstract class RingFunction extends CollectiveFunction {
 
     /**
      * A ring reduce-scatter. In a round each rank's chunk travels n - 1 hops towards it, and each rank on the way adds
-     * its own:
+     * its own elements:
      *
      * <pre>
      *   primitive          0     1 .. n-2               n-1
@@ -250,7 +255,10 @@ abstract class RingFunction extends CollectiveFunction {
             return schedule(part, channel, communicator.ranks(), work.count());
         }
 
-        /** @param perRank elements of each rank's result: those for rank i begin at {@code i * perRank} in the input */
+        /**
+         * @param perRank number of elements of each rank's result; the elements for rank i begin at {@code i * perRank}
+         *                in the input
+         */
         static ChunkSchedule schedule(ChannelPart part, DeviceChannel channel, int ranks, long perRank) {
             return new ChunkSchedule(part, 1, ranks, ranks - 1, ranks - 1) {
                 @Override

@@ -11,12 +11,12 @@ import org.millrace.proxy.ConnectionName;
 import org.millrace.proxy.Steps;
 
 /**
- * The device's end of a connection that it sends on. Its step counter is that of all protocols and lives on from kernel
+ * The device's end of a connection that it sends on. All protocols share its step counter, which persists from kernel
  * to kernel, as {@code ncclConnInfo.step} does.
  */
 public final class SendPort extends Port {
 
-    /** Null where the peer cannot read in this rank's memory. */
+    /** Null if the peer cannot read this rank's memory. */
     private final @Nullable DirectMemory direct;
     private long head;
 
@@ -26,14 +26,14 @@ public final class SendPort extends Port {
         this.head = sendMem.headAcquire();
     }
 
-    /** Begins an operation: the steps up to a whole chunk are skipped. */
+    /** Begins an operation. Skips the steps up to a whole chunk. */
     public void begin(int chunkSteps) {
         step = Steps.roundUp(step, chunkSteps);
     }
 
     /**
-     * Whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release: what the
-     * slot held has been sent, and where a slot of a pool lies is said.
+     * Returns whether the next slots are free ({@code waitPeer}). The acquire of head pairs with the proxy's release:
+     * the slot's previous content has been sent, and the location of a slot of a pool is visible.
      */
     public boolean hasRoom(int steps) {
         long needed = step + steps;
@@ -44,29 +44,29 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Says the size of what will be posted, before the data is written: for lines that is all that the proxy is told of
-     * the step.
+     * Posts the size of the next step before its data is written. For a step of lines the proxy receives no other
+     * notification.
      */
     public void postSize(long bytes) {
         recvMem.sizeRelease(ConnectionLayout.slot(step), bytes);
     }
 
-    /** Says where the data is that will be posted: in the user's memory, and not in a slot (mode PTR). */
+    /** Sets the location of the next step's data: in the user's memory instead of a slot (mode PTR). */
     public void point(long address) {
         recvMem.ptrPlain(ConnectionLayout.slot(step), address);
     }
 
-    /** Whether the peer's device can read in this rank's memory, with no proxy between. */
+    /** Returns whether the peer's device can read this rank's memory without a proxy. */
     public boolean reaches(MemorySegment memory) {
         return direct != null && direct.reaches(memory);
     }
 
-    /** Lets the peer's device read the data of the next step where it lies, in memory that it reaches. */
+    /** Lets the peer's device read the data of the next step in place, in memory that it reaches. */
     public void pointDirectly(MemorySegment memory, long offset) {
         direct.point(recvMem, ConnectionLayout.slot(step), memory, offset);
     }
 
-    /** The data of the next step is in its slot, where that may have been otherwise before. */
+    /** Marks the data of the next step as lying in its slot. Resets the entry if earlier data lay elsewhere. */
     public void keepInSlot() {
         if (direct != null) {
             recvMem.modePlain(ConnectionLayout.slot(step), RecvMem.MODE_NORMAL);
@@ -74,8 +74,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Whether the peer's device has taken everything that was posted. The acquire pairs with the release by which it
-     * gave the slots back.
+     * Returns whether the peer's device has consumed everything that was posted. The acquire pairs with the release
+     * that returned the slots.
      */
     public boolean allTaken() {
         head = sendMem.headAcquire();
@@ -83,8 +83,8 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Whether the proxy has read everything that was posted: it empties a size when it has. The acquire pairs with its
-     * release.
+     * Returns whether the proxy has read everything that was posted. The proxy empties the size of a step after reading
+     * it. The acquire pairs with the proxy's release.
      */
     public boolean allSent() {
         for (int slot = 0; slot < ConnectionLayout.SLOTS; slot++) {
@@ -96,15 +96,15 @@ public final class SendPort extends Port {
     }
 
     /**
-     * Hands the slots over ({@code postPeer}). The release of tail pairs with the proxy's acquire: it sees the size and
-     * the data.
+     * Hands the slots to the proxy ({@code postPeer}). The release of tail pairs with the proxy's acquire: the proxy
+     * sees the size and the data.
      */
     public void post(int steps) {
         step += steps;
         recvMem.tailRelease(step);
     }
 
-    /** Goes on behind a step whose lines say by themselves that they are there: LL never moves tail. */
+    /** Advances past a step of lines. Their flags announce it. LL never moves tail. */
     public void passLines() {
         step++;
     }

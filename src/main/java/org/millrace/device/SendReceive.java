@@ -9,8 +9,8 @@ import org.millrace.abi.Protocol;
 import org.millrace.device.Block.BlockPair;
 
 /**
- * A send and a receive that go on at the same time, either of which may be absent. A rank that sends to itself copies:
- * nothing is announced for that.
+ * A send and a receive that run at the same time. Either may be absent. A rank that sends to itself copies, and that
+ * copy is not announced.
  */
 final class SendReceive implements FunctionTable.DeviceFunction {
 
@@ -52,7 +52,7 @@ final class SendReceive implements FunctionTable.DeviceFunction {
                 : ChunkShape.ONE_STEP.in((work.flags() & ll) != 0 ? Protocol.LL : Protocol.SIMPLE);
     }
 
-    /** @param chunk bytes of a chunk; 0 for what fits into a slot */
+    /** @param chunk number of bytes of a chunk; 0 for a chunk that fills a slot */
     private static ChannelPart part(long bytes, int part, int parts, long chunk, ChunkShape shape,
             DeviceCommunicator communicator) {
         long begin = PointToPointWork.partBegin(parts, part, bytes);

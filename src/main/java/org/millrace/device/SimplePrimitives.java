@@ -5,17 +5,18 @@ import org.jspecify.annotations.Nullable;
 import org.millrace.device.ChunkShape.Slices;
 
 /**
- * The primitives of protocol Simple, in slices, with any number of peers before and behind. A chunk always takes all
- * its slices: those behind the data are empty.
+ * The primitives of protocol Simple, in slices, with any number of peers to receive from and to send to. A chunk always
+ * takes all its slices, and the slices after the data are empty.
  *
  * <p>
- * What several peers sent is combined in the order of their ports, this rank's elements first, so that a result never
- * depends on who was faster.
+ * Elements from several peers are combined in the order of their ports, after this rank's elements. A result therefore
+ * never depends on the order of arrival.
  */
 final class SimplePrimitives extends Primitives {
 
     /**
-     * A slice that is touched more than once is worked through in pieces that stay in the first-level cache in between.
+     * Size of a piece in bytes. A slice that is accessed more than once is processed in pieces, so that a piece stays
+     * in the first-level cache meanwhile.
      */
     private static final long PIECE_BYTES = 16 * 1024;
 
@@ -24,7 +25,7 @@ final class SimplePrimitives extends Primitives {
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
-    /** By peer, whether it reads in this rank's input; where none does, empty. */
+    /** Whether each peer reads this rank's input; empty if no peer does. */
     private final boolean[] inputRead;
     private final boolean[] outputRead;
     /** Whether a peer was pointed to memory of this rank. */
@@ -105,13 +106,16 @@ final class SimplePrimitives extends Primitives {
         return waited == null && complete() ? reader() : waited;
     }
 
-    /** The user gets the memory back when the kernel ends: nobody may read there any more. */
+    /**
+     * Returns whether all peers have finished reading this rank's memory. The user gets the memory back when the kernel
+     * ends.
+     */
     @Override
     public boolean drained() {
         return reader() == null;
     }
 
-    /** The first peer that still reads in this rank's memory; null if there is none. */
+    /** Returns the first peer that still reads this rank's memory; null if no peer does. */
     private @Nullable Port reader() {
         for (int i = 0; pointed && i < to.length; i++) {
             if ((reads(inputRead, i) || reads(outputRead, i)) && !to[i].allTaken()) {
@@ -121,7 +125,7 @@ final class SimplePrimitives extends Primitives {
         return null;
     }
 
-    /** The data of one slice: from input and slots to output and slots, of those that the primitive has. */
+    /** Moves the data of one slice from input and slots to output and slots, as far as the primitive uses them. */
     private void move(long bytes) {
         boolean writes = (kind & OUTPUT) != 0;
         long done = elementsDone * elementBytes;
@@ -130,7 +134,7 @@ final class SimplePrimitives extends Primitives {
         point(read, writes ? memory.output() : memory.input(), writes ? outputOffset + done : inputOffset + done);
         int first = writes ? -1 : notIn(read, 0);
         if (first == sends) {
-            return; // all read it where it lies
+            return; // all peers read it in place
         }
         MemorySegment destination = writes ? memory.output() : to[first].buffer();
         long destinationAt = writes ? outputOffset + done : to[first].slotOffset();
@@ -144,7 +148,7 @@ final class SimplePrimitives extends Primitives {
         }
     }
 
-    /** Tells each peer whether it reads the slice where it lies, or in its slot. */
+    /** Tells each peer whether it reads the slice in place or in its slot. */
     private void point(boolean[] read, MemorySegment where, long offset) {
         for (int i = 0; i < sends; i++) {
             if (reads(read, i)) {
@@ -156,7 +160,10 @@ final class SimplePrimitives extends Primitives {
         }
     }
 
-    /** The first peer from one on that does not read the slice where it lies; their number if there is none. */
+    /**
+     * Returns the first peer, from the given one on, that does not read the slice in place; the number of peers if all
+     * of them do.
+     */
     private int notIn(boolean[] read, int begin) {
         int i = begin;
         while (i < sends && reads(read, i)) {
@@ -169,7 +176,7 @@ final class SimplePrimitives extends Primitives {
         return peer < read.length && read[peer];
     }
 
-    /** @param at of the piece in each slot */
+    /** @param at offset of the piece in each slot */
     private void combine(MemorySegment destination, long destinationAt, long inputAt, long at, long bytes) {
         long count = bytes / elementBytes;
         if ((kind & INPUT) == 0) {

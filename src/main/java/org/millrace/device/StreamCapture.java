@@ -10,18 +10,18 @@ import org.millrace.OperationGroup;
 import org.millrace.Plan;
 
 /**
- * What streams are given while they are captured ({@code cudaStreamBeginCapture}): the stream on which the capture
- * began, and those that have waited since for an event of one that is captured. Nothing of it runs; at the end it is a
- * plan.
+ * The operations of captured streams ({@code cudaStreamBeginCapture}). A capture includes the stream on which it began,
+ * and each stream that has since waited for an event of a captured stream. The operations do not run. At the end they
+ * become a plan.
  *
  * <p>
- * Each stream has a clock that says how many operations of each stream lie before its next one; an event carries the
- * clock of its stream, and who waits for it takes the later of the two. So at the end the first stream's clock says
- * whether anything was left that it has not waited for.
+ * Each stream has a clock: the number of operations of each stream that precede its next operation. An event carries
+ * the clock of its stream. A stream that waits for an event takes the maximum of both clocks. At the end, the first
+ * stream's clock shows whether it has waited for all operations of the other streams.
  */
 final class StreamCapture {
 
-    /** Where an event was recorded in a capture. */
+    /** One recording of an event in a capture. */
     static final class CapturedMark {
         private final StreamCapture capture;
         private final int number;
@@ -41,10 +41,10 @@ final class StreamCapture {
     /**
      * A call of the program.
      *
-     * @param stream    which
-     * @param operation null where an event is recorded or waited for
+     * @param stream    index of the stream
+     * @param operation null if an event is recorded or waited for
      * @param mark      number of that event's mark
-     * @param records   whether it is recorded
+     * @param records   whether the event is recorded
      */
     private record Step(int stream, EmulatedStream.@Nullable CapturedOperation operation, int mark, boolean records) {
     }
@@ -54,7 +54,7 @@ final class StreamCapture {
     private final List<int[]> clocks = new ArrayList<>();
     private final List<Step> steps = new ArrayList<>();
     private int marks;
-    /** Why there will be no plan; null as long as there can be one. */
+    /** Reason why the capture will not become a plan; null while it is valid. */
     private @Nullable String invalid;
     private boolean over;
 
@@ -64,7 +64,7 @@ final class StreamCapture {
         clocks.add(new int[1]);
     }
 
-    /** Keeps what a stream is given; false if the capture is over, and it is to be enqueued. */
+    /** Adds an operation of a stream. Returns false if the capture is over and the operation must be enqueued. */
     synchronized boolean add(EmulatedStream stream, EmulatedStream.CapturedOperation operation) {
         if (over) {
             return false;
@@ -75,7 +75,7 @@ final class StreamCapture {
         return true;
     }
 
-    /** An event is recorded on a stream; null if the capture is over. */
+    /** Adds the recording of an event on a stream. Returns its mark, or null if the capture is over. */
     synchronized @Nullable CapturedMark mark(EmulatedStream stream) {
         if (over) {
             return null;
@@ -86,7 +86,7 @@ final class StreamCapture {
         return mark;
     }
 
-    /** A stream waits for an event of this capture, and is part of it from then on. */
+    /** Adds a stream's wait for an event of this capture. The stream is part of the capture from then on. */
     synchronized void waitFor(EmulatedStream stream, CapturedMark mark) {
         if (over) {
             throw new IllegalStateException("the event was recorded while " + streams.getFirst()
@@ -127,10 +127,10 @@ final class StreamCapture {
     }
 
     /**
-     * What a stream of it was asked for cannot be captured: there will be no plan. Unless the capture is over, and the
-     * stream may do it.
+     * Refuses a request to a captured stream that cannot be captured, and invalidates the capture. Does nothing if the
+     * capture is over, because the stream may then execute the request.
      *
-     * @throws MillraceException that says so
+     * @throws MillraceException if the capture is not over; the message states the reason
      */
     synchronized void refuse(String why) {
         if (!over) {
@@ -139,7 +139,7 @@ final class StreamCapture {
         }
     }
 
-    /** The first reason is the one that is told. */
+    /** Marks the capture as invalid. The first reason is reported. */
     private void invalidate(String why) {
         invalid = invalid == null ? why : invalid;
     }
@@ -147,8 +147,9 @@ final class StreamCapture {
     /**
      * Ends the capture.
      *
-     * @throws IllegalStateException if it began on another stream, and goes on then; or was ended meanwhile
-     * @throws MillraceException     if it is invalid, or a stream of it was not waited for again
+     * @throws IllegalStateException if the capture began on another stream, and then continues; or if it was already
+     *                               ended
+     * @throws MillraceException     if the capture is invalid, or one of its streams was not joined
      */
     Plan end(EmulatedStream stream) {
         String why;
@@ -183,14 +184,14 @@ final class StreamCapture {
     }
 
     /**
-     * Its streams are as they were. Without the lock: a stream that joins has its own, and then asks for this one. What
-     * is read here changes no more once the capture is over.
+     * Returns the streams to normal operation. Called without the lock: a stream that joins holds its own lock and then
+     * takes this one. The fields read here no longer change once the capture is over.
      */
     private void giveBack() {
         streams.forEach(each -> each.captureEnded(this));
     }
 
-    /** A stream of it is closed. */
+    /** Called when a stream of the capture is closed. */
     void leave(EmulatedStream stream) {
         synchronized (this) {
             if (over) {
@@ -212,7 +213,10 @@ final class StreamCapture {
         }
     }
 
-    /** What was captured, enqueued again in the same order: each stream but the first has one of its own. */
+    /**
+     * The captured operations, which a launch enqueues in the same order. Each stream except the first is replaced by a
+     * new stream.
+     */
     private final class CapturedPlan implements Plan {
 
         private final List<Step> recorded;

@@ -2,18 +2,18 @@ package org.millrace.device;
 
 import java.util.function.BooleanSupplier;
 
-/** Something that a stream runs, on the device's thread. */
+/** A task that a stream runs, on the device's thread. */
 interface StreamTask {
 
-    /** Does what can be done without waiting; returns how much, 0 if it waits for somebody. */
+    /** Does the work that is possible without waiting. Returns the amount of work, 0 if the task is waiting. */
     int progress();
 
-    /** The task will not be run, because one before it on its stream failed. */
+    /** Called instead of a run because an earlier task on the stream failed. */
     void skip(Throwable reason);
 
     boolean done();
 
-    /** A task that is done when a function says so, or as soon as it need not be run. */
+    /** A task that is done when a function returns true, or when it is skipped. */
     class Work implements StreamTask {
 
         private final BooleanSupplier function;

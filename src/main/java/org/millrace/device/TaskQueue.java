@@ -13,23 +13,26 @@ import org.millrace.DeadlineException;
 import org.millrace.MillraceException;
 
 /**
- * The tasks of a stream, and how many of them are complete. Any thread adds some, and waits; the device's thread runs
- * them in order. A task that fails makes the tasks behind it fail with it, until somebody has been told.
+ * The tasks of a stream, and the number of completed ones. Any thread adds tasks and waits. The device's thread runs
+ * them in order. If a task fails, the tasks after it fail with the same reason until the failure has been reported.
  */
 final class TaskQueue {
 
-    /** So many tasks behind those who enqueue a stream holds enough for the thread that runs it. */
+    /** A stream that holds more tasks than this has enough work for the thread that runs it. */
     private static final int FAR_BEHIND = 16;
     private static final Waiter[] NOBODY = {};
     /**
-     * So many tasks a stream holds; a thread that has more to enqueue waits, as with CUDA: a program that is ahead of
-     * its device for ever would else fill the memory.
+     * Maximum number of tasks that a stream holds. A thread that enqueues more waits, as with CUDA. Otherwise a program
+     * that stays ahead of its device would fill the memory.
      */
     static final int MAX_TASKS = 16_384;
-    /** Half of the bound, so that a thread that waits is not woken for each task. */
+    /**
+     * Number of tasks at which a waiting thread continues: half of the bound, so that the thread is not woken for each
+     * task.
+     */
     private static final int ROOM = MAX_TASKS / 2;
 
-    /** A thread that waits until so many tasks are complete. */
+    /** A thread that waits until the given number of tasks is complete. */
     private record Waiter(Thread thread, long target) {
     }
 
@@ -39,11 +42,11 @@ final class TaskQueue {
     private final AtomicLong enqueued = new AtomicLong();
     private final BooleanSupplier catchesUp = () -> !isFarBehind();
     private final BooleanSupplier hasRoom;
-    /** Copied when one comes or goes. */
+    /** Copied on each change. */
     private volatile Waiter[] waiters = NOBODY;
     private volatile long completed;
     private volatile @Nullable Throwable failure;
-    /** The device's thread alone; others look at it for messages, and may see an old one. */
+    /** Written by the device's thread only. Other threads read it for messages and may see an outdated value. */
     private @Nullable StreamTask current;
 
     TaskQueue(EmulatedDevice device, String name) {
@@ -52,7 +55,7 @@ final class TaskQueue {
         hasRoom = () -> enqueued.get() - completed <= ROOM || device.stopped();
     }
 
-    /** Waits while the stream holds as many tasks as it may: before anything is done for the next one. */
+    /** Waits while the stream is full. Called before anything is done for the next task. */
     void awaitRoom() {
         while (enqueued.get() - completed >= MAX_TASKS && !device.isRunByThisThread()) {
             long before = completed;
@@ -71,14 +74,14 @@ final class TaskQueue {
     void add(StreamTask task) {
         enqueued.incrementAndGet();
         queue.add(task);
-        // The device sets its flag before it skips what is in the queue, and the task is in the queue before the flag
-        // is read: one of the two skips it (Dekker).
+        // The device sets its flag before it skips the tasks in the queue, and this thread adds the task before it
+        // reads the flag. At least one of the two threads therefore skips the task (Dekker).
         if (device.stopped()) {
             skipAll();
         }
     }
 
-    /** Runs the oldest task on; called by the device's thread alone. */
+    /** Advances the oldest task. Called by the device's thread only. */
     int progress() {
         if (current == null) {
             current = queue.poll();
@@ -107,8 +110,8 @@ final class TaskQueue {
     }
 
     /**
-     * A fault of memory that is gone surfaces anywhere behind the access, also where a task has nothing to catch it:
-     * who waits until the task has left must not wait for ever.
+     * Skips a failed task that is not done. A fault of memory that was unmapped surfaces anywhere after the access,
+     * even where the task has no handler. A thread that waits until the task has left must not wait forever.
      */
     private static void leave(StreamTask task, Throwable reason) {
         if (!task.done()) {
@@ -116,7 +119,10 @@ final class TaskQueue {
         }
     }
 
-    /** Makes what is enqueued fail, as nobody runs it: when the device has stopped, on any thread. */
+    /**
+     * Makes the enqueued tasks fail after the device has stopped, because no thread runs them. Callable from any
+     * thread.
+     */
     void skipAll() {
         synchronized (queue) {
             for (StreamTask task = current == null ? queue.poll() : current; task != null; task = queue.poll()) {
@@ -139,8 +145,8 @@ final class TaskQueue {
     }
 
     private void complete() {
-        // Volatile, as are the waiters that are read next: one adds itself before it reads `completed`, so one of the
-        // two sees the other (Dekker).
+        // Volatile, like {@code waiters}, which is read next. A waiter adds itself before it reads {@code completed},
+        // so at least one of the two threads sees the other's write (Dekker).
         long now = completed + 1;
         completed = now;
         for (Waiter waiter : waiters) {
@@ -166,13 +172,13 @@ final class TaskQueue {
         return completed;
     }
 
-    /** Whether all that was added so far is complete or was skipped. */
+    /** Returns whether all tasks added so far are complete or were skipped. */
     boolean isIdle() {
         long target = enqueued.get();
         return completed >= target;
     }
 
-    /** Waits until all that was added so far is complete or was skipped; throws if it is not in time. */
+    /** Waits until all tasks added so far are complete or were skipped. Throws if the deadline passes first. */
     void await(Duration deadline) {
         long target = enqueued.get();
         if (completed >= target) {
@@ -210,12 +216,12 @@ final class TaskQueue {
                 : Arrays.stream(waiters).filter(each -> each != waiter).toArray(Waiter[]::new);
     }
 
-    /** Makes the tasks that are enqueued fail, and the threads that wait for them are told why. */
+    /** Makes the enqueued tasks fail. Threads that wait for them receive the reason. */
     void fail(Throwable thrown) {
         failure = thrown;
     }
 
-    /** Tells of a failure, once. */
+    /** Reports a failure once. */
     void throwFailure() {
         Throwable thrown = failure;
         if (thrown != null) {

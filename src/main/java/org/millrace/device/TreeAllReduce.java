@@ -5,8 +5,8 @@ import org.millrace.abi.CollectiveWork;
 import org.millrace.abi.KernelChannel;
 
 /**
- * An all-reduce over the channel's tree: sums go up, and what the root has comes down, a chunk as soon as it is there.
- * The depth, not the number of ranks, says how long a small operation takes.
+ * An all-reduce over the channel's tree. Sums travel up and the root's result travels down, each chunk as soon as it
+ * has arrived. The duration of a small operation depends on the depth of the tree, not on the number of ranks.
  */
 final class TreeAllReduce extends CollectiveFunction {
 
@@ -15,7 +15,7 @@ final class TreeAllReduce extends CollectiveFunction {
         return ChunkShape.ONE_STEP.in(FunctionNumber.protocol(number));
     }
 
-    /** The root's only task, or the way up and the way down of any other rank. */
+    /** Returns the root's only task, or the upward and the downward task of any other rank. */
     @Override
     public List<ChannelTask> tasks(int number, CollectiveWork work, DeviceCommunicator communicator,
             DeviceChannel channel) {

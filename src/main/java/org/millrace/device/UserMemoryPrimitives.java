@@ -6,20 +6,20 @@ import org.millrace.abi.ConnectionLayout;
 import org.millrace.device.ChunkShape.Slices;
 
 /**
- * The primitives of operations whose elements stay where the user has them (mode PTR): the device says where they are,
- * and waits; the proxies send from there, and receive there. Only what has to be combined arrives in a slot, and only
- * what no operand has room for is sent from one. Chunks are cut as {@link SimplePrimitives} cut them, so that the peer
- * may use slots.
+ * The primitives of operations whose elements stay in the user's memory (mode PTR). The device posts their addresses
+ * and waits. The proxies send from there and receive there. Only elements that must be combined arrive in a slot. Only
+ * elements that no operand has room for are sent from a slot. Chunks are divided as in {@link SimplePrimitives}, so
+ * that the peer may use slots.
  *
  * <p>
- * Primitives that are begun wait for each other in a window as wide as the connection has slots: the places of all
- * slices in it are offered to the receiving proxy ahead, so that several frames may arrive at a time. Elements that are
- * passed on are sent from the output. Where that is the input too (in place), what arrives there overwrites nothing
- * that is still to be sent: a rank's own elements come back to it, combined, only after they have gone all the way
- * round.
+ * Primitives that have begun wait for each other in a window that is as wide as the connection's slots. The locations
+ * of all slices in the window are offered to the receiving proxy ahead of time, so that several frames may arrive at
+ * once. Elements that are passed on are sent from the output. If the output is also the input (in place), arriving
+ * elements overwrite nothing that is still to be sent. A rank's own elements return to it, combined, only after they
+ * have traveled all the way around the ring.
  *
  * <p>
- * The user gets the memory back when the kernel ends, so it ends only when everything is sent.
+ * The user gets the memory back when the kernel ends, so the kernel ends only when everything has been sent.
  */
 final class UserMemoryPrimitives extends Primitives {
 
@@ -28,14 +28,14 @@ final class UserMemoryPrimitives extends Primitives {
     private final int chunkSteps;
     private final int sliceSteps;
     private final Slices slices;
-    /** Of the slices in the window, by their number. */
+    /** Kinds of the slices in the window, by slice number; likewise the following three. */
     private final int[] kinds = new int[WINDOW];
     private final long[] inputsAt = new long[WINDOW];
     private final long[] outputsAt = new long[WINDOW];
     private final long[] sizes = new long[WINDOW];
     private long begun;
     private long done;
-    /** Steps in the window that receive. */
+    /** Number of steps in the window that receive. */
     private int receiving;
 
     UserMemoryPrimitives(ReceivePort[] from, SendPort[] to, BlockMemory memory, ChunkShape shape) {
@@ -72,8 +72,8 @@ final class UserMemoryPrimitives extends Primitives {
     }
 
     /**
-     * The window is no wider than the slots: the step that had this one's slot and {@code connFifo} entry before has
-     * been released. Nothing needs no place.
+     * Offers a location for a slice that is received. The window is not wider than the slots, so the step that used
+     * this step's slot and {@code connFifo} entry before has been released. An empty slice needs no location.
      */
     private void offer(int at) {
         if (sizes[at] > 0) {
@@ -84,7 +84,7 @@ final class UserMemoryPrimitives extends Primitives {
         receiving += sliceSteps;
     }
 
-    /** Whether the window has room for one more. */
+    /** Returns whether the window has room for another chunk. */
     @Override
     public boolean complete() {
         return (begun - done) * sliceSteps + chunkSteps <= WINDOW;
@@ -115,7 +115,7 @@ final class UserMemoryPrimitives extends Primitives {
         }
     }
 
-    /** Combines and copies what has to be; returns where the slice's elements are then. */
+    /** Combines and copies the elements if necessary. Returns the address of the slice's elements afterwards. */
     private long work(int at) {
         int kind = kinds[at];
         boolean keeps = (kind & OUTPUT) != 0;
@@ -138,7 +138,7 @@ final class UserMemoryPrimitives extends Primitives {
         return destination.address() + destinationAt;
     }
 
-    /** The first peer that the oldest slice waits for; null if there is none. */
+    /** Returns the first peer that the oldest slice waits for; null if it waits for none. */
     private @Nullable Port awaited() {
         int kind = kinds[ConnectionLayout.slot(done)];
         return notReady((kind & RECEIVE) != 0 ? 1 : 0, (kind & SEND) != 0 ? to.length : 0, sliceSteps);

@@ -9,16 +9,17 @@ import org.millrace.abi.PointToPointWork;
 import org.millrace.abi.WorkType;
 
 /**
- * A block of a kernel that finds out from its arguments what to do: it serves one channel. The channel's collectives
- * run one after another. Its sends and receives go on at the same time, beside them: a GPU's block has warps for a
- * batch of them, a block here for as many as there are, so that none waits for one that waits for a peer.
+ * A block of a kernel that reads its work from the kernel's arguments and serves one channel. The channel's collectives
+ * run one after another. Its sends and receives run at the same time, beside the collectives. A GPU's block has warps
+ * for one batch of them. A block here runs all of them at once, so that none waits for one that waits for a peer.
  *
  * <p>
- * A kernel whose arguments stay where they are has the same blocks in each run: what they have found out, they know.
+ * A kernel with arguments that stay in place uses the same blocks in each run. The blocks keep the work that they have
+ * read.
  */
 final class WorkBlock implements Block {
 
-    /** An item that runs; number 0 if nobody reads its times. */
+    /** An item that runs; number 0 if its times are not recorded. */
     private static final class Running {
         final Block block;
         final boolean profiled;
@@ -39,7 +40,7 @@ final class WorkBlock implements Block {
     private final List<Running> collectives = new ArrayList<>(1);
     private final List<Running> transfers = new ArrayList<>(0);
     private Resident resident;
-    /** The collective that runs. */
+    /** Index of the running collective. */
     private int current;
     private int transfersLeft;
 
@@ -70,7 +71,10 @@ final class WorkBlock implements Block {
         transfersLeft = transfers.size();
     }
 
-    /** All of its items, or none: what is rewound has taken its place. */
+    /**
+     * Returns whether all items can be rewound. Either all or none are rewound, because a rewound item has reserved its
+     * place.
+     */
     @Override
     public boolean canRewind() {
         return resident != null && canRewind(collectives) && canRewind(transfers);

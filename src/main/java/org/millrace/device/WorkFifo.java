@@ -5,19 +5,20 @@ import java.lang.foreign.ValueLayout;
 import org.millrace.abi.WorkFifoCounters;
 
 /**
- * The ring of work items between a host and its device. One thread at a time puts items in and takes note of what
- * kernels have read; kernels read.
+ * The ring of work items between a host and its device. One thread at a time adds items and records the progress of the
+ * kernels. Kernels read items.
  *
  * <p>
- * Positions count bytes from the beginning of time, modulo 2<sup>32</sup>; the ring's size is a power of two, so that a
- * position masked is an offset. Items are copied 16 bytes at a time: one that reaches over the ring's end continues at
- * its beginning.
+ * Positions count all bytes ever added, modulo 2<sup>32</sup>. The ring's size is a power of two, so a masked position
+ * is an offset. Items are copied 16 bytes at a time. An item that crosses the ring's end continues at its beginning.
  */
 public final class WorkFifo {
 
-    /** Items are a multiple of it, and so are positions. */
+    /** Size unit in bytes; sizes of items and positions are multiples of it. */
     public static final int UNIT = 16;
-    /** The largest FIFO: half of what positions can tell apart would do, NCCL takes a quarter. */
+    /**
+     * Maximum size of a FIFO in bytes. Positions would allow twice as much, 2<sup>31</sup>. NCCL has the same limit.
+     */
     public static final int MAX_BYTES = 1 << 30;
 
     private final MemorySegment buffer;
@@ -27,9 +28,9 @@ public final class WorkFifo {
     private int consumed;
 
     /**
-     * @param buffer the ring, {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to {@value #UNIT}
-     * @param first  where both counters begin, a multiple of {@value #UNIT}: 0 but for tests of their wrap
-     * @throws IllegalArgumentException if the size or the first position is none of these
+     * @param buffer the ring: {@value #UNIT} to {@value #MAX_BYTES} bytes, a power of two, aligned to {@value #UNIT}
+     * @param first  initial value of both counters, a multiple of {@value #UNIT}: 0, except in tests of their wrap
+     * @throws IllegalArgumentException if the size or the first position is not allowed
      */
     public WorkFifo(MemorySegment buffer, WorkFifoCounters counters, int first) {
         long size = buffer.byteSize();
@@ -50,16 +51,16 @@ public final class WorkFifo {
         counters.producedRelease(first);
     }
 
-    /** Whether so many bytes can be put in now: not while kernels may still read what lies there. */
+    /** Returns whether the given number of bytes can be added now. Bytes that kernels may still read take up room. */
     public boolean hasRoom(int itemBytes) {
         return Integer.compareUnsigned(produced + itemBytes - consumed, bytes) <= 0;
     }
 
     /**
-     * Puts items in, a multiple of {@value #UNIT} bytes, and returns the position of the first. The copy becomes
-     * visible with the counter's release.
+     * Adds items, a multiple of {@value #UNIT} bytes. Returns the position of the first item. The release of the
+     * counter publishes the copy.
      *
-     * @throws IllegalStateException if there is no room
+     * @throws IllegalStateException if there is not enough room
      */
     public int put(MemorySegment items) {
         int length = Math.toIntExact(items.byteSize());
@@ -78,9 +79,9 @@ public final class WorkFifo {
     }
 
     /**
-     * Gives room back: what lies before a position was read by kernels that have completed.
+     * Frees room. All bytes before the position were read by kernels that have completed.
      *
-     * @throws IllegalArgumentException if it does not lie between the counters
+     * @throws IllegalArgumentException if the position does not lie between the counters
      */
     public void consume(int position) {
         if (Integer.compareUnsigned(position - consumed, produced - consumed) > 0) {
@@ -90,12 +91,12 @@ public final class WorkFifo {
         counters.consumedRelease(position);
     }
 
-    /** The position behind what was put in last, modulo 2<sup>32</sup>. */
+    /** Returns the position after the last item added, modulo 2<sup>32</sup>. */
     public int produced() {
         return produced;
     }
 
-    /** Bytes that kernels may still read. */
+    /** Returns the number of bytes that kernels may still read. */
     public int used() {
         return produced - consumed;
     }
@@ -104,7 +105,7 @@ public final class WorkFifo {
         return bytes;
     }
 
-    /** Where it lies: what a kernel is launched with. */
+    /** Returns the address of the ring, which a kernel is launched with. */
     public long address() {
         return buffer.address();
     }

@@ -17,22 +17,22 @@ import org.millrace.MillraceException;
 import org.millrace.abi.KernelArguments;
 
 /**
- * Launches a communicator's plans: places their work, starts the kernels, and takes the FIFO's room back when they are
- * complete. A communicator's kernels run one after another, whatever streams they are on: connections are used in the
- * order in which operations were issued.
+ * Launches a communicator's plans. It stores their work, starts the kernels, and frees room in the FIFO when they are
+ * complete. A communicator's kernels run one after another on any streams, because operations must use connections in
+ * the order of their issue.
  *
  * <p>
- * A launch is {@link #hasRoom}, {@link #upload}, {@link #start}, in this order, while the caller holds this object's
- * lock. What the caller does between the last two, for instance telling the proxies, comes before all that the kernel
- * does.
+ * A launch consists of {@link #hasRoom}, {@link #upload} and {@link #start}, in this order, while the caller holds this
+ * object's lock. Actions of the caller between {@code upload} and {@code start}, for example a notification of the
+ * proxies, precede everything that the kernel does.
  */
 public final class WorkLauncher implements AutoCloseable {
 
     private static final long FIRST_PARK_NANOS = 10_000;
     private static final Duration MOST_GRACE = Duration.ofSeconds(10);
     /**
-     * An event is recorded for the FIFO's room whenever this part of it was filled; plans take half of it at most, so
-     * room always comes.
+     * An event that frees room is recorded each time this fraction of the FIFO (one part in {@value}) was filled. Plans
+     * take at most half of the FIFO, so room always becomes free.
      */
     private static final int RECORDED_PART = 8;
 
@@ -46,34 +46,35 @@ public final class WorkLauncher implements AutoCloseable {
     private final BooleanSupplier proxiesStand;
     private final EmulatedDevice.KernelWatch watch;
     private final long roomNanos;
-    /** How long the thread that runs the device may take to see that a kernel has to leave. */
+    /** Maximum time until the device's thread notices that a kernel has to leave, in nanoseconds. */
     private final long graceNanos;
     private final WorkFifo fifo;
-    /** What is to be done when something on the device is complete, in that order ({@code eventCallbackQueue}). */
+    /** Actions to run when events on the device are complete, in this order ({@code eventCallbackQueue}). */
     private final Queue<Callback> callbacks = new ArrayDeque<>();
-    /** Plans that may be run again, and have memory. */
+    /** Plans that may run again and have memory. */
     private final Set<KernelPlan> persistent = Collections.newSetFromMap(new IdentityHashMap<>());
     private final Queue<EmulatedKernel> launched = new ArrayDeque<>();
     private @Nullable EmulatedKernel last;
     private @Nullable DeviceStream lastStream;
     private int recorded;
     private boolean drained;
-    /** Why the communicator had been aborted by then; null if it had not. */
+    /** Reason why the communicator had been aborted before the drain; null if it had not. */
     private @Nullable Throwable reasonOfDrain;
     private boolean waiting;
-    /** While a plan waits for room: when some was last given back, or when it began to wait. */
+    /** While a plan waits for room: time when room was last freed, or when the wait began. */
     private long lastMovedNanos;
 
-    /** @param reached does not wait; once true it stays so */
+    /** @param reached does not wait; once true, it stays true */
     private record Callback(BooleanSupplier reached, Runnable action) {
     }
 
     /**
-     * @param failure      why the communicator failed; asked when its abort flag is up
-     * @param onFailure    learns why a kernel leaves before it is complete
-     * @param proxiesStand whether proxies touch no operand any more; asked behind {@code onFailure}
-     * @param watch        judges kernels that stand still
-     * @param roomDeadline how long a wait for room may go without progress: longer than the watch lets a kernel stand
+     * @param failure      returns the reason why the communicator failed; called when its abort flag is raised
+     * @param onFailure    receives the reason why a kernel leaves before it is complete
+     * @param proxiesStand returns whether proxies no longer access any operand; called after {@code onFailure}
+     * @param watch        judges kernels without progress
+     * @param roomDeadline maximum time that a wait for room may last without progress; longer than the watch's time for
+     *                     a kernel
      */
     public WorkLauncher(EmulatedDevice device, DeviceCommunicator communicator, FunctionTable functions,
             Supplier<? extends Throwable> failure, Consumer<? super Throwable> onFailure, BooleanSupplier proxiesStand,
@@ -94,10 +95,10 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Whether a plan can be launched now. To be called again and again until it can.
+     * Returns whether a plan can be launched now. The caller repeats the call until it returns true.
      *
-     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or
-     *                           behind {@link #drain}
+     * @throws MillraceException if the FIFO stays full for too long, if the communicator is aborted meanwhile, or after
+     *                           {@link #drain}
      */
     public synchronized boolean hasRoom(KernelPlan plan, DeviceStream stream) {
         device.check(stream);
@@ -112,17 +113,17 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Puts a plan's work, for which there {@linkplain #hasRoom is room}, where the kernel will find it; returns what to
-     * start it with.
+     * Stores a plan's work where the kernel will find it. The FIFO must {@linkplain #hasRoom have room}. Returns the
+     * arguments to start the kernel with.
      */
     public synchronized KernelArguments upload(KernelPlan plan) {
         return plan.upload(fifo);
     }
 
     /**
-     * Starts a kernel behind what the stream holds.
+     * Starts a kernel after all tasks of the stream.
      *
-     * @param name what it does: its text is asked for when something fails
+     * @param name description of the work; converted to text when something fails
      */
     public synchronized EmulatedKernel start(KernelPlan plan, Object name, KernelArguments arguments,
             DeviceStream stream) {
@@ -142,7 +143,10 @@ public final class WorkLauncher implements AutoCloseable {
         return kernel;
     }
 
-    /** The flag may be gone by now: a thread that waits for room between two looks is told what the drain found. */
+    /**
+     * Returns the exception for a launch after the drain. The abort flag may be reset by now, so a thread that waited
+     * for room between two calls receives the reason that the drain found.
+     */
     private MillraceException refusal(KernelPlan plan) {
         boolean waited = waiting;
         waiting = false;
@@ -164,7 +168,7 @@ public final class WorkLauncher implements AutoCloseable {
             blocks[block] = new WorkBlock(device, functions, arguments, plan, block);
         }
         if (plan.storage() != KernelArguments.WorkStorage.FIFO) {
-            plan.attach(blocks); // its next kernel runs when this one has left the device
+            plan.attach(blocks); // the plan's next kernel runs after this one has left the device
         }
         return new EmulatedKernel(name, blocks, reasonToLeave, onFailure, proxiesStand, watch);
     }
@@ -184,8 +188,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Does what events have made due: gives room in the FIFO back, and frees plans. Where nothing is launched somebody
-     * else has to call it. Returns whether anything was due.
+     * Runs the actions of events that are complete: frees room in the FIFO and plans. If nothing is launched, another
+     * caller must call it. Returns whether an action was due.
      */
     public synchronized boolean poll() {
         boolean any = false;
@@ -197,8 +201,8 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Takes a plan that will be run more than once into care: its memory is freed after {@link #release}, and with the
-     * last kernel of the communicator at the latest.
+     * Takes responsibility for a plan that will run more than once. The plan's memory is freed after {@link #release},
+     * or with the communicator's last kernel at the latest.
      */
     public synchronized void keep(KernelPlan plan) {
         if (drained) {
@@ -208,7 +212,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** A plan will not be run any more: its memory is freed when the kernels that were launched so far are complete. */
+    /** Called when a plan will not run again. Its memory is freed when the kernels launched so far are complete. */
     public synchronized void release(KernelPlan plan) {
         plan.close();
         if (persistent.remove(plan)) {
@@ -218,7 +222,9 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** Only a full FIFO makes a caller wait, while the kernels before it run. */
+    /**
+     * Returns whether the FIFO has room for a plan. Only a full FIFO makes a caller wait, while earlier kernels run.
+     */
     private boolean hasRoom(KernelPlan plan, boolean givenBack) {
         if (plan.fifoBytes() > fifo.bytes() / 2) {
             throw new MillraceException(plan + " has " + plan.fifoBytes() + " bytes of work, more than half of " + fifo
@@ -232,7 +238,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
         Throwable reason = reasonToLeave();
         if (reason != null) {
-            throw leftWaiting(plan, reason); // the room is that of kernels that left
+            throw leftWaiting(plan, reason); // the room was freed by kernels that left
         }
         if (room) {
             return true;
@@ -249,11 +255,11 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Launches nothing any more, and returns when no kernel is on the device and nothing is left in the FIFO. Bounded:
-     * a kernel leaves by itself when it stalls, or when the communicator is aborted, and so does a caller who waits for
+     * Stops launching, and returns when no kernel is on the device and the FIFO is empty. The wait is bounded. A kernel
+     * leaves without being told when it stalls or when the communicator is aborted, and so does a caller that waits for
      * room.
      *
-     * @return false if a kernel does not leave: what it touches must not be freed
+     * @return false if a kernel does not leave; the memory that it accesses must not be freed
      */
     public boolean drain() {
         stopLaunching();
@@ -265,9 +271,9 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * The same within a time.
+     * Does the same within a time limit.
      *
-     * @return the kernels that are still on the device then, first to last; empty if all is done
+     * @return the kernels that are still on the device at the end of the limit, in launch order; empty if all have left
      */
     public List<EmulatedKernel> drain(Duration patience) {
         stopLaunching();
@@ -288,7 +294,7 @@ public final class WorkLauncher implements AutoCloseable {
         }
     }
 
-    /** Launches nothing any more: what has been launched by now is all. */
+    /** Stops launching. No kernel is launched after this call. */
     public void stopLaunching() {
         synchronized (this) {
             reasonOfDrain = drained ? reasonOfDrain : reasonToLeave();
@@ -309,11 +315,11 @@ public final class WorkLauncher implements AutoCloseable {
     }
 
     /**
-     * Returns when no kernel that was launched before is on the device. Where none of them moves or leaves for longer
-     * than a kernel may, the communicator fails, and so makes them leave.
+     * Returns when no kernel that was launched before is on the device. If a kernel neither moves nor leaves within its
+     * time limit, the communicator fails, which makes its kernels leave.
      *
-     * @return false if one does not leave even so: the thread that runs the device is lost, or in a pass that does not
-     *         end
+     * @return false if a kernel still does not leave: the thread that runs the device is lost, or it is in a pass that
+     *         does not end
      */
     public boolean awaitKernels() {
         List<EmulatedKernel> kernels;
@@ -332,7 +338,7 @@ public final class WorkLauncher implements AutoCloseable {
         return true;
     }
 
-    /** A kernel leaves by itself before that, or when it is told to. */
+    /** Returns the time to wait for a kernel without progress, in nanoseconds. Normally a kernel leaves earlier. */
     private long patienceNanos() {
         return communicator.aborted() ? graceNanos : roomNanos + graceNanos;
     }
@@ -352,7 +358,7 @@ public final class WorkLauncher implements AutoCloseable {
         return true;
     }
 
-    /** The device forgets the communicator: no kernel of it may be there. Closing twice is allowed. */
+    /** Removes the communicator from the device. None of its kernels may be there. May be called twice. */
     @Override
     public void close() {
         device.remove(resident);

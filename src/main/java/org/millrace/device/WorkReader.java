@@ -8,8 +8,8 @@ import org.millrace.abi.WorkFifoCounters;
 import org.millrace.abi.WorkType;
 
 /**
- * A block's view of its work: goes through the channel's batches and copies their items to memory of its own, as NCCL's
- * kernels load them into shared memory. Blocks of one thread may take turns with it.
+ * A block's view of its work. It iterates over the channel's batches and copies their items to its own memory, as
+ * NCCL's kernels load them into shared memory. Blocks of one thread may use it in turns.
  */
 final class WorkReader {
 
@@ -22,14 +22,12 @@ final class WorkReader {
     private int function;
     private int items;
 
-    /**
-     * @param counters for a check that the work is still there
-     */
+    /** @param counters used to check that the work is still in the FIFO */
     WorkReader(WorkFifoCounters counters) {
         this.counters = counters;
     }
 
-    /** Goes to where a block's batches begin. */
+    /** Moves to the beginning of a block's batches. */
     void begin(KernelArguments kernelArguments, int block) {
         arguments = kernelArguments;
         batch = block;
@@ -37,9 +35,9 @@ final class WorkReader {
     }
 
     /**
-     * Loads the next batch, with all that extend it; false if there is none.
+     * Loads the next batch with all its extensions. Returns false if no batch is left.
      *
-     * @throws MillraceException if the batch is none that a host makes: its memory was overwritten
+     * @throws MillraceException if no host creates such a batch, so its memory was overwritten
      */
     boolean next() {
         if (ended) {
@@ -87,7 +85,7 @@ final class WorkReader {
 
     private void copyFromFifo(int position, long target, int size) {
         int mask = arguments.workMask();
-        // Acquire, paired with the host's release behind its copies: what lies before the counter is there.
+        // Acquire, paired with the host's release after its copies: everything before the counter is visible.
         int behind = counters.producedAcquire() - position;
         if (Integer.compareUnsigned(behind, size) < 0 || Integer.compareUnsigned(behind, mask + 1) > 0) {
             throw damaged("work at " + Integer.toUnsignedString(position) + " is not in the FIFO of " + (mask + 1)
@@ -99,7 +97,7 @@ final class WorkReader {
         }
     }
 
-    @SuppressWarnings("restricted") // the arguments say where the work lies, as they do on a GPU
+    @SuppressWarnings("restricted") // the arguments state the location of the work, as on a GPU
     private MemorySegment memory(long bytes) {
         return MemorySegment.ofAddress(arguments.workBuffer()).reinterpret(bytes);
     }
@@ -120,7 +118,7 @@ final class WorkReader {
         return items;
     }
 
-    /** An item's bytes, until the next batch is loaded. */
+    /** Returns an item's bytes. They are valid until the next batch is loaded. */
     MemorySegment item(int index) {
         return own.asSlice((long) index * type.itemBytes(), type.itemBytes());
     }

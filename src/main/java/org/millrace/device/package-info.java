@@ -1,19 +1,19 @@
 /**
- * The emulated device: what kernels do to the memory that they share with a proxy, over the same memory and by the same
- * rules as a GPU. It knows no engine class: what is to be done reaches it as data, in plans and in the memory of
+ * The emulated device: the effect of kernels on the memory that they share with a proxy, over the same memory and by
+ * the same rules as a GPU. The package uses no engine class. Its work arrives as data, in plans and in the memory of
  * {@code abi}.
  *
  * <p>
- * A kernel is a task on a stream. It has one block per channel; a block runs one primitive after another (send, receive
- * and reduce, …); a primitive works slice by slice and gives up the thread when its peer is not ready. So one thread
- * can run any number of kernels, and the proxies as well; a thread of the program that waits does so, where there is no
- * core to spare for another. Functions of the program run on the device's own thread alone: they may block.
+ * A kernel is a task on a stream and has one block per channel. A block runs one primitive after another (send, receive
+ * and reduce, …). A primitive works slice by slice, and returns to its caller when its peer is not ready. One thread
+ * can therefore run any number of kernels and the proxies as well. Where no further core is free, a waiting thread of
+ * the program runs them. Functions of the program run only on the device's own thread, because they may block.
  *
  * <p>
- * There is one class for each operation and algorithm; a number names it together with protocol, type and operator
- * ({@code ncclDevFuncTable}). A function makes the block that runs an item of work, and says what that block sends and
- * receives on a channel: the device asks for both, the host for the latter, to announce it to the proxies. It keeps no
- * state. How to add an algorithm: {@code src/site/markdown/development/networks.md}.
+ * Each operation and algorithm has one class. A number names it together with protocol, type and operator
+ * ({@code ncclDevFuncTable}). A function creates the block that runs an item of work, and returns the block's sends and
+ * receives on a channel. The device uses both. The host uses the sends and receives to announce them to the proxies. A
+ * function keeps no state. To add an algorithm, see {@code src/site/markdown/development/networks.md}.
  */
 @NullMarked
 package org.millrace.device;
