@@ -1,13 +1,13 @@
 package org.millrace.device.gin;
 
 /**
- * A barrier of a team, by signals: {@code ncclGinBarrierSession}. Every member has come when it returns; what members
- * put before may still be on its way, as NCCL's relaxed fence level leaves it. Where that matters, puts carry signals.
- * One block of each rank at a time uses a barrier's number in a context.
+ * A barrier of a team, by signals: {@code ncclGinBarrierSession}. When it returns, every member has arrived. Earlier
+ * puts of the members may still be in flight, as with NCCL's relaxed fence level. Where their arrival matters, puts
+ * carry signals. In a context, one block of each rank at a time uses a barrier's number.
  */
 public final class GinBarrier {
 
-    /** A barrier's epoch has 32 bits, and so have the signal's that count. */
+    /** Number of bits of a barrier's epoch, and of the signal's bits that count. */
     private static final int EPOCH_BITS = Integer.SIZE;
 
     private final HostGin gin;
@@ -22,13 +22,13 @@ public final class GinBarrier {
         this.arrival = RemoteAction.increment(gin.communicator().barrierSignal(barrier));
     }
 
-    /** A barrier of all ranks. */
+    /** Returns a barrier of all ranks. */
     public static GinBarrier world(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().world(), checked(number, requirements.worldBarriers(), "world"));
     }
 
-    /** A barrier of this rank's rail. */
+    /** Returns a barrier of this rank's rail. */
     public static GinBarrier rail(HostGin gin, int number) {
         GinRequirements requirements = gin.communicator().requirements();
         return new GinBarrier(gin, gin.communicator().rail(),

@@ -7,8 +7,8 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 
 /**
- * What the blocks of a rank know of a communicator: its contexts, its teams and its barriers, as {@code ncclDevComm}.
- * Made by all ranks with the same requirements. Safe from any thread.
+ * A rank's communicator as its blocks see it: contexts, teams and barriers, as in {@code ncclDevComm}. All ranks create
+ * it with the same requirements. Safe from any thread.
  */
 public final class GinDeviceCommunicator implements AutoCloseable {
 
@@ -16,15 +16,15 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     private final GinRequirements requirements;
     private final Arena arena = Arena.ofShared();
     private final HostGinContext[] contexts;
-    /** How far each barrier has come, by kind, number and context; a barrier is used by one block at a time. */
+    /** Epoch of each barrier, by kind, number and context. One block at a time uses a barrier. */
     private final int[] epochs;
     private final AtomicBoolean closed = new AtomicBoolean();
-    /** Signals of each context that have a user: the first ones. */
+    /** Number of signals of each context that have a user. They are the first ones. */
     private int takenSignals;
 
     /**
-     * Makes the contexts and lets the communicator's agent serve them. There may be several of one communicator; all
-     * ranks make and close them in the same order, as the contexts get the lowest numbers that are free.
+     * Creates the contexts and lets the communicator's agent serve them. A communicator may have several. All ranks
+     * create and close them in the same order, because the contexts get the lowest free numbers.
      *
      * @param requirements the same on every rank
      */
@@ -66,23 +66,23 @@ public final class GinDeviceCommunicator implements AutoCloseable {
         return contexts.length;
     }
 
-    /** All ranks. */
+    /** Returns the team of all ranks. */
     public GinTeam world() {
         return new GinTeam(rank(), communicator.ranks(), 1);
     }
 
-    /** The ranks near this one. */
+    /** Returns the team of the ranks near this one. */
     public GinTeam lsa() {
         return new GinTeam(rank() % requirements.lsaSize(), requirements.lsaSize(), 1);
     }
 
-    /** The ranks that have this one's number among those near them. */
+    /** Returns the team of the ranks that have this rank's number within their groups of near ranks. */
     public GinTeam rail() {
         return new GinTeam(rank() / requirements.lsaSize(), communicator.ranks() / requirements.lsaSize(),
                 requirements.lsaSize());
     }
 
-    /** The struct that a kernel would be given. */
+    /** Returns the struct that a GPU kernel would receive. */
     public MemorySegment gpuContext(int context) {
         return contexts[context].gpuContext;
     }
@@ -113,9 +113,9 @@ public final class GinDeviceCommunicator implements AutoCloseable {
     }
 
     /**
-     * Takes the contexts from the agent and frees them. No block may use them any more.
+     * Takes the contexts from the agent and frees them. Blocks must no longer use them.
      *
-     * @throws GinException if the agent does not let go: the memory is left alone
+     * @throws GinException if the agent does not release a context; the memory is then not freed
      */
     @Override
     public void close() {

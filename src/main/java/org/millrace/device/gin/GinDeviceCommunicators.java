@@ -4,18 +4,18 @@ import java.util.List;
 import java.util.stream.IntStream;
 
 /**
- * Device communicators of one communicator that a program's blocks use side by side, so that more is under way at a
- * time: DeepEP's {@code dcomms[]}. Holds on their contexts have one number after another, first those of the first.
- * Safe from any thread.
+ * Device communicators of one communicator that a program's blocks use side by side, so that more descriptors are in
+ * flight: DeepEP's {@code dcomms[]}. The holds on their contexts are numbered consecutively, beginning with the first
+ * communicator's contexts. Safe from any thread.
  */
 public final class GinDeviceCommunicators {
 
     private final List<GinDeviceCommunicator> all;
 
     /**
-     * Device communicators as one.
+     * Combines device communicators.
      *
-     * @param all one at least, of one communicator, made with the same requirements, in the same order on every rank
+     * @param all at least one, of one communicator, created with the same requirements, in the same order on every rank
      */
     public GinDeviceCommunicators(List<GinDeviceCommunicator> all) {
         this.all = List.copyOf(all);
@@ -34,12 +34,12 @@ public final class GinDeviceCommunicators {
         return new GinDeviceCommunicators(List.of(only));
     }
 
-    /** The one whose teams and barriers stand for all. */
+    /** Returns the device communicator that provides the teams and barriers for all. */
     public GinDeviceCommunicator first() {
         return all.getFirst();
     }
 
-    /** One block's holds on all contexts of all of them. */
+    /** Creates one block's holds on all contexts of all device communicators. */
     public HostGin[] hold() {
         return all.stream()
                 .flatMap(each -> IntStream.range(0, each.contexts()).mapToObj(context -> new HostGin(each, context)))
@@ -47,12 +47,12 @@ public final class GinDeviceCommunicators {
     }
 
     /**
-     * Takes signals of every context for one user of them, a buffer for instance, so that several share the device
-     * communicators: DeepEP's {@code get_signals_base}. In the same order on every rank.
+     * Reserves signals of every context for one user, for example a buffer, so that several users share the device
+     * communicators: DeepEP's {@code get_signals_base}. Called in the same order on every rank.
      *
-     * @param count how many
-     * @return the number of the first: the others follow it
-     * @throws IllegalArgumentException if the requirements did not ask for so many
+     * @param count number of signals
+     * @return number of the first signal; the others follow it
+     * @throws IllegalArgumentException if the requirements did not include enough signals
      */
     public synchronized int signalsBase(int count) {
         int base = first().takeSignals(count);
@@ -67,8 +67,8 @@ public final class GinDeviceCommunicators {
     }
 
     /**
-     * Returns when the sources of all puts through these holds were read, and their gets have arrived: the memory may
-     * be used again. DeepEP's quiet, in which each thread flushes one context.
+     * Returns when the sources of all puts through these holds have been read and their gets have arrived. The memory
+     * may then be reused. Corresponds to DeepEP's quiet, where each thread flushes one context.
      */
     public static void quiet(HostGin[] holds) {
         for (HostGin gin : holds) {

@@ -8,14 +8,14 @@ import org.millrace.gin.GinCommunicator;
 import org.millrace.gin.GinException;
 
 /**
- * How a block puts descriptors into queues that other blocks use too: it claims the next place by an atomic add, waits
- * until the place is free, and stores the words.
+ * Posts a block's descriptors into queues that other blocks also use. The block claims the next place by an atomic add,
+ * waits until the place is free, and stores the words.
  *
  * <pre>
  *   this block                                       the agent
  *   data into a window, then a release fence
  *   place = pis++ ; waits while place - cis >= size  cis (release) after the place is zero: pairs with the acquire here
- *   words → place                                    every word (acquire): pairs with the fence, it sees the data
+ *   words → place                                    every word (acquire): pairs with the fence, so it sees the data
  * </pre>
  */
 final class GinPoster {
@@ -34,7 +34,7 @@ final class GinPoster {
         this.queueSize = context.queues.queueSize();
     }
 
-    /** Posts, waiting while the queue is full; returns the place. */
+    /** Posts a descriptor, and waits while the queue is full. Returns the place. */
     int post(int peer, long[] words) {
         VarHandle.releaseFence();
         int index = context.pis.getAndIncrement(peer);
@@ -48,7 +48,7 @@ final class GinPoster {
         return index;
     }
 
-    /** Posts one descriptor, or two, if there is room; places that cannot be used at once are not claimed. */
+    /** Posts one descriptor or two, if the queue has room. Claims only places that can be used at once. */
     boolean tryPost(int peer, long[] words, long @Nullable [] second) {
         int count = second == null ? 1 : 2;
         int index;
@@ -74,7 +74,7 @@ final class GinPoster {
         return context.cis.acquire(peer) - context.pis.acquire(peer) >= 0;
     }
 
-    /** Waits until what was posted for a peer is complete, and until its gets are visible. */
+    /** Waits until the descriptors posted for a peer are complete and its gets are visible. */
     void flush(int peer, long[] scratch) {
         int issued = context.lastIssuedGet.acquire(peer);
         awaitComplete(peer, context.pis.acquire(peer));
@@ -109,12 +109,12 @@ final class GinPoster {
     }
 
     /**
-     * How a block waits: it spins, yields, and gives up when its communicator fails or its time is over. One block's.
+     * A block's wait. It spins, yields, and stops when the communicator fails or the time is over. Used by one block.
      */
     static final class BlockWait {
 
         private static final int SPINS = 64;
-        /** Passes between two looks at the clock; a power of two. */
+        /** Number of passes between two checks of the clock; a power of two. */
         private static final int LOOK = 256;
 
         private final GinCommunicator communicator;
@@ -131,7 +131,7 @@ final class GinPoster {
             passes = 0;
         }
 
-        /** Waits a moment; false when the time is over. */
+        /** Waits a moment. Returns false when the time is over. */
         boolean goOn() {
             if (passes++ < SPINS) {
                 Thread.onSpinWait();
@@ -144,7 +144,7 @@ final class GinPoster {
                 deadline = System.nanoTime() + nanos;
             } else if ((passes & LOOK - 1) == 0) {
                 if (passes < 0) {
-                    passes = SPINS + 1 + LOOK; // after a wrap it has long been waiting
+                    passes = SPINS + 1 + LOOK; // after a wrap of the counter the block has passed the spin phase
                 }
                 if (deadline - System.nanoTime() < 0) {
                     return false;

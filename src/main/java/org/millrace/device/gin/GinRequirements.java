@@ -4,22 +4,22 @@ import java.time.Duration;
 import org.millrace.abi.GinDescriptorFormat;
 
 /**
- * What a program needs of a device communicator.
+ * A program's requirements for a device communicator.
  *
- * @param format        of the descriptors: which NCCL's device side is emulated
- * @param queueSize     descriptors of each queue, a power of two
- * @param worldBarriers barriers of all ranks, in each context
- * @param railBarriers  barriers of the ranks of a rail, in each context
- * @param lsaSize       how many ranks with numbers in a row count as near each other; divides the number of ranks
- * @param firstIndex    where the queues' indices begin
- * @param deadline      how long a block waits for anything before it gives up
+ * @param format        format of the descriptors: selects the NCCL release with the emulated device side
+ * @param queueSize     number of descriptors of each queue, a power of two
+ * @param worldBarriers number of barriers of all ranks, in each context
+ * @param railBarriers  number of barriers of the ranks of a rail, in each context
+ * @param lsaSize       number of consecutive ranks that count as near each other; divides the number of ranks
+ * @param firstIndex    initial value of the queues' indices
+ * @param deadline      maximum duration of each wait of a block
  */
 public record GinRequirements(GinDescriptorFormat format, int contexts, int queueSize, int signals, int counters,
         int worldBarriers, int railBarriers, int lsaSize, int firstIndex, Duration deadline) {
 
     /**
-     * Requirements of a program that has said only this: queues of 64 descriptors of NCCL 2.30, one barrier of all
-     * ranks, every rank on its own with one of its rail, and a minute to wait.
+     * Returns requirements with default values: queues of 64 descriptors of NCCL 2.30, one barrier of all ranks, no
+     * near ranks, one barrier of each rail, and a deadline of one minute.
      */
     public static GinRequirements of(int contexts, int signals, int counters) {
         return new GinRequirements(GinDescriptorFormat.V30, contexts, 64, signals, counters, 1, 1, 1, 0,
@@ -36,7 +36,10 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 first, deadline);
     }
 
-    /** The same with several ranks near each other, and a barrier of a rail for each of them. */
+    /**
+     * Returns the same requirements with the given number of ranks near each other, and one rail barrier for each of
+     * them.
+     */
     public GinRequirements withLsaSize(int ranks) {
         return new GinRequirements(format, contexts, queueSize, signals, counters, worldBarriers, ranks, ranks,
                 firstIndex, deadline);
@@ -47,7 +50,7 @@ public record GinRequirements(GinDescriptorFormat format, int contexts, int queu
                 firstIndex, patience);
     }
 
-    /** Signals of a context, those of the barriers included. */
+    /** Returns the number of signals of a context, including the barriers' signals. */
     int allSignals() {
         return signals + worldBarriers + railBarriers;
     }

@@ -9,13 +9,13 @@ import org.millrace.gin.GinException;
 import org.millrace.gin.Window;
 
 /**
- * One block's hold on a context: it posts descriptors and waits for signals and counters, as {@code ncclGin}. Any
- * number of blocks may hold the same context, each with an object of its own, which is used by one thread at a time.
+ * One block's hold on a context. It posts descriptors and waits for signals and counters, as {@code ncclGin} does. Any
+ * number of blocks may hold the same context. Each block has its own object, which one thread at a time uses.
  *
  * <p>
- * What posts comes in two forms. {@code put} and its kin wait while the queue is full; {@code tryPut} and its kin
- * return false then, for blocks that must not wait. Every wait ends with an exception if the communicator fails, or
- * after the requirements' deadline.
+ * Methods that post have two forms. {@code put} and similar methods wait while the queue is full. {@code tryPut} and
+ * similar methods return false instead, for blocks that must not wait. Every wait ends with an exception if the
+ * communicator fails, or after the requirements' deadline.
  */
 public final class HostGin {
 
@@ -47,26 +47,26 @@ public final class HostGin {
     }
 
     /**
-     * Copies bytes to a peer's window, which is named by this rank's own. Returns when the descriptor is posted.
+     * Copies bytes to a peer's window, which this rank's own window names. Returns when the descriptor is posted.
      *
-     * @param source  not to be written until a {@link #flush}, or until the counter says so
-     * @param action  what follows at the peer
-     * @param counter grows by one when the source was read; negative for none
+     * @param source  must not be written until a {@link #flush}, or until the counter has grown
+     * @param action  action at the peer after the put has arrived
+     * @param counter grows by one when the source has been read; negative for none
      */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
         postBoth(team, peer, writer.put(target, targetOffset, source, sourceOffset, bytes, action, counter));
     }
 
-    /** Copies bytes to a peer's window, and nothing more. */
+    /** Copies bytes to a peer's window, without an action or a counter. */
     public void put(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes) {
         put(team, peer, target, targetOffset, source, sourceOffset, bytes, RemoteAction.NONE, NO_COUNTER);
     }
 
     /**
-     * As {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)}, without waiting: returns
-     * false if the queue is full, and nothing was posted.
+     * Does the same as {@link #put(GinTeam, int, Window, long, Window, long, long, RemoteAction, int)} without waiting.
+     * Returns false if the queue is full and nothing was posted.
      */
     public boolean tryPut(GinTeam team, int peer, Window target, long targetOffset, Window source, long sourceOffset,
             long bytes, RemoteAction action, int counter) {
@@ -88,24 +88,29 @@ public final class HostGin {
         postBoth(team, peer, writer.putValue(target, targetOffset, value, bytes, action));
     }
 
-    /** As {@link #putValue}, without waiting: returns false if the queue is full, and nothing was posted. */
+    /**
+     * Does the same as {@link #putValue} without waiting. Returns false if the queue is full and nothing was posted.
+     */
     public boolean tryPutValue(GinTeam team, int peer, Window target, long targetOffset, long value, int bytes,
             RemoteAction action) {
         long @Nullable [] second = writer.putValue(target, targetOffset, value, bytes, action);
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.words, second);
     }
 
-    /** Changes a peer's signal, after all earlier puts of this context to it. */
+    /** Changes a peer's signal, after all earlier puts of this context to the peer. */
     public void signal(GinTeam team, int peer, RemoteAction action) {
         poster.post(team.toWorld(communicator.rank(), peer), writer.signal(action));
     }
 
-    /** As {@link #signal}, without waiting: returns false if the queue is full, and nothing was posted. */
+    /** Does the same as {@link #signal} without waiting. Returns false if the queue is full and nothing was posted. */
     public boolean trySignal(GinTeam team, int peer, RemoteAction action) {
         return poster.tryPost(team.toWorld(communicator.rank(), peer), writer.signal(action), null);
     }
 
-    /** Copies bytes from a peer's window. NCCL has this from 2.30. They are there after a {@link #flush}. */
+    /**
+     * Copies bytes from a peer's window. The bytes have arrived after a {@link #flush}. NCCL has this operation from
+     * 2.30 on.
+     */
     public void get(GinTeam team, int peer, Window source, long sourceOffset, Window target, long targetOffset,
             long bytes) {
         writer.get(source, sourceOffset, target, targetOffset, bytes);
@@ -113,8 +118,8 @@ public final class HostGin {
     }
 
     /**
-     * Waits until the sources of all puts of this context were read, and its gets have arrived; not until the puts
-     * have.
+     * Waits until the sources of all puts of this context have been read and its gets have arrived. Does not wait until
+     * the puts have arrived.
      */
     public void flush() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
@@ -122,7 +127,7 @@ public final class HostGin {
         }
     }
 
-    /** Whether a {@link #flush} of puts would not wait: all descriptors that were posted so far are complete. */
+    /** Returns whether all descriptors posted so far are complete, so that a {@link #flush} of puts would not wait. */
     public boolean isFlushed() {
         for (int peer = 0; peer < communicator.world().ranks(); peer++) {
             if (!poster.isFlushed(peer)) {
@@ -132,18 +137,21 @@ public final class HostGin {
         return true;
     }
 
-    /** A signal of this rank since it was reset. What was put before it is visible. */
+    /**
+     * Returns the value of a signal of this rank since its last reset. The data of all puts before the signal is
+     * visible.
+     */
     public long readSignal(int signal) {
         long value = context.signals.acquire(signal);
         return context.resetsByOffset() ? value - context.signalOffsets.acquire(signal) : value;
     }
 
-    /** Waits until a signal has reached a value. What was put before it is visible then. */
+    /** Waits until a signal has reached a value. The data of all puts before the signal is then visible. */
     public void waitSignal(int signal, long least) {
         waitSignal(signal, least, Long.SIZE);
     }
 
-    /** Waits for the low bits of a signal, 1 to 64; they are compared by difference, so that they may wrap. */
+    /** Waits for the low bits of a signal, 1 to 64. They are compared by difference, so they may wrap. */
     public void waitSignal(int signal, long least, int bits) {
         wait.begin();
         while (!reached(readSignal(signal), least, bits)) {
@@ -154,7 +162,7 @@ public final class HostGin {
         }
     }
 
-    /** Waits for something that other ranks of this process do. */
+    /** Waits for a condition that other ranks of this process bring about. */
     public void waitUntil(String what, BooleanSupplier condition) {
         wait.begin();
         while (!condition.getAsBoolean()) {
@@ -169,7 +177,7 @@ public final class HostGin {
         return value - least << Long.SIZE - bits >= 0;
     }
 
-    /** Sets a signal and its shadow to 0. No peer may be changing it. */
+    /** Sets a signal and its shadow to 0. No peer may be changing the signal. */
     public void resetSignal(int signal) {
         if (context.resetsByOffset()) {
             context.signalOffsets.release(signal, context.signals.acquire(signal));
@@ -179,7 +187,7 @@ public final class HostGin {
         context.shadows.release(signal, 0);
     }
 
-    /** Remembers that a signal is expected to grow. */
+    /** Adds the expected growth of a signal to its shadow. */
     public void increaseSignalShadow(int signal, long delta) {
         context.shadows.addRelease(signal, delta);
     }
@@ -189,7 +197,10 @@ public final class HostGin {
         waitSignal(signal, context.shadows.acquire(signal));
     }
 
-    /** Waits until a signal is some way ahead of its shadow, which then follows it. Returns how far ahead it was. */
+    /**
+     * Waits until a signal exceeds its shadow by at least the given amount. Then raises the shadow to the signal.
+     * Returns the difference before that.
+     */
     public long waitSignalFollowShadow(int signal, long leastDelta) {
         long before = context.shadows.acquire(signal);
         waitSignal(signal, before + leastDelta);
@@ -198,12 +209,12 @@ public final class HostGin {
         return delta;
     }
 
-    /** A counter of this rank since it was reset. */
+    /** Returns the value of a counter of this rank since its last reset. */
     public long readCounter(int counter) {
         return context.counters.acquire(counter);
     }
 
-    /** Waits for a counter: the sources of so many puts were read. */
+    /** Waits until a counter has reached a value: the sources of that many puts have been read. */
     public void waitCounter(int counter, long least) {
         GinCells counters = context.counters;
         wait.begin();
@@ -215,7 +226,7 @@ public final class HostGin {
         }
     }
 
-    /** Sets a counter to 0. No put that names it may be under way. */
+    /** Sets a counter to 0. No put that names the counter may be in flight. */
     public void resetCounter(int counter) {
         context.counters.release(counter, 0);
     }
@@ -226,7 +237,8 @@ public final class HostGin {
     }
 
     /**
-     * Writes the descriptors of one block. A signal in a window needs a descriptor of its own, behind that of its put.
+     * Writes the descriptors of one block. A signal in a window needs a separate descriptor after the descriptor of its
+     * put.
      */
     private static final class DescriptorWriter {
 
@@ -238,7 +250,7 @@ public final class HostGin {
             this.format = format;
         }
 
-        /** Fills in {@link #words}; returns the second descriptor, if it takes two. */
+        /** Fills in {@link #words}. Returns the second descriptor if two are necessary, otherwise null. */
         long @Nullable [] put(Window target, long targetOffset, Window source, long sourceOffset, long bytes,
                 RemoteAction action, int counter) {
             beginPut(counter >= 0 ? GinOp.COUNTER : 0, bytes, action);

@@ -9,8 +9,8 @@ import org.millrace.abi.GinQueueMemory;
 import org.millrace.gin.GinContext;
 
 /**
- * A context's memory, which a GPU and its host would share, and both views of it: the device's here, the agent's in
- * {@link #agentSide}.
+ * A context's memory, which a GPU and its host would share, and both views of it. The fields are the device's view, and
+ * {@link #agentSide} is the agent's view.
  */
 final class HostGinContext {
 
@@ -63,7 +63,10 @@ final class HostGinContext {
         agentSide = new GinContext(number, queues, cisBytes, counterBytes, signalBytes, ranks);
     }
 
-    /** Of the global scope, so that an access checks no arena; freed with the arena, after the agent has let go. */
+    /**
+     * Returns a view in the global scope, so that an access checks no arena. The memory is freed with the arena, after
+     * the agent has released the context.
+     */
     @SuppressWarnings("restricted")
     private static MemorySegment shared(Arena arena, long bytes) {
         MemorySegment owned = arena.allocate(Math.max(bytes, Long.BYTES), PAGE);
@@ -74,7 +77,10 @@ final class HostGinContext {
         return agentSide;
     }
 
-    /** Whether a signal is reset by remembering what it was; an agent that only adds never meets a store then. */
+    /**
+     * Returns whether a signal is reset by storing its value as an offset. An agent that only adds then never races
+     * with a store.
+     */
     boolean resetsByOffset() {
         return queues.format().resetsByOffset();
     }

@@ -18,23 +18,23 @@ import org.millrace.gin.Window;
 import org.millrace.net.shm.SharedMemory;
 
 /**
- * The same window at each rank near this one, which blocks load from and store to by themselves:
- * {@code ncclGetLsaPointer}. What a rank stored before a release is what another finds behind the acquire that saw it.
- * Memory of {@link #allocate} is reached from other processes of the host too.
+ * The same window at each rank near this one. Blocks load from it and store to it without the agent:
+ * {@code ncclGetLsaPointer}. A rank that reads a released value with acquire sees everything that the other rank stored
+ * before the release. Memory of {@link #allocate} is also accessible from other processes of the host.
  */
 public final class LsaMemory implements AutoCloseable {
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     /**
-     * Windows by address, while ranks look for them: the segments themselves, so that a rank that has ended by itself
-     * is an exception for others, which would else store to memory that was freed.
+     * Windows by address while ranks look them up. The map holds the segments themselves. A rank that has ended early
+     * therefore causes an exception at other ranks, which would otherwise store to freed memory.
      */
     private static final Map<Long, MemorySegment> OFFERED = new ConcurrentHashMap<>();
     /** Memory that other processes can map, by address. */
     private static final Map<Long, SharedMemory> SHARED = new ConcurrentHashMap<>();
     private static final int SIGNALS = 2;
     private static final long ALIGNMENT = 64;
-    /** What a rank tells: the address of its window, and what {@link SharedMemory#key} says. */
+    /** Number of words that a rank sends: the address of its window, and the words of {@link SharedMemory#key}. */
     private static final int WORDS = 1 + SharedMemory.KEY_WORDS;
 
     private final MemorySegment[] peers;
@@ -47,8 +47,11 @@ public final class LsaMemory implements AutoCloseable {
         this.mapped = mapped;
     }
 
-    /** Zeros for a window, until the arena is closed; where processes can share memory, others can map them. */
-    @SuppressWarnings("restricted") // all of it, and of no other length
+    /**
+     * Returns zeroed memory for a window, valid until the arena is closed. Other processes can map it if the host lets
+     * processes share memory.
+     */
+    @SuppressWarnings("restricted") // all of the memory, with its exact length
     public static MemorySegment allocate(Arena arena, long bytes) {
         if (SharedMemory.sealedDomain() == 0) {
             return arena.allocate(bytes, ALIGNMENT);
@@ -62,23 +65,23 @@ public final class LsaMemory implements AutoCloseable {
         });
     }
 
-    /** How much of the window {@link #connect} uses for so many ranks. */
+    /** Returns the number of bytes of the window that {@link #connect} uses for the given number of ranks. */
     public static long bytes(int ranks) {
         return (long) ranks * WORDS * Long.BYTES;
     }
 
-    /** How many signals {@link #connect} uses, once. */
+    /** Returns the number of signals that {@link #connect} uses once. */
     public static int signals() {
         return SIGNALS;
     }
 
     /**
-     * Tells the ranks near this one where its window lies, and learns of theirs. All of them call it; those of other
-     * processes have memory of {@link #allocate}.
+     * Exchanges the locations of windows between the ranks near this one. All of them call it. Ranks of other processes
+     * must have memory of {@link #allocate}.
      *
-     * @param memory of the window, as long on every rank
-     * @param offset of {@link #bytes} in it that nobody uses meanwhile
-     * @param signal the first of {@link #signals} that nobody uses meanwhile, and that are 0
+     * @param memory memory of the window, of the same length on every rank
+     * @param offset offset of {@link #bytes} bytes in it that have no other use meanwhile
+     * @param signal first of {@link #signals} signals that are 0 and have no other use meanwhile
      */
     public static LsaMemory connect(HostGin gin, Window window, MemorySegment memory, long offset, int signal) {
         GinTeam near = gin.communicator().lsa();
@@ -124,21 +127,21 @@ public final class LsaMemory implements AutoCloseable {
     private static @Nullable MemorySegment map(long[] words, long bytes, List<SharedMemory> mapped) {
         long[] key = Arrays.copyOfRange(words, 1, WORDS);
         if (key[1] >>> Integer.SIZE == 0) {
-            return null; // no descriptor: it is not shared
+            return null; // without a descriptor, the memory is not shared
         }
         SharedMemory theirs = SharedMemory.join(Path.of(""), key, bytes);
         mapped.add(theirs);
         return theirs.segment();
     }
 
-    /** Unmaps memory of other processes, which nobody uses any more. */
+    /** Unmaps memory of other processes, which must no longer be in use. */
     @Override
     public void close() {
         mapped.forEach(SharedMemory::close);
         mapped.clear();
     }
 
-    /** This rank's number among those near it. */
+    /** Returns this rank's number among the ranks near it. */
     public int self() {
         return self;
     }
@@ -151,17 +154,17 @@ public final class LsaMemory implements AutoCloseable {
         return peers[peer];
     }
 
-    /** Loads 8 bytes of a rank's window, behind what was stored before they were released. */
+    /** Loads 8 bytes of a rank's window with acquire: sees everything that was stored before their release. */
     public long acquire(int peer, long offset) {
         return (long) LONG.getAcquire(peers[peer], offset);
     }
 
-    /** Stores 8 bytes in a rank's window, behind everything that this rank stored before. */
+    /** Stores 8 bytes in a rank's window with release: publishes everything that this rank stored before. */
     public void release(int peer, long offset, long value) {
         LONG.setRelease(peers[peer], offset, value);
     }
 
-    /** Adds to 8 bytes of a rank's window, behind everything that this rank stored before. */
+    /** Adds to 8 bytes of a rank's window with release: publishes everything that this rank stored before. */
     public void addRelease(int peer, long offset, long value) {
         long ignored = (long) LONG.getAndAddRelease(peers[peer], offset, value);
     }

@@ -5,12 +5,12 @@ import org.millrace.abi.GinOp;
 import org.millrace.gin.Window;
 
 /**
- * What happens at the peer when a put has arrived: nothing, or a signal grows.
+ * The action at the peer when a put has arrived: none, or an increase of a signal.
  *
- * @param op     0, or a bit of {@link GinOp}
- * @param signal of the context
- * @param window where the signal lies instead, if it lies in a window
- * @param offset in that window, a multiple of 8
+ * @param op     0, or bits of {@link GinOp}
+ * @param signal number of the signal in the context
+ * @param window window that holds the signal instead; null for a signal of the context
+ * @param offset offset in that window, a multiple of 8
  */
 public record RemoteAction(int op, int signal, long value, @Nullable Window window, long offset) {
 
@@ -24,7 +24,7 @@ public record RemoteAction(int op, int signal, long value, @Nullable Window wind
         return new RemoteAction(GinOp.SIGNAL_ADD, signal, value, null, 0);
     }
 
-    /** 8 bytes of a window grow; NCCL has this from 2.29. */
+    /** Returns an action that increases 8 bytes of a window. NCCL has this from 2.29 on. */
     public static RemoteAction add(Window window, long offset, long value) {
         return new RemoteAction(GinOp.SIGNAL_ADD | GinOp.VA_SIGNAL, 0, value, window, offset);
     }

@@ -1,9 +1,9 @@
 package org.millrace.device.gin;
 
 /**
- * A barrier of all ranks in two steps, {@code ncclBarrierSession}: those near each other meet by stores, then those of
- * each rail by signals. Behind it a rank finds what ranks near it stored before; what others put may still be on its
- * way, as with {@link GinBarrier}. One block of each rank at a time uses it.
+ * A barrier of all ranks in two steps, {@code ncclBarrierSession}. First the ranks near each other meet by stores, then
+ * the ranks of each rail meet by signals. After it, a rank sees everything that ranks near it stored before. Puts of
+ * other ranks may still be in flight, as with {@link GinBarrier}. One block of each rank at a time uses it.
  */
 public final class WorldBarrier {
 
@@ -14,11 +14,11 @@ public final class WorldBarrier {
     private long arrivals;
 
     /**
-     * A barrier, to be made by all ranks.
+     * Creates a barrier. All ranks must create it.
      *
-     * @param near   the ranks near this one
-     * @param offset of 8 bytes of every rank's window that only this barrier uses, and that are 0
-     * @param number of the rail's barrier
+     * @param near   ranks near this one
+     * @param offset offset of 8 bytes of every rank's window that are 0 and that only this barrier uses
+     * @param number number of the rail's barrier
      */
     public WorldBarrier(HostGin gin, LsaMemory near, long offset, int number) {
         this.gin = gin;
